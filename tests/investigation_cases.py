@@ -11,12 +11,17 @@ import numpy as np
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.investigation import Investigation, KnownChange, Shown, Strip
 from equipoise.discovery.judging import Judged, JudgeSettings
+from equipoise.discovery.reasons import DiscoveryReason
 from equipoise.discovery.search import SearchSettings
 from equipoise.foundation.provenance import provenance
+from equipoise.results import because
 from report_cases import HOSTILE
 
 ALPHAS = tuple(np.linspace(-2, 2, 7).tolist())
 SIZE, NULL_MEDIAN, NULL_HIGH = 6, 0.004, 0.009
+AS_MUCH = because(
+    DiscoveryReason.AS_LARGE_BY_CHANCE, compared="119 of 199 random directions change it as much", rank=120, of=200
+)
 MADE = {"created": "2026-01-01T00:00:00+00:00", "device": "cpu", "latent_size": SIZE}
 
 
@@ -46,7 +51,7 @@ def shown(
         name, plane, plane, 0.998, {"target": 0.02, "age": -0.05} if cosines is None else cosines, variation=variation,
         low=0.9 * variation, high=1.1 * variation, way=19 * variation, steadiness=0.97 if found else 0.4,
         chance=NULL_MEDIAN, chance_high=NULL_HIGH, rank_among_random=1 if found else 120, random_directions=199,
-        verdict="found" if found else "nothing found", reason=None if found else "random directions change it as much",
+        verdict="found" if found else "nothing found", reason=None if found else AS_MUCH,
     )  # fmt: skip
     strips = tuple(painted(seed, side, channels, strength) for seed in range(latents))
     return Shown(method, replace(of, **judged), strips)
@@ -105,7 +110,7 @@ def nothing() -> Investigation:
         shown("direction 2", place=1, strength=0.1),
     )
     return investigation(
-        verdict="nothing found", reason="random directions change it as much (p = 0.6)", directions=directions,
+        verdict="nothing found", reason=AS_MUCH, directions=directions,
         methods=(), known=(),
     )  # fmt: skip
 
@@ -114,7 +119,7 @@ def nothing() -> Investigation:
 def constant() -> Investigation:
     """A classifier that says the same of every picture: there is no direction at all."""
     return investigation(
-        verdict="nothing found", reason="the classifier gives every picture the same probability", directions=(),
+        verdict="nothing found", reason=because(DiscoveryReason.CONSTANT_CLASSIFIER), directions=(),
         methods=(), known=(), curves=np.full((1, 4, 60), np.nan), provenance={},
     )  # fmt: skip
 
@@ -133,10 +138,10 @@ def undefined() -> Investigation:
     bare = shown(
         "direction 1", plane=None, kept=0.0, variation=nan, low=nan, high=nan, way=nan, steadiness=nan, chance=nan,
         chance_high=nan, rank_among_random=None, random_directions=0,
-        verdict="nothing found", reason="it is made of the target alone",
+        verdict="nothing found", reason=because(DiscoveryReason.KNOWN_ALREADY),
     )  # fmt: skip
     return investigation(
-        verdict="nothing found", reason="it is made of the target alone", directions=(replace(bare, strips=()),)
+        verdict="nothing found", reason=because(DiscoveryReason.KNOWN_ALREADY), directions=(replace(bare, strips=()),)
     )
 
 
@@ -148,10 +153,16 @@ def hostile() -> Investigation:
     return investigation(
         classifier=bad,
         generator=names[1],
-        reason=bad,
+        reason=because(DiscoveryReason.AS_LARGE_BY_CHANCE, compared=bad, rank=3, of=200),
         directions=(
             shown(bad, cosines=cosines),
-            shown(names[4], place=1, strength=0.1, reason=f"<b>yes</b> {bad}", cosines=cosines),
+            shown(
+                names[4],
+                place=1,
+                strength=0.1,
+                reason=because(DiscoveryReason.AS_LARGE_BY_CHANCE, compared=f"<b>yes</b> {bad}", rank=3, of=200),
+                cosines=cosines,
+            ),
         ),
         known=tuple(
             KnownChange(name, (0.1, 0.0, 0.2), (0.1, 0.0, 0.2), (0.1, 0.0, 0.2), found().directions[0].strips)

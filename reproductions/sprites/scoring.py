@@ -130,7 +130,12 @@ class _Triplet:
             settings=asked,
         )  # fmt: skip
         if not made.found:
-            return {"biased": None, "target": None, "difference": None, "reason": made.reason}
+            return {
+                "biased": None,
+                "target": None,
+                "difference": None,
+                "reason": None if made.reason is None else str(made.reason),
+            }
         direction = made.found[0]
         chance = self._chance((self.target, *known) if asked.penalty else ())
         left = without(direction.plane, (self.target, *known), np.zeros(direction.plane.size))

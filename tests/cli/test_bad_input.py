@@ -54,7 +54,7 @@ def test_a_missing_folder_is_said(equipoise: Program, tmp_path: Path) -> None:
 
 
 def test_an_address_is_not_fetched(equipoise: Program) -> None:
-    refused(equipoise("audit", "https://example.org/people.csv", *ASK), "is an address", "download it first")
+    refused(equipoise("audit", "https://example.org/people.csv", *ASK), "is a URL", "download it first")
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_a_folder_without_data_files_is_refused(equipoise: Program, tmp_path: Pa
 def test_a_file_of_unknown_ending_is_refused(equipoise: Program, tmp_path: Path) -> None:
     path = tmp_path / "people.data"
     path.write_bytes(b"PK")
-    refused(equipoise("audit", path, *ASK), "no ending that says what it is", ".parquet")
+    refused(equipoise("audit", path, *ASK), "an unknown file ending", ".parquet")
 
 
 @pytest.mark.parametrize("place", ["no/such/folder/out.json", "."])
@@ -251,7 +251,7 @@ def test_a_full_disk_leaves_nothing_behind(
 
     monkeypatch.setattr(os, "fsync", full)
     ended = equipoise("audit", people, *ASK, "--json", tmp_path / "audit.json")
-    refused(ended, "No space left on device", "nothing was left behind")
+    refused(ended, "No space left on device", "no partial file was kept")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv"]
 
 

@@ -220,7 +220,7 @@ FILES = {
     "pickled": ("could run code",),
     "one axis": ("1 axis",),
     "truncated": ("truncated",),
-    "wrong ending": ("no ending that says what it is",),
+    "wrong ending": ("an unknown file ending",),
     "absent": ("There is no file",),
 }
 
@@ -249,7 +249,7 @@ def test_more_dimensions_than_rows_are_allowed_and_said(equipoise: Program, fold
 
 
 def test_an_input_is_not_written_over(equipoise: Program, folder: Path) -> None:
-    refused(equipoise(*ask(folder, "--json", folder / "before.npy")), "is the file that is read")
+    refused(equipoise(*ask(folder, "--json", folder / "before.npy")), "is an input file")
 
 
 def test_a_summary_is_written_as_markdown(equipoise: Program, folder: Path) -> None:

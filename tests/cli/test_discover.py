@@ -215,13 +215,13 @@ def test_a_class_is_chosen_by_name_and_pictures_are_resized_on_request(equipoise
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (given(), "which are no probabilities"),
-        (given(), "or --logits, makes"),
-        ((*given("several"), "--logits"), "none was chosen"),
+        (given(), "which are not probabilities"),
+        (given(), "or --logits, converts"),
+        ((*given("several"), "--logits"), "none was selected"),
         ((*given("several"), "--logits"), "or --class on the command line, chooses one: 0 to 2"),
         ((*given("several"), "--logits", "--class", "a"), "class 'a' not found in names (--class-names)"),
         ((*given("several"), "--logits", "--class", "d", "--class-names", "a,b,c"), "class 'd' not found"),
-        ((*given("several"), "--logits", "--class", "7"), "There is no column 7"),
+        ((*given("several"), "--logits", "--class", "7"), "Unknown column 7"),
         ((*given("sized"), "--logits"), "could not read pictures of 3 x 8 x 8"),
         ((*given("sized"), "--logits"), "or --size HxW --resize, brings"),
         ((*given("sized"), "--logits", "--resize"), "or --size 64x64 --resize"),
@@ -230,25 +230,25 @@ def test_a_class_is_chosen_by_name_and_pictures_are_resized_on_request(equipoise
         ((*given("sized"), "--size", "9" * 5000), "could not be read"),
         ((*given(), "--size", "big"), "--size 'big' could not be read"),
         ((*given(generator="broken"), "--logits"), "NaN or infinite"),
-        ((*given(), "--target", "patch"), "nothing is known"),
-        ((*given(), "--no-search"), "nothing is known"),
-        ((*given(), "--no-search", "--known", "known.json", "--save", "a.safetensors"), "searched for"),
+        ((*given(), "--target", "patch"), "without known attributes"),
+        ((*given(), "--no-search"), "without known attributes"),
+        ((*given(), "--no-search", "--known", "known.json", "--save", "a.safetensors"), "need a search"),
         ((*given(), "--known", "none.json"), "There is no file"),
         ((*given(), "--known", "known.json", "--target", "pach"), "did you mean 'patch'"),
         ((*given(), "--logits", "--known", "known.json", "--directions", "6"), "at most 5"),
         ((*given(), "--orthogonality", "round"), "orthogonality is 'round'"),
         ((*given(), "--precision", "bflaot16"), "did you mean 'bfloat16'"),
-        ((*given(), "--prior", "even"), "There is no prior"),
+        ((*given(), "--prior", "even"), "Unknown prior"),
         ((*given(), "--reach", "0"), "--reach is 0"),
-        ((*given(), "--device", "tpu"), "The device 'tpu' is not there"),
-        ((*given(), "--html", "networks.py"), "is the file that is read"),
+        ((*given(), "--device", "tpu"), "The device 'tpu' is not available"),
+        ((*given(), "--html", "networks.py"), "is an input file"),
         ((*given(), "--reference", "networks.py"), "The reference is 'networks.py'"),
         ((*given(), "--reference", "networks.py:sond"), "did you mean 'sound'"),
         ((*given(), "--logits", "--reference", "networks.py:patch"), "The reference gave numbers from"),
         ((*given(), "--logits", "--reference", "networks.py:patch"), "Classifier(module, output=..., logits=True"),
         ((*given(), "--logits", "--reference", "networks.py:sound", "--surrogate"), "search without a surrogate"),
         ((*given(), "--known", "known.json", "--logits", "--reference", "networks.py:sound", "--no-search"),
-         "nothing is searched for"),
+         "without a search"),
         ((*given(), "--penalty", "-1"), "penalty is -1"),
         ((*given(), "--reference-penalty", "5"), "and no reference"),
         ((*given(), "--reference", "networks.py:sound", "--reference-penalty", "-1"), "reference_penalty is -1"),
@@ -282,7 +282,7 @@ def test_the_file_of_a_reference_is_not_overwritten(equipoise: Program, folder: 
     (folder / "other.py").write_text("kept", encoding="utf-8")
     ended = equipoise(*given(), "--reference", "other.py:sound", "--html", "other.py")
     assert ended.code == 2
-    assert "is the file that is read" in ended.err
+    assert "is an input file" in ended.err
     assert (folder / "other.py").read_text(encoding="utf-8") == "kept"
 
 
@@ -302,7 +302,7 @@ def test_what_lies_beside_a_known_file_is_not_overwritten(equipoise: Program, fo
     ):  # fmt: skip
         ended = equipoise(*given(), "--logits", "--known", known, "--no-search", output, written)
         assert ended.code == 2
-        assert "is the file that is read" in ended.err
+        assert "is an input file" in ended.err
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 

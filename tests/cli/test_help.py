@@ -65,7 +65,7 @@ def test_options_of_an_audit_stand_in_panels(equipoise: Program) -> None:
     assert "--no-strict" not in text
 
 
-REPORTING = (("audit",), ("compare",), ("evidence",), ("ranking",), ("discover",), ("name",), ("demo",),
+REPORTING = (("audit",), ("compare",), ("evidence",), ("ranking",), ("discover",), ("name",), ("label",), ("demo",),
              ("reproduce",), ("study", "report"), ("study", "diagnose"))  # fmt: skip
 OUTPUTS = {"--html", "--json", "--csv", "--latex", "--markdown", "--figures", "--quiet", "--open"}
 

@@ -104,11 +104,11 @@ def test_bad_input_is_refused_and_nothing_is_written(equipoise: Program, folder:
     refused(equipoise("name", directions, "--sheet", sheet, *save), "without --key")
     refused(equipoise("name", directions, "--key", key, "--name", "direction 1=x", *save), "without --sheet")
     refused(equipoise("name", directions, "--sheet", sheet, "--sheet", sheet, "--key", key, *save), "given twice")
-    refused(equipoise("name", directions, "--sheet", sheet, "--key", sheet, *save), "no key of a naming sheet")
+    refused(equipoise("name", directions, "--sheet", sheet, "--key", sheet, *save), "not the key of a naming sheet")
     refused(equipoise("name", directions, "--sheet", key, "--key", key, *save), "no column")
     refused(equipoise("name", folder / "no.safetensors", "--sheet", sheet, "--key", key, *save), "There is no file")
     refused(equipoise("name", directions, "--name", "direction 7=x", *save), "direction 'direction 7' not found")
-    refused(equipoise("name", directions, "--name", "direction 1=x", "--save", directions), "file that is read")
+    refused(equipoise("name", directions, "--name", "direction 1=x", "--save", directions), "an input file")
     refused(equipoise("name", directions, "--name", "direction 1=x", "--save", folder / "x.pickle"), "another ending")
     page = ("--html", folder / "page.html")
     refused(
@@ -121,7 +121,7 @@ def test_bad_input_is_refused_and_nothing_is_written(equipoise: Program, folder:
     refused(equipoise("name", directions, "--name", "direction 1=x", "--save", "."), "is a folder")
     refused(equipoise("name", ".", "--name", "direction 1=x", *save), "another ending")
     beside = folder / "sheet.key.safetensors"
-    refused(equipoise("name", directions, "--sheet", sheet, "--key", key, "--save", beside), "file that is read")
+    refused(equipoise("name", directions, "--sheet", sheet, "--key", key, "--save", beside), "an input file")
     assert not (folder / "named.safetensors").exists()
     assert not (folder / "x.json").exists()
     assert not beside.exists()

@@ -57,8 +57,8 @@ def test_without_a_study_it_shows_what_the_package_carries(
     [
         (["001"], "Paper '001' cannot be reproduced with one command\n  available: 004\nhelp: equipoise reproduce 004"),
         (["004", "--data", "a", "--results", "b"], "Both --data and --results"),
-        (["004", "--quick"], "--quick was given, and nothing is run"),
-        (["004", "--device", "cuda"], "--device was given, and nothing is run"),
+        (["004", "--quick"], "--quick was given without --data"),
+        (["004", "--device", "cuda"], "--device was given without --data"),
         (["004", "--data", "a", "--epochs", "0"], "Invalid value for"),
         (["004", "--results", "none.json"], "could not be read"),
     ],

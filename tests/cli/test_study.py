@@ -25,11 +25,11 @@ def test_a_study_from_check_to_export(equipoise: Program, plan: Path) -> None:
     checked = equipoise("study", "check", plan)
     assert checked.code == 0, checked.err
     assert "16 trials in 4 stacks" in checked.out
-    assert "How long it takes is known once a trial is done" in checked.out
+    assert "The time is known once a trial is done" in checked.out
     assert "CB" not in checked.err
     assert not plan.with_suffix(".db").exists(), "a check makes no store"
     probed = equipoise("study", "check", plan, "--probe")
-    assert "By one epoch of each treatment, it takes at most" in probed.out
+    assert "Based on one epoch of each treatment, it takes at most" in probed.out
 
     assert equipoise("study", "status", plan).code == 2, "there is no store yet"
     ran = equipoise("study", "run", plan)
@@ -39,7 +39,7 @@ def test_a_study_from_check_to_export(equipoise: Program, plan: Path) -> None:
     status = equipoise("study", "status", plan)
     assert "CB alpha 0; untreated" in status.out
     assert "16 of 16 trials are done" in status.out
-    assert "Nothing is left to do." in equipoise("study", "check", plan).out
+    assert "Every trial is done." in equipoise("study", "check", plan).out
     assert equipoise("study", "run", plan, "--quiet").out == ""
     helped = equipoise("study", "worker", plan, "--quiet")
     assert (helped.code, helped.out) == (0, "")
@@ -87,7 +87,7 @@ def test_a_changed_plan_says_which_stored_trials_fit_and_what_differs(equipoise:
     assert told in status.err
     checked = equipoise("study", "check", plan)
     assert told in checked.out
-    assert "Nothing is left to do" not in checked.out
+    assert "Every trial is done" not in checked.out
     report = equipoise("study", "report", plan)
     assert report.code == 2
     assert told in " ".join(report.err.split())

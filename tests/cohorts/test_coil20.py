@@ -85,7 +85,7 @@ def test_a_folder_without_the_file_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"(?s)no coil20 file at.*help: Keep"):
         equipoise.load("coil20", path=tmp_path)
     (tmp_path / "notes.txt").write_text("nothing", encoding="utf-8")
-    with pytest.raises(BadInput, match=r"notes.txt is no file of COIL-20 that can be read"):
+    with pytest.raises(BadInput, match=r"notes.txt is not a readable file of COIL-20"):
         equipoise.load("coil20", path=tmp_path / "notes.txt")
 
 
@@ -95,7 +95,7 @@ def test_a_folder_without_the_file_says_how_to_get_it(tmp_path: Path) -> None:
         ({"object": np.full(24, 20, np.uint8)}, "24 labels of coil20_64.npz out of range"),
         ({"pose": np.full(24, 72, np.uint8)}, "24 labels of coil20_64.npz out of range"),
         ({"pose": np.zeros(24)}, "are float64"),
-        ({"pose": np.arange(23)}, "do not fit one another"),
+        ({"pose": np.arange(23)}, "do not match"),
         ({"pose": np.zeros(24, np.uint8)}, "pose 0 of object 01 more than once"),
         ({"object": np.zeros(0, np.uint8), "pose": np.zeros(0, np.uint8)}, "0 pictures by 8 are 0 strips"),
         ({"strip": np.int64(0)}, "does not say how many pictures a strip has"),

@@ -179,7 +179,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
     "no zip": (lambda folder: text(folder, "z.npz"), ("not a whole .npz",)),
     "no safetensors": (lambda folder: text(folder, "z.safetensors"), ("not a whole .safetensors",)),
     "no parquet": (lambda folder: text(folder, "z.parquet"), ("z.parquet",)),
-    "unknown ending": (lambda folder: text(folder, "z.mat"), ("no ending that says what it is", ".safetensors")),
+    "unknown ending": (lambda folder: text(folder, "z.mat"), ("an unknown file ending", ".safetensors")),
     "a pickle": (lambda folder: text(folder, "z.pt"), ("could run code", "safetensors.torch.save_file")),
     "cut npy": (lambda folder: cut(saved(folder, POINTS), 0.7), ("truncated", "1,200 bytes")),
     "cut npz": (lambda folder: cut(written(folder, "z.npz"), 0.7), ("not a whole .npz",)),
@@ -372,7 +372,7 @@ def test_any_column_that_says_whose_row_it_is_must_agree_with_the_order(tmp_path
     assert align(first, same, by_id=False) is same
     with pytest.raises(BadInput, match=rf"both have ids \({name!r}\), and 60 of 60(?s:.*)help: match.*--id {name}"):
         align(first, turned, by_id=False)
-    with pytest.raises(BadInput, match=rf"help: keep the people that are in both, and match.*--id {name}"):
+    with pytest.raises(BadInput, match=rf"help: keep the people who are in both, and match.*--id {name}"):
         align(first, others, by_id=False)
     with pytest.raises(BadInput, match="rows differ in them"):
         pair_rows(first, {name: numbers[::-1], "age": numbers}, columns=["age"])
@@ -425,7 +425,7 @@ def test_columns_may_be_arrays_of_a_file_that_also_holds_other_arrays(tmp_path: 
     assert list(table.column("sex")[:3]) == [0, 1, 0]
     with pytest.raises(BadInput, match="did you mean 'sex'"):
         read_rows(tmp_path / "labels.npz", ["sexx"])
-    with pytest.raises(BadInput, match="one value a row"):
+    with pytest.raises(BadInput, match="one value per row"):
         read_rows(tmp_path / "labels.npz", ["wide"])
     with pytest.raises(BadInput, match="not columns with names"):
         read_rows(saved(tmp_path, POINTS), ["sex"])

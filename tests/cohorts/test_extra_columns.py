@@ -55,7 +55,7 @@ def test_what_is_written_is_read_back_whatever_csv_does_to_values(tmp_path: Path
         ("row,side\n0,a\n2,b\n1,a\n3,b\n", r"Row 1 of more.csv .* has 2 in the column 'row' and not 1"),
         ("y,side\nno,a\nyes,b\nyes,a\nno,b\n", r"Row 2 of more.csv .* has 'yes' in the column 'y' and not 'no'"),
         ("x,side\n0.1,a\n1,b\n,a\n3,b\n", r"Row 2 of more.csv"),
-        ("picture,side\n0,a\n1,b\n2,a\n3,b\n", "several numbers a row"),
+        ("picture,side\n0,a\n1,b\n2,a\n3,b\n", "several numbers per row"),
         ("y,g\nno,u\nyes,v\nno,u\nyes,v\n", "has no column that the cohort 'people' does not have"),
     ],
 )

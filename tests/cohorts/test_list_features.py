@@ -110,7 +110,7 @@ def test_a_category_of_many_values_is_still_encoded() -> None:
 def test_numbers_that_name_the_rows_are_no_feature() -> None:
     frame = pd.DataFrame({**COLUMNS, "person_id": GENERATOR.permutation(ROWS)})
     cohort = Cohort.from_frame(frame, target="y", groups=["sex"], split="split")
-    with pytest.raises(BadInput, match="'person_id' has another whole number in every row"):
+    with pytest.raises(BadInput, match="'person_id' has a different whole number in every row"):
         material_of(cohort)
     counted = frame.rename(columns={"person_id": "visits"})
     assert material_of(Cohort.from_frame(counted, target="y", groups=["sex"], split="split")).train.inputs.shape[1] == 1

@@ -63,7 +63,7 @@ def test_a_folder_without_the_files_says_how_to_get_them(name: str, tmp_path: Pa
     with pytest.raises(BadInput, match=rf"(?s)no {name} file at.*help: (Get|Keep)"):
         equipoise.load(name, path=tmp_path)
     (tmp_path / "notes.txt").write_text("nothing", encoding="utf-8")
-    with pytest.raises(BadInput, match=r"notes.txt is no file of .* that can be read"):
+    with pytest.raises(BadInput, match=r"notes.txt is not a readable file of"):
         equipoise.load(name, path=tmp_path / "notes.txt")
 
 

@@ -102,7 +102,7 @@ def test_the_python_version_is_refused_without_being_opened(tmp_path: Path) -> N
 
 def test_a_file_that_is_something_else_is_refused_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "cifar-10-binary.tar.gz").write_bytes(b"not unpacked")
-    with pytest.raises(BadInput, match=r"(?s)cifar-10-binary.tar.gz is no file of CIFAR-10.*unpack it"):
+    with pytest.raises(BadInput, match=r"(?s)cifar-10-binary.tar.gz is not a readable file of CIFAR-10.*unpack it"):
         read_cifar(tmp_path / "cifar-10-binary.tar.gz")
     with pytest.raises(BadInput, match="There is no cifar10 file"):
         read_cifar(tmp_path / "nowhere")
@@ -295,7 +295,7 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(name: str, tmp_path: Pat
 def test_a_kind_of_file_that_is_not_known_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("PIL")
     (tmp_path / "a.svg").write_text("<svg/>", encoding="utf-8")
-    with pytest.raises(BadInput, match=r"(?s)'a.svg' is of no known kind.*\.png"):
+    with pytest.raises(BadInput, match=r"(?s)'a.svg' has an unknown format.*\.png"):
         read_pictures(tmp_path, ["a.svg"])
     with pytest.raises(BadInput, match="did you mean 'skip'"):
         read_pictures(tmp_path, [], on_damaged="skipp")  # type: ignore[arg-type]

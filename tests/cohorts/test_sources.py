@@ -386,7 +386,9 @@ def test_a_download_with_the_wrong_checksum_is_refused_and_not_kept(
     name: str, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     point_to(monkeypatch, name, f"{server}/{FILES[name]}", "0" * 64)
-    with pytest.raises(BadInput, match=rf"(?s)not what it should be \(sha256 {digest(name)}\).*nothing was kept"):
+    with pytest.raises(
+        BadInput, match=rf"(?s)does not have the expected checksum \(sha256 {digest(name)}\).*nothing was kept"
+    ):
         load(name, download=True)
     assert kept_in_cache() == []
 

@@ -227,13 +227,13 @@ def test_damaged_files_of_smallnorb_are_named(tmp_path: Path, monkeypatch: pytes
     made = write_norb(tmp_path)
     dat = tmp_path / f"{PARTS['test']}-dat.mat"
     dat.write_bytes(dat.read_bytes()[:-1])
-    with pytest.raises(BadInput, match="cut short at row 28 of 31"):
+    with pytest.raises(BadInput, match="truncated at row 28 of 31"):
         equipoise.load("smallnorb", path=tmp_path)
     write_norb(tmp_path, cat=matrix(made["train"]["cat"][:-1]))
-    with pytest.raises(BadInput, match="do not fit one another"):
+    with pytest.raises(BadInput, match="do not match"):
         equipoise.load("smallnorb", path=tmp_path)
     write_norb(tmp_path, info=b"no matrix at all")
-    with pytest.raises(BadInput, match="no matrix of SmallNORB's format"):
+    with pytest.raises(BadInput, match="not a matrix in SmallNORB's format"):
         equipoise.load("smallnorb", path=tmp_path)
     odd = made["train"]["info"].copy()
     odd[:, 2] = 3

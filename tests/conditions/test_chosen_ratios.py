@@ -125,7 +125,7 @@ def test_what_the_data_do_not_have_is_refused(condition: Condition, counts: Any,
 
 
 def test_a_stereotype_needs_two_groups_and_names_must_fit_the_counts() -> None:
-    with pytest.raises(BadInput, match="one group only"):
+    with pytest.raises(BadInput, match="only one group"):
         Stereotyping(0.5).probabilities([[1], [2]])
     with pytest.raises(BadInput, match="one name each"):
         Stereotyping(0.5).probabilities(MOJI, ["HAPPY"], GROUPS)

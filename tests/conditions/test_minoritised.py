@@ -188,7 +188,7 @@ def test_the_feasibility_says_what_was_possible() -> None:
 
 def test_minoritised_classes_without_a_pair_are_told() -> None:
     words = feasibility(Minoritised(0.9, 4), birds([8] * 12)).words
-    assert words[-1] == "4 minoritised classes get fewer than 2 rows: no pair of them can be learnt from."
+    assert words[-1] == "4 minoritised classes get fewer than 2 rows: they have no pair to learn from."
 
 
 def test_it_is_made_again_from_its_settings_and_has_a_name() -> None:

@@ -159,10 +159,10 @@ def test_feasibility_says_in_words_what_is_repeated_what_is_empty_and_what_is_le
     assert np.isnan(said.empty[0].times)
     assert said.words == (
         "80 training rows are drawn from 125.",
-        "It cannot be done: there are no rows of yes / b (share 0.25). Fix: merge the group or the class with "
+        "It is not possible: there are no rows of yes / b (share 0.25). Fix: merge the group or the class with "
         "another, leave it out of the cohort, or choose a condition that gives the cell no share (as_given does).",
         "Rows are repeated: no / b 8.0 times (40 from 5). No row is repeated up to a size of 0.",
-        "No row is taken of no / a.",
+        "No row is drawn from no / a.",
     )
     assert said.warnings == said.words[1:3]
     fine = feasibility_of(counts[:, :1], [[0.5], [0.5]], 40)

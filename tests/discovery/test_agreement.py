@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 from equipoise.discovery.agreement import BLANK, Agreement, agree, fleiss_kappa, same_share
 from equipoise.discovery.hyperplane import Hyperplane
+from equipoise.discovery.reasons import AgreementReason
 from equipoise.discovery.sheets import Coded, Named
 from equipoise.foundation.errors import BadInput
 from equipoise.reports import markdown, page
@@ -49,7 +50,7 @@ def slow_same(answers: np.ndarray) -> float:
 
 
 def slow_kappa(answers: np.ndarray) -> float:
-    """Count pairs, and how often two names drawn from all names (each drawn anew) would be the same."""
+    """Count pairs, and how often two names drawn from all names (each changes with every picture) would be the same."""
     names = []
     for direction in range(answers.shape[1]):
         own = [int(name) for name in answers[:, direction] if name != BLANK]
@@ -108,7 +109,8 @@ def test_a_rater_who_calls_everything_the_same_agrees_by_habit() -> None:
     assert found.same == 1
     assert math.isnan(found.kappa)
     assert found.reason is not None
-    assert "habit" in found.reason
+    assert found.reason.code == AgreementReason.ONE_NAME
+    assert found.as_json()["reason_code"] == "one_name"
     assert found.p == 1
     assert not found.beyond_chance
     assert "No name is confirmed: raters do not agree significantly more than by chance" in words_of(found)
@@ -164,13 +166,13 @@ def test_one_rater_has_names_but_no_agreement() -> None:
     plain = found.as_json()
     assert plain["kappa"] is None
     assert plain["same"] is None
-    with pytest.raises(BadInput, match="no filled-in sheet"):
+    with pytest.raises(BadInput, match="No filled-in sheet"):
         agree(KEY, [])
 
 
 def test_raters_who_named_other_directions_cannot_be_compared() -> None:
     found = held(["glasses", ""], ["", "age"])
-    assert found.reason == "no two raters named the same direction"
+    assert str(found.reason) == "no two raters named the same direction"
     assert "Agreement is inconclusive" in words_of(found)
 
 

@@ -21,9 +21,11 @@ from equipoise.discovery.investigating import investigate
 from equipoise.discovery.investigation import Investigation
 from equipoise.discovery.judging import Bench, JudgeSettings
 from equipoise.discovery.known_changes import known_change
+from equipoise.discovery.reasons import DiscoveryReason
 from equipoise.discovery.strips import strips_of
 from equipoise.discovery.surrogate import SurrogateSettings
 from equipoise.foundation.errors import BadInput
+from equipoise.results import because
 
 JUDGED = JudgeSettings(latents=32, null_latents=8, nulls=39)
 METHODS = ["axes", "pca", "hessian", "random", "random orthogonal"]
@@ -182,9 +184,13 @@ class Logits(torch.nn.Module):
 @pytest.mark.parametrize(
     ("reference", "change", "words"),
     [
-        (reader(6.0, 0.0), {"surrogate": SurrogateSettings()}, r"(?s)stands in for one classifier.*--no-surrogate"),
-        (reader(6.0, 0.0), {"search": False, "known": [meaning(0, BIAS, "tint")]}, "nothing is searched for"),
-        (Classifier(Logits()), {}, r"(?s)The reference gave numbers .*help: give a Classifier, which says itself"),
+        (
+            reader(6.0, 0.0),
+            {"surrogate": SurrogateSettings()},
+            r"(?s)a surrogate replaces one classifier.*--no-surrogate",
+        ),
+        (reader(6.0, 0.0), {"search": False, "known": [meaning(0, BIAS, "tint")]}, "without a search"),
+        (Classifier(Logits()), {}, r"(?s)The reference returned numbers .*help: give a Classifier, which declares"),
         (Classifier(reader(6.0, 0.0).module, size=16), {}, "and the reference was trained on 16 x 16"),
     ],
     ids=["surrogate", "no search", "logits", "size"],
@@ -309,7 +315,8 @@ def test_a_constant_classifier_has_nothing_to_find_and_says_so() -> None:
     assert made.directions == made.methods == ()
     assert made.known[0].change == (0.0, 0.0, 0.0)
     content = made.as_json()
-    assert content["reason"] == made.reason
+    assert content["reason"] == str(made.reason)
+    assert content["reason_code"] == "constant_classifier"
     assert any("nothing to find" in note for note in content["notes"])
 
 
@@ -331,8 +338,8 @@ def test_without_a_search_only_known_attributes_are_walked() -> None:
     assert made.directions == made.methods == ()
     assert [one.name for one in made.known] == ["patch", "tint"]
     assert len(made.known[0].strips) == 2
-    assert made.as_json()["reason"] == "nothing was searched for"
-    with pytest.raises(BadInput, match="no attribute is known"):
+    assert made.as_json()["reason"] == "no search was run"
+    with pytest.raises(BadInput, match="no known attribute"):
         investigate(painter(), reader(5.0, 3.0), search=False)
 
 
@@ -393,5 +400,5 @@ def test_baselines_choose_what_is_left_beside_target_and_known() -> None:
     )  # fmt: skip
     axes = next(one for one in made.methods if one.method == "axes")
     assert axes.judged.name == f"axis {LATENT - 1}"
-    assert axes.judged.reason == "no other direction is left to compare it with"
+    assert axes.judged.reason == because(DiscoveryReason.NOTHING_TO_COMPARE)
     assert made.as_json()["methods"][0]["rank_among_random"] is None

@@ -61,7 +61,7 @@ def test_labelled_latents_are_fitted_and_what_is_dropped_is_said(tmp_path: Path)
     assert abs(known.target.normal[1]) > 0.98
     assert [plane.name for plane in known.known] == ["age"]
     assert "age (R2" in known.notes[0]
-    assert known.notes[1].startswith("Left out: coin, for AUC is")
+    assert known.notes[1].startswith("Left out: coin (AUC is")
     with pytest.raises(BadInput, match=r"The target 'coin' of known\.json could not be fitted: AUC"):
         read_known(tmp_path / "known.json", 3, target="coin")
 
@@ -69,10 +69,10 @@ def test_labelled_latents_are_fitted_and_what_is_dropped_is_said(tmp_path: Path)
 def test_labels_of_people_are_told_as_a_pseudo_ground_truth(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs equipoise[train]")
     known = read_known(labelled(tmp_path, source="annotators' labels of real faces"), 3)
-    begun = "Fitted to labelled latents (pseudo ground truth, annotators' labels of real faces), on rows held out: age"
+    begun = "Fitted to labelled latents (pseudo ground truth, annotators' labels of real faces), on held-out rows: age"
     assert known.notes[0].startswith(begun)
     plain = read_known(labelled(tmp_path), 3)
-    assert plain.notes[0].startswith("Fitted to labelled latents, on rows held out: age")
+    assert plain.notes[0].startswith("Fitted to labelled latents, on held-out rows: age")
 
 
 def test_directions_that_were_saved_are_known_attributes(tmp_path: Path) -> None:
@@ -97,23 +97,23 @@ def plane(**change: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "is no JSON"),
-        ("[" * 100_000, "is no JSON"),
-        (json.dumps(plane(normal=[float("nan"), 0, 0])), "NaN is no number"),
-        (json.dumps(plane(offset=float("inf"))), "Infinity is no number"),
-        ("[]", "it is no table"),
+        ("{", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        (json.dumps(plane(normal=[float("nan"), 0, 0])), "NaN is not a number"),
+        (json.dumps(plane(offset=float("inf"))), "Infinity is not a number"),
+        ("[]", "it is not a table"),
         ({}, "neither hyperplanes nor latents"),
         ({**GIVEN, "latents": "a.npy"}, "hyperplanes and latents"),
         ({**GIVEN, "hyperplane": []}, "entry 'hyperplane' not found"),
         ({**GIVEN, "source": "labels"}, "entry 'source' not found"),
         ({**GIVEN, "schema": "equipoise.known/2"}, "its schema is"),
         ({**GIVEN, "target": "gendr"}, "did you mean 'gender'"),
-        ({**GIVEN, "target": 3}, "target is no name"),
-        ({**GIVEN, "hyperplanes": []}, "no list of tables"),
-        ({**GIVEN, "hyperplanes": [3]}, "no list of tables"),
-        (plane(name=" "), "is no name"),
-        (plane(name="a" * 1000), "is no name"),
-        (plane(name=None), "is no name"),
+        ({**GIVEN, "target": 3}, "target is not a name"),
+        ({**GIVEN, "hyperplanes": []}, "not a list of tables"),
+        ({**GIVEN, "hyperplanes": [3]}, "not a list of tables"),
+        (plane(name=" "), "is not a name"),
+        (plane(name="a" * 1000), "is not a name"),
+        (plane(name=None), "is not a name"),
         (plane(normal=[1, 0]), "has 2 numbers"),
         (plane(normal=[1, True, 0]), "no normal and offset in numbers"),
         (plane(normal="100"), "no normal and offset in numbers"),
@@ -122,7 +122,7 @@ def plane(**change: Any) -> dict[str, Any]:
         (plane(normal=[0, 0, 0]), "0 everywhere"),
         (plane(normal=[10**400, 0, 0]), "'a' has a number that is too large"),
         (plane(offset=-(10**400)), "'a' has a number that is too large"),
-        (plane(normal=[1e999, 0, 0]), "Infinity is no number|not finite"),
+        (plane(normal=[1e999, 0, 0]), "Infinity is not a number|not finite"),
         ({"hyperplanes": [{"name": "a", "normal": [1, 0]}]}, "'a' has 2 dimensions"),
         ({"hyperplanes": [{"name": "a", "normal": [1, 0, 0]}] * 2}, "two attributes have one name"),
     ],
@@ -135,24 +135,24 @@ def test_hyperplanes_that_are_none_are_refused(tmp_path: Path, content: Any, wor
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"latents": "../latents.npy"}, "lies outside its folder"),
-        ({"latents": "/etc/passwd"}, "lies outside its folder"),
+        ({"latents": "../latents.npy"}, "is outside its folder"),
+        ({"latents": "/etc/passwd"}, "is outside its folder"),
         ({"latents": "none.npy"}, "there is no 'none.npy'"),
-        ({"latents": [[1, 2, 3]]}, "latents is no file name"),
-        ({"latents": "known.json"}, "known.json is no array"),
+        ({"latents": [[1, 2, 3]]}, "latents is not a file name"),
+        ({"latents": "known.json"}, "known.json is not an array"),
         ({"latents": "age.npy"}, r"of the shape \(400,\)"),
         ({"attributes": {}}, "no attributes"),
-        ({"attributes": {"age": [1, "a"]}}, "no list of one kind"),
-        ({"attributes": {"age": [[1], [2]]}}, "no list of one kind"),
+        ({"attributes": {"age": [1, "a"]}}, "not a list of one kind"),
+        ({"attributes": {"age": [[1], [2]]}}, "not a list of one kind"),
         ({"attributes": {"age": [10**400] * 400}}, "too large"),
         ({"attributes": {"age": [1, 2, 3]}}, r"age has the shape \(3,\)"),
         ({"attributes": {"age": ["a" * 201, "b"] * 200}}, "'age' has a word that is too long"),
         ({"latents": "none\0.npy"}, "names the file 'none.x00.npy'"),
         ({"latents": "n" * 5000}, "names the file 'n{200}' .OSError"),
         ({"latents": "loop/latents.npy"}, "names the file 'loop/latents.npy' .RuntimeError"),
-        ({"latents": "minus.npy"}, "minus.npy is no array"),
-        ({"latents": "zip.npy"}, "zip.npy is no array"),
-        ({"latents": "torn.npy"}, "torn.npy is no array"),
+        ({"latents": "minus.npy"}, "minus.npy is not an array"),
+        ({"latents": "zip.npy"}, "zip.npy is not an array"),
+        ({"latents": "torn.npy"}, "torn.npy is not an array"),
         ({"latents": "wide.npy"}, "values of 1000000000 bytes"),
         ({"circular": ["none"]}, "circular is"),
         ({"circular": [["age"]]}, r"circular is \[\['age'\]\]"),
@@ -193,11 +193,11 @@ def test_a_pickle_is_never_read_and_a_link_leads_nowhere(tmp_path: Path) -> None
     (inner / "trap.npy").unlink()
     np.save(tmp_path / "outside.npy", np.zeros((400, 3)))
     (inner / "trap.npy").symlink_to(tmp_path / "outside.npy")
-    with pytest.raises(BadInput, match="lies outside its folder"):
+    with pytest.raises(BadInput, match="is outside its folder"):
         read_known(path, 3)
     (inner / "trap.npy").unlink()
     np.savez(inner / "several.npz", a=np.zeros(3))
-    with pytest.raises(BadInput, match=r"several\.npz is no array"):
+    with pytest.raises(BadInput, match=r"several\.npz is not an array"):
         read_known(labelled(inner, latents="several.npz"), 3)
 
 

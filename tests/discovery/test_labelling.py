@@ -44,7 +44,7 @@ def test_the_cut_is_that_of_training_rows_alone() -> None:
     assert made["shade"].tolist() == ["lower", "lower", "upper", "upper", "upper", "upper", "upper", "lower"]
     assert made.groups == ("g", "shade")
     assert made.features == ("image",)
-    assert made.datasheet.startswith("Grey.\nshade: a machine's guess")
+    assert made.datasheet.startswith("Grey.\nshade: a prediction, not self-reported")
     assert "the mean latent of an encoder" in made.datasheet
     assert "the median of the training rows" in made.datasheet
     assert "shade" not in given.columns
@@ -67,9 +67,9 @@ def test_rows_may_be_parted_at_the_plane_or_at_outer_thirds() -> None:
     [
         ({}, "Neither an encoder nor a probe"),
         ({"encoder": shade, "probe": object()}, "An encoder and a probe"),
-        ({"encoder": shade, "halves": "quarters"}, "way to part rows 'quarters' not found"),
+        ({"encoder": shade, "halves": "quarters"}, "way to split rows 'quarters' not found"),
         ({"encoder": shade, "name": "g"}, "has a column 'g' already"),
-        ({"encoder": shade, "halves": "plane"}, "All rows lie on one side of the plane"),
+        ({"encoder": shade, "halves": "plane"}, "All rows are on one side of the plane"),
         ({"encoder": lambda given: np.zeros((len(given), 3))}, "latents have 3 dimensions"),
     ],
 )

@@ -68,11 +68,11 @@ def test_latents_come_from_the_declared_prior_and_from_the_seed_alone() -> None:
     [
         (lambda: Generator(pictures, 3), "module"),
         (lambda: Generator(Gives(pictures), 0), "latent size"),
-        (lambda: Generator(Gives(pictures), 3, "gaussian"), "There is no prior 'gaussian'"),
+        (lambda: Generator(Gives(pictures), 3, "gaussian"), "Unknown prior 'gaussian'"),
         (lambda: Generator(Gives(pictures, "meta"), 3), "meta.*declared on cpu"),
         (
             lambda: Generator(Gives(pictures), 3, lambda number, random: torch.zeros(number, 2)).sample(4, 0),
-            "prior gave",
+            "prior returned",
         ),
         (lambda: Generator(Gives(pictures), 3, lambda number, random: [[0.0] * 3] * number).sample(4, 0), "a list"),
         (lambda: Generator(Gives(pictures), 3, stumbling(KeyError("w"))).sample(4, 0), "draw 4 latents .KeyError: 'w'"),
@@ -121,7 +121,7 @@ def columns(*values: float) -> Gives:
         (lambda: Classifier(columns(0.2, 0.3, 0.5)), "3 columns.*"),
         (lambda: Classifier(columns(0.2, 0.8), names=("cat", "dog")), "cat, dog"),
         (lambda: Classifier(columns(0.2, 0.8), names=("cat", "dog", "owl"), output="owl"), "names has 3"),
-        (lambda: Classifier(columns(0.2, 0.8), output=2), "no column 2"),
+        (lambda: Classifier(columns(0.2, 0.8), output=2), "Unknown column 2"),
         (lambda: Classifier(nn.Sequential(nn.Flatten(), nn.Linear(3 * 4 * 4, 1), nn.Sigmoid())), "could not read"),
         (lambda: Classifier(columns(0.2), size=(4, 4)), "resize=True"),
         (lambda: Classifier(Gives(lambda images: images)), "shape \\[2, 3, 8, 8\\]"),
@@ -144,7 +144,7 @@ def test_a_classifier_that_does_not_fit_is_refused_before_the_search(classifier:
 
 
 def test_a_classifier_of_nan_is_told_from_a_generator_of_nan() -> None:
-    with pytest.raises(BadInput, match="classifier gave NaN"):
+    with pytest.raises(BadInput, match="classifier returned NaN"):
         search(painter(), Classifier(Gives(lambda images: images.mean((1, 2, 3)) * float("nan"))))
 
 

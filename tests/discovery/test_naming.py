@@ -102,7 +102,7 @@ def test_a_search_among_the_methods_is_no_decoy() -> None:
 
 def test_what_has_no_strips_is_not_named_and_nothing_at_all_is_refused(tmp_path: Path) -> None:
     assert len(sheet_of(undefined()).lines) == 5
-    with pytest.raises(BadInput, match="no strip to be named"):
+    with pytest.raises(BadInput, match="no strip to name"):
         write_sheet(constant(), tmp_path / "sheet.csv")
     with pytest.raises(BadInput, match="another ending"):
         write_sheet(found(), tmp_path / "sheet.txt")

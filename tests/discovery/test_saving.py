@@ -35,10 +35,10 @@ def test_directions_come_back_to_the_last_bit(tmp_path: Path) -> None:
     [
         ({"names": ["a", "b", "c"]}, "3 names"),
         ({"names": ["a", "a"]}, "one name"),
-        ({"names": "ab"}, "no list"),
+        ({"names": "ab"}, "not a list"),
         ({"latent_size": 4}, "size 4"),
         ({"schema": "equipoise.directions/9"}, "schema"),
-        ({"said": 3}, "no table"),
+        ({"said": 3}, "not a table"),
     ],
 )
 def test_a_file_beside_it_that_does_not_belong_is_refused(tmp_path: Path, change: dict[str, Any], words: str) -> None:
@@ -106,8 +106,8 @@ def test_pickles_torn_and_missing_files_are_refused(tmp_path: Path) -> None:
         ((), None, "0 planes"),
         ((PLANES[0], Hyperplane("b", np.ones(2))), None, "one latent space"),
         ((PLANES[0], PLANES[0]), None, "one name"),
-        (PLANES, {"loss": float("nan")}, "no JSON"),
-        (PLANES, {"loss": object()}, "no JSON"),
+        (PLANES, {"loss": float("nan")}, "not JSON"),
+        (PLANES, {"loss": object()}, "not JSON"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_and_nothing_is_written(

@@ -58,8 +58,8 @@ def test_what_spreadsheets_write_is_read(tmp_path: Path, separator: str, start: 
         (HEAD + "A," + "x" * 61 + ",3,\n", "61 letters"),
         (HEAD + "=cmd(),x,3,\n", "the code '=CMD\\(\\)'"),
         (HEAD.encode() + b"A,caf\xe9,3,\n", "not in UTF-8"),
-        (HEAD.encode() + b"A,\x00,3,\n", "no text"),
-        (HEAD + 'A,"' + "x" * 200_000 + '",3,\n', "no CSV"),
+        (HEAD.encode() + b"A,\x00,3,\n", "not text"),
+        (HEAD + 'A,"' + "x" * 200_000 + '",3,\n', "not CSV"),
     ],
 )
 def test_what_is_no_sheet_is_refused(tmp_path: Path, text: str | bytes, words: str) -> None:
@@ -130,12 +130,12 @@ def test_other_names_stay_other_names(one: str, other: str) -> None:
     [
         ({"schema": "equipoise.naming/9"}, "schema"),
         ({"codes": {}}, "no codes"),
-        ({"codes": []}, "no key"),
+        ({"codes": []}, "not the key"),
         ({"codes": {"A": {"direction": "x"}}}, "method"),
         ({"codes": {"A": {"direction": 3, "method": "search", "verdict": "found", "normals": [[1]]}}}, "no direction"),
         ({"codes": {"A": {"direction": "x", "method": "search", "verdict": "", "normals": []}}}, "no direction"),
-        ({"codes": {"A": {"direction": "x", "method": "search", "verdict": "", "normals": [["a"]]}}}, "no key"),
-        ({"codes": {"A": {"direction": "x", "method": "search", "verdict": "", "normals": [[0, 0]]}}}, "no key"),
+        ({"codes": {"A": {"direction": "x", "method": "search", "verdict": "", "normals": [["a"]]}}}, "not the key"),
+        ({"codes": {"A": {"direction": "x", "method": "search", "verdict": "", "normals": [[0, 0]]}}}, "not the key"),
         ({"codes": {"A": {"direction": "x", "method": "search", "verdict": "", "normals": [[10**400]]}}}, "too large"),
     ],
 )
@@ -149,5 +149,5 @@ def test_a_key_that_was_changed_is_refused(tmp_path: Path, change: dict[str, obj
 @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, "3"])
 def test_what_is_no_key_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "sheet.key.json").write_text(text)
-    with pytest.raises(BadInput, match="no key"):
+    with pytest.raises(BadInput, match="not the key"):
         read_key(tmp_path / "sheet.key.json")

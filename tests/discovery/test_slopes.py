@@ -136,5 +136,5 @@ def test_a_guard_keeps_the_share_of_the_prior_that_it_was_asked_for() -> None:
         assert not guard.inside(fresh + 10.0).any()
     with pytest.raises(BadInput, match="below 1"):
         guard_of(generator, 0, 1.0)
-    with pytest.raises(BadInput, match="still"):
+    with pytest.raises(BadInput, match="is constant"):
         guard_of(Generator(module, 5, lambda number, random: torch.zeros(number, 5)), 0)

@@ -119,7 +119,7 @@ def test_a_network_with_classes_draws_the_one_that_is_named() -> None:
     assert torch.equal(third.sample(4, 0), network.mapping(z, named)[:, 0])
     assert not torch.allclose(*(style_generator(network, space="z", label=one).images(z) for one in (0, 1)))
     for label in (None, 3, -1, True, "cat"):
-        with pytest.raises(BadInput, match="draws 3 classes, and label is"):
+        with pytest.raises(BadInput, match="generates 3 classes, and label is"):
             style_generator(network, label=label)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="has no classes"):
         style_generator(Network(), label=0)
@@ -131,7 +131,7 @@ def test_a_network_with_classes_draws_the_one_that_is_named() -> None:
         ({"space": "s"}, "space 's' not found"),
         ({"truncation": 0.0}, "The truncation is 0.0"),
         ({"truncation": np.nan}, "The truncation is nan"),
-        ({"noise": "random"}, "(?s)noise is 'random'.*drawn anew"),
+        ({"noise": "random"}, "(?s)noise is 'random'.*changes with every picture"),
         ({"device": "meta"}, "declared on meta"),
     ],
 )
@@ -156,10 +156,10 @@ def pixels(ws: Any, noise_mode: str = "random") -> Any:
         ({"num_ws": None}, "num_ws of the style network is None"),
         ({"w_dim": 0}, "w_dim of the style network is 0"),
         ({"mapping": None}, "mapping of the style network cannot be called"),
-        ({"mapping": lambda z, c: z}, r"(?s)could not be asked.*truncation_psi.*StyleGAN3 publish it"),
+        ({"mapping": lambda z, c: z}, r"(?s)failed to generate.*truncation_psi.*StyleGAN3 publish it"),
         ({"mapping": flat}, r"(?s)shape \[2, 6\].*\[2, 3, 6\]"),
         ({"w_dim": 7}, r"(?s)shape \[2, 3, 6\].*\[2, 3, 7\]"),
-        ({"synthesis": lambda ws: ws}, "(?s)could not be asked.*noise_mode"),
+        ({"synthesis": lambda ws: ws}, "(?s)failed to generate.*noise_mode"),
         ({"synthesis": lambda ws, noise_mode: ws}, r"pictures \[2, channels, height, width\]"),
         ({"synthesis": lambda ws, noise_mode: torch.full((2, 3, 4, 4), torch.nan)}, "NaN or infinite"),
         ({"synthesis": pixels}, r"(?s)pictures from 0 to 255.*\[-1, 1\]"),

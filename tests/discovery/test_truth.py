@@ -116,7 +116,7 @@ def test_the_authors_fit_has_right_angles_and_repeats(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"attributes": {"colour": np.array(["red", "green", "blue", ""] * 200)}}, "no finite numbers"),
+        ({"attributes": {"colour": np.array(["red", "green", "blue", ""] * 200)}}, "not finite numbers"),
         ({"attributes": {"short": np.zeros(3)}}, "a value for each of 800"),
         ({"attributes": {"angle": np.array(["n", "s"] * 400)}, "circular": ["angle"]}, "angles in radians"),
         ({"attributes": {"some": np.where(np.arange(ROWS) % 2, np.nan, 1.0)}}, "missing or not finite"),

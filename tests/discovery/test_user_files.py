@@ -155,10 +155,10 @@ def test_options_that_would_be_ignored_are_refused(file: Path) -> None:
         load_classifier(f"{file}:judged", logits=True)
     with pytest.raises(BadInput, match="--latent-size 128"):
         load_generator(f"{file}:painter")
-    with pytest.raises(BadInput, match="There is no prior 'even'"):
+    with pytest.raises(BadInput, match="Unknown prior 'even'"):
         load_generator(f"{file}:painter", latent_size=3, prior="even")
     if not torch.cuda.is_available():
-        with pytest.raises(BadInput, match="'cuda' is not there"):
+        with pytest.raises(BadInput, match="'cuda' is not available"):
             load_generator(f"{file}:painter", latent_size=3, device="cuda")
 
 

@@ -218,7 +218,7 @@ def test_weights_a_favourable_class_and_options_of_other_measures_are_refused() 
         measures.recall_at_k(CLASSES, LINE, sample_weight=[1] * 5)
     with pytest.raises(BadInput, match="takes no favourable class"):
         measures.recall_at_k(CLASSES, LINE, favourable="x")
-    with pytest.raises(BadInput, match="no argument 'k'"):
+    with pytest.raises(BadInput, match="Unknown argument 'k'"):
         measures.accuracy([1, 0], [1, 0], k=3)
-    with pytest.raises(BadInput, match="one group only"):
+    with pytest.raises(BadInput, match="only one group"):
         measures.recall_at_k_gap(CLASSES, LINE, sensitive_features=["a"] * 5)

@@ -109,5 +109,5 @@ def test_a_frozen_normalisation_neither_learns_nor_counts() -> None:
 def test_an_unknown_network_is_refused_with_those_there_are() -> None:
     with pytest.raises(BadInput, match="available: resnet18"):
         build("resnet19", 3)
-    with pytest.raises(BadInput, match="no form for large pictures"):
+    with pytest.raises(BadInput, match="no variant for large pictures"):
         build("small", 3, large=True)

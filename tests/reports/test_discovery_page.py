@@ -13,12 +13,24 @@ import numpy as np
 import pytest
 
 from equipoise import reports
+from equipoise.discovery.reasons import DiscoveryReason
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import report_of
 from equipoise.reports._formats import safe_name
 from equipoise.reports.narrative.discovery import CAUTIONS, KNOWN_CAUTIONS, ends_of
-from equipoise.results import Direction
-from investigation_cases import ALPHAS, CASES, NULL_HIGH, NULL_MEDIAN, found, investigation, known_only, many, shown
+from equipoise.results import Direction, because
+from investigation_cases import (
+    ALPHAS,
+    AS_MUCH,
+    CASES,
+    NULL_HIGH,
+    NULL_MEDIAN,
+    found,
+    investigation,
+    known_only,
+    many,
+    shown,
+)
 from page_checks import Tree, check_alone, check_charts, check_names_are_data, check_readable, check_small
 from pages import Pages, check_figures
 from report_cases import HOSTILE
@@ -56,11 +68,13 @@ def test_the_answer_comes_first_in_one_sentence() -> None:
     told = pages.words("found", "verdict")
     assert "No random direction of 199 changes it as much." in told
     assert "stays put (cosine 0.02)" in told
-    assert "Inconclusive, and why direction 3 Not confirmed: random directions change it as much." in told
-    assert answer("nothing") == "No reaction was confirmed: random directions change it as much (p = 0.6)."
+    assert f"Inconclusive, and why direction 3 Not confirmed: {AS_MUCH}." in told
+    assert answer("nothing") == f"No reaction was confirmed: {AS_MUCH}."
     assert "no proof that there is no bias" in pages.words("nothing", "verdict")
     assert "A longer search may find more" in pages.words("nothing", "verdict")
-    assert answer("constant") == "No reaction was confirmed: the classifier gives every picture the same probability."
+    assert answer("constant") == (
+        "No reaction was confirmed: the classifier gives every picture the same probability: there is nothing to find."
+    )
     assert answer("known only") == (
         "Of the known attributes beside the target, age changes the probability most: by −0.060 (95% interval −0.100 "
         "to −0.020). No search was made."
@@ -86,8 +100,8 @@ def test_the_answer_says_no_more_than_what_is_confirmed() -> None:
     assert "reacts to something: along direction 1" in alone
     assert "stays put" not in alone
     assert 'class="verdict neutral"' in reports.page(investigation(directions=(free,), target=None, known=()))
-    close = shown("direction 1", strength=0.45, verdict="nothing found", rank_among_random=1, reason="too little",
-                  low=0.01, high=0.02)  # fmt: skip
+    close = shown("direction 1", strength=0.45, verdict="nothing found", rank_among_random=1, low=0.01, high=0.02,
+                  reason=because(DiscoveryReason.NO_REACTION))  # fmt: skip
     assert "More fresh latents would decide it (--latents above 256)." in reports.markdown(
         investigation(directions=(close,), verdict="nothing found")
     )
@@ -144,9 +158,11 @@ def test_a_direction_is_told_in_words_and_numbers() -> None:
     row = "direction 1 ◆ confirmed 0.627 0.564 to 0.690 1 of 200 97% 8.2 0.02 −0.05 age 0.033 0.030 to 0.036"
     assert f"{row} {NULL_MEDIAN:.3f} {NULL_HIGH:.3f}" in pages.words("found", "directions")
     last = pages.words("found", "direction-3")
-    assert "Not confirmed: random directions change it as much." in last
+    assert "Not confirmed: 119 of 199 random directions change it as much (rank 120 of 200)." in last
     assert "it rises for some and falls for others" in last
-    assert "Not confirmed: it is made of the target alone." in pages.words("undefined", "direction-1")
+    assert "Not confirmed: it is made of the target and the known attributes alone." in pages.words(
+        "undefined", "direction-1"
+    )
     assert "direction 1 not confirmed undefined undefined" in pages.words("undefined", "directions")
 
 

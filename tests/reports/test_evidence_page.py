@@ -270,7 +270,7 @@ def test_the_command_writes_the_page_and_the_figures(equipoise: Program, runs: P
     [
         (("--html", "."), "is a folder"),
         (("--html", "nowhere/page.html"), "does not exist"),
-        (("--html", "runs.csv"), "is the file that is read"),
+        (("--html", "runs.csv"), "is an input file"),
         (("--html", "a.html", "--json", "a.html"), "both write"),
         (("--figures", "runs.csv"), "is a file"),
     ],

@@ -26,7 +26,7 @@ def test_a_probe_says_how_long_it_takes_at_most() -> None:
     found = check(Study(cohort(), group="sex", learner=LEARNER, seeds=2), probe=True)
     assert found.at_most is not None
     assert found.at_most > 0
-    assert found.words[-1].startswith("By one epoch of each treatment, it takes at most ")
+    assert found.words[-1].startswith("Based on one epoch of each treatment, it takes at most ")
 
 
 def test_a_probe_for_a_card_that_is_not_here_is_refused_and_a_check_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +44,7 @@ def test_a_probe_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("no luck today")
 
     monkeypatch.setattr(MultilayerPerceptron, "train", broken)
-    with pytest.raises(BadInput, match=r"(?s)One epoch of untreated was tried, and failed: .*no luck today.*help"):
+    with pytest.raises(BadInput, match=r"(?s)One epoch of untreated was tried and failed: .*no luck today.*help"):
         check(Study(cohort(), group="sex", learner=LEARNER), probe=True)
 
 

@@ -88,7 +88,7 @@ def test_the_command_prints_and_writes_it(jittered: Path, program: Program, tmp_
     ("how", "complaint"),
     [
         ({"learner": "scikit_learn"}, "cannot be watched step by step"),
-        ({"train": threshold, "version": 1}, "no steps that can be looked at"),
+        ({"train": threshold, "version": 1}, "no steps that can be inspected"),
     ],
 )
 def test_what_has_no_steps_is_refused(how: dict[str, Any], complaint: str) -> None:

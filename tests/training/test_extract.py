@@ -78,8 +78,8 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "a place of a layer": ({"layer": 3}, "The layer is of type int"),
     "several layers": ({"layer": ["0"]}, "The layer is of type list"),
     "an unknown layer": ({"layer": "2.O"}, "layer '2.O' not found"),
-    "a strange device": ({"device": "gpu"}, "The module cannot be brought to the device 'gpu'"),
-    "another device": ({"device": "cuda:99"}, "The module cannot be brought to the device 'cuda:99'"),
+    "a strange device": ({"device": "gpu"}, "The module cannot be moved to the device 'gpu'"),
+    "another device": ({"device": "cuda:99"}, "The module cannot be moved to the device 'cuda:99'"),
 }
 
 

@@ -175,8 +175,8 @@ def test_a_treatment_after_training_is_refused_where_nobody_would_ask_it() -> No
     [
         (Treatment, None, None),
         (Both, None, None),
-        (Read, None, "reads the outputs of one network by itself"),
-        (Taught, None, "teaches one network by itself"),
+        (Read, None, "reads the outputs of one network at a time"),
+        (Taught, None, "trains one network at a time"),
         (Stacked, "acts on trials that train together", None),
         (Later, None, None),
     ],

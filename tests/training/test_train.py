@@ -291,7 +291,7 @@ def test_undefined_fairness_on_dev_rows_is_noted_and_performance_selects() -> No
     assert ended.best_epoch == 1 + int(np.argmax([one.performance for one in ended.history]))
     assert sum("Fairness" in note for note in ended.notes) == 1
     (blind,) = train(replace(material, dev=replace(alone, target=None)), SMALL, jobs_of(material, [0]))
-    assert "no dev rows" in (blind.failure or "")
+    assert "No dev row" in (blind.failure or "")
 
 
 def test_an_unknown_learner_is_refused_with_the_nearest() -> None:

@@ -298,7 +298,7 @@ def fit(X: Any = None, y: Any = None, group: Any = None, **options: Any) -> Lear
         ({"y": [0, 1] * 9}, "y has the shape"),
         ({"y": np.array([0, "1"] * 10, dtype=object)}, "mixes kinds"),
         ({"y": [None, 1.0] * 10}, "y has 10 missing values, the first in row 0"),
-        ({"group": ["a"] * 20}, "one group only"),
+        ({"group": ["a"] * 20}, "only one group"),
         ({"group": ["a", None] * 10}, "sensitive_features has 10 missing values, the first in row 1"),
         ({"group": ["a"] * 19}, "sensitive_features has the shape"),
     ],

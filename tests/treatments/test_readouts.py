@@ -109,7 +109,7 @@ def test_a_row_of_no_known_group_is_read_by_all_of_them_and_that_is_said() -> No
     found = DomainIndependent(readout="known_domain").read(replace(said, test_group=group))
     plain = DomainIndependent(readout="sum").read(said)
     assert np.array_equal(found.test.values[:3], plain.test.values[:3])
-    assert found.notes == ("3 test rows have no group that was trained: they are read by the sum over the groups.",)
+    assert found.notes == ("3 test rows have no group that was trained: they use the sum over the groups.",)
 
 
 def test_a_class_that_the_classifier_of_a_group_never_saw_is_said() -> None:

@@ -19,7 +19,8 @@ Logits = Annotated[
     bool | None, typer.Option("--logits/--no-logits", help="The classifier gives logits.", show_default=False)
 ]
 ClassOption = Annotated[
-    str | None, typer.Option("--class", metavar="CLASS", help="Of several classes: which, by place or name.")
+    str | None,
+    typer.Option("--class", metavar="CLASS", help="The class to read, by index or name, if there are several."),
 ]
 ClassNames = Annotated[
     str | None, typer.Option(metavar="A,B", help="The names of the classes, in the order of the outputs.")
@@ -28,7 +29,7 @@ Size = Annotated[
     str | None, typer.Option(metavar="HxW", help="The pictures that the classifier was trained on: 64 or 64x48.")
 ]
 Resize = Annotated[
-    bool | None, typer.Option("--resize/--no-resize", help="Bring pictures to that size.", show_default=False)
+    bool | None, typer.Option("--resize/--no-resize", help="Resize pictures to that size.", show_default=False)
 ]
 
 

@@ -49,7 +49,7 @@ class WithoutSecrets(Group):
 app = typer.Typer(
     name="equipoise",
     cls=WithoutSecrets,
-    help="Put a model's fairness on trial: measure bias in any model's outcomes, and say what is inconclusive.",
+    help="Audit models for fairness, compare treatments, and find bias that nobody named.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

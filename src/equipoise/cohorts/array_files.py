@@ -26,7 +26,7 @@ from equipoise.foundation.errors import BadInput, unknown_name
 NPY, NPZ, SAFETENSORS = ARRAYS
 # Formats that are read by running what is in them.
 PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt", ".bin")
-PICKLED = "it holds pickled Python objects, and loading those could run code that somebody put into the file"
+PICKLED = "it holds pickled Python objects, and loading them could run code hidden in the file"
 
 # A compressed array is unpacked into memory, and a hostile file of a megabyte may say that it unpacks to a terabyte.
 MOST_UNPACKED = 4 * 1024**3

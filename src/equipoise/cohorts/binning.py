@@ -33,7 +33,7 @@ class Bins:
         except ValueError:
             raise BadInput(
                 f"The bins {text!r} could not be read",
-                available="rising edges such as 25,45 or equally filled parts such as quantile:4",
+                available="increasing edges such as 25,45 or quantiles such as quantile:4",
             ) from None
         return cls(edges=edges)
 

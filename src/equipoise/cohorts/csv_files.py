@@ -282,12 +282,12 @@ def _opened(file: str) -> IO[str]:
 def _uneven(file: str, delimiter: str, quote: str) -> BadInput:
     """Say which line has another number of fields than the first."""
     first, other = _uneven_lines(file, delimiter, quote)
-    told = f"{first}, {other}" if other else first or "its lines could not be split alike"
+    told = f"{first}, {other}" if other else first or "its lines have no common layout"
     return BadInput(
         f"The lines of {os.path.basename(file)} do not all have the same number of fields: {told}",
         available="one header, and as many fields in every line as the header has",
-        help="mend or remove that line (a decimal comma makes a further field: write numbers with decimal points, "
-        "0.25); where the header changes, cut the file in two and keep both in one folder.",
+        help="fix or remove that line (a decimal comma adds a field: write numbers with decimal points, "
+        "0.25); where the header changes, split the file in two and keep both in one folder.",
     )
 
 

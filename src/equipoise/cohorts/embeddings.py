@@ -63,8 +63,8 @@ class Embedding:
         if self.width <= len(self):
             return ()
         return (
-            f"{self.name} has more dimensions ({self.width:,}) than rows ({len(self):,}): points then lie far apart "
-            "whatever they mean, and similarities are less telling.",
+            f"{self.name} has more dimensions ({self.width:,}) than rows ({len(self):,}): all points are then far "
+            "apart, and similarities say less.",
         )
 
     def blocks(self) -> Iterator[NDArray[Any]]:
@@ -126,7 +126,7 @@ def open_embedding(
         made = _checked(points, name or path.name, drop, key=found, path=path)
         return replace(made, ids=read_ids(path, id, len(made)))
     if id is not None:
-        raise BadInput("An array in memory has no ids", help="leave id= out: rows are then taken in their order.")
+        raise BadInput("An array in memory has no ids", help="leave id= out: rows are then matched by order.")
     return _checked(_in_memory(source), name or "the array", drop)
 
 
@@ -170,7 +170,7 @@ def _open(path: Path, key: str | None) -> tuple[NDArray[Any], str]:
         found = key if key is not None else the_list_column(path)
         return read_points(path, found), found
     raise BadInput(
-        f"{path.name!r} has no ending that says what it is",
+        f"{path.name!r} has an unknown file ending",
         available=", ".join((*ARRAYS, *tables)),
         help="rename it to what it is, or save the array with numpy.save.",
     )
@@ -184,7 +184,7 @@ def _check_file(path: Path) -> None:
         hint = f"did you mean {str(folder / guess)!r}?" if guess else "check the path."
         raise BadInput(f"There is no file {str(path)!r}", help=hint)
     if not os.access(path, os.R_OK):
-        raise BadInput(f"The file {str(path)!r} may not be read by this user", help="ask for permission to read it.")
+        raise BadInput(f"The file {str(path)!r} may not be read by this user", help="ask for read permission.")
     if os.path.getsize(path) == 0:
         raise BadInput(f"The file {str(path)!r} is empty", available="an array with at least one row")
 
@@ -204,7 +204,7 @@ def _the_array(path: Path, key: str | None) -> str:
     if len(points) == 1:
         return points[0]
     raise BadInput(
-        f"{path.name} has {'several arrays' if points else 'no array'} with a point a row, and none was named",
+        f"{path.name} has {'several arrays' if points else 'no array'} with one point per row, and none was named",
         available=listing(points) if points else "an array of two or more axes: rows, then dimensions",
         help="name it with --embedding (embedding=, or key=)." if points else "save the points as well.",
     )
@@ -240,7 +240,7 @@ def _check_shape(shape: tuple[int, ...], where: str) -> None:
             f"{where} is not an embedding: it has {plural(len(shape), 'axis', 'axes')} "
             f"({f'shape {shape}' if shape else 'no shape'})",
             available="two or more axes: rows, then dimensions",
-            help="an array of one number a row can be given as array.reshape(-1, 1).",
+            help="an array of one number per row can be given as array.reshape(-1, 1).",
         )
     if 0 in shape:
         raise BadInput(f"{where} has no {'rows' if not shape[0] else 'dimensions'} (shape {shape})")
@@ -266,6 +266,6 @@ def _look_through(points: NDArray[Any], where: str, drop: bool | None) -> tuple[
             f"{bad:,} {'number of' if bad == 1 else 'numbers of'} {where} {'is' if bad == 1 else 'are'} not finite; "
             f"the first is {first} (counted from 0)",
             available="finite numbers",
-            help=f"find out why they are missing; {leave_out}, or fill them.",
+            help=f"check why they are missing; {leave_out}, or fill them.",
         )
     return fingerprint_of(parts), finite if bad else None

@@ -33,8 +33,8 @@ def with_extra_columns(cohort: Cohort, path: str | os.PathLike[str]) -> Cohort:
     if number != len(cohort):
         raise BadInput(
             f"{name} has {number:,} rows and the cohort {cohort.name!r} has {len(cohort):,}",
-            available="a row for every row of the cohort, in its order",
-            help="make the table again from this cohort, with the options that it has here.",
+            available="one row per row of the cohort, in the same order",
+            help="create the table again from this cohort, with the same options.",
         )
     if ROW in found and ROW not in cohort.columns:
         _check_same(found.pop(ROW), np.arange(number), ROW, name)
@@ -73,7 +73,7 @@ def with_parts(
 
 def _check_same(given: NDArray[Any], own: NDArray[Any], column: str, name: str) -> None:
     if own.ndim > 1:
-        raise BadInput(f"{name} has a column {column!r}, which has several numbers a row in the cohort")
+        raise BadInput(f"{name} has a column {column!r}, which has several numbers per row in the cohort")
     labels: dict[tuple[object, object], bool] = {}
     for row, pair in enumerate(zip(given.tolist(), own.tolist(), strict=True)):
         if pair not in labels:
@@ -82,7 +82,7 @@ def _check_same(given: NDArray[Any], own: NDArray[Any], column: str, name: str) 
             raise BadInput(
                 f"Row {row:,} of {name} (counted from 0) has {pair[0]!r} in the column {column!r} and not {pair[1]!r}",
                 available="the same rows in the same order as in the cohort",
-                help="make the table again from this cohort, or leave that column out of it.",
+                help="create the table again from this cohort, or leave that column out.",
             )
 
 

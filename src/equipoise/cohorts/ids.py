@@ -48,7 +48,9 @@ def _read(path: Path, name: str, rows: int) -> Ids:
     if name not in shapes:
         raise unknown_name("array", name, shapes, path.name)
     if shapes[name] != (rows,):
-        raise BadInput(f"The ids {name!r} of {path.name} have shape {shapes[name]}", available=f"one a row: ({rows},)")
+        raise BadInput(
+            f"The ids {name!r} of {path.name} have shape {shapes[name]}", available=f"one per row: ({rows},)"
+        )
     return checked_ids(read_array(path, name).tolist(), path.name)
 
 
@@ -60,14 +62,14 @@ def checked_ids(values: Sequence[object], where: str) -> Ids:
         raise BadInput(
             f"{plural(missing, 'id')} of {where} {fitting(missing, 'is', 'are')} missing, the first in row "
             f"{ids.index(None):,}",
-            available="an id for every row",
+            available="one id per row",
         )
     twice = [name for name, times in Counter(ids).items() if times > 1]
     if twice:
         raise BadInput(
             f"{plural(len(twice), 'id')} of {where} {fitting(len(twice), 'occurs', 'occur')} more than once: "
             f"{listing(twice, 5)}",
-            available="ids that name one row each",
+            available="ids that identify one row each",
         )
     return tuple(str(name) for name in ids)
 

@@ -57,7 +57,7 @@ def _read_numbers(frame: nw.LazyFrame[Any], names: Sequence[str]) -> NDArray[Any
             raise BadInput(
                 f"The column {name!r} holds {schema[name]}, and not numbers",
                 available="columns of numbers, one for each dimension",
-                help="write a pattern that matches those alone.",
+                help="use a pattern that matches only those.",
             )
     native: Any = frame.to_native()
     if hasattr(native, "fetchnumpy"):
@@ -112,7 +112,7 @@ def matching_columns(
             raise BadInput(
                 f"No column of {where} matches {name!r}",
                 available=listing(column for column in columns if column not in leave_out),
-                help="* stands for any letters, ? for one; capital letters matter.",
+                help="* matches any letters, ? matches one; capital letters matter.",
             )
         found |= dict.fromkeys(matched)
     return list(found)
@@ -129,7 +129,7 @@ def matrix_of_lists(column: Column, name: str) -> NDArray[Any]:
         rows = [value if isinstance(value, np.ndarray) else np.asarray(value, dtype=np.float64) for value in values]
         return _numeric(np.stack(rows), name)
     except (TypeError, ValueError) as error:
-        raise _no_lists(name, "a list of something else") from error
+        raise _no_lists(name, "a list of other values") from error
 
 
 def _numeric(matrix: NDArray[Any], name: str) -> NDArray[Any]:
@@ -155,7 +155,7 @@ def _check_equal(lengths: NDArray[np.int64], name: str) -> None:
         raise BadInput(
             f"The lists of the column {name!r} are not equally long: row {where:,} has {_said(int(lengths[where]))}, "
             f"row {0 if where else int(len(lengths) > 1):,} {_said(int(lengths[0 if where else -1]))}",
-            available="one list of numbers a row, all equally long",
+            available="one list of numbers per row, all equally long",
             help="drop rows without a list in every file, or fill them.",
         )
 
@@ -210,7 +210,7 @@ def _filled(flat: NDArray[Any]) -> NDArray[Any]:
 def _no_lists(name: str, kind: str) -> BadInput:
     return BadInput(
         f"The column {name!r} does not hold lists of numbers (it is of type {kind})",
-        available="one list of numbers a row, such as [0.25, -1.5]",
+        available="one list of numbers per row, such as [0.25, -1.5]",
     )
 
 
@@ -222,6 +222,6 @@ def the_list_column(path: str | os.PathLike[str]) -> str:
     where = os.path.basename(os.fspath(path))
     raise BadInput(
         f"{where} has {'several columns' if found else 'no column'} of lists, and none was named",
-        available=listing(found) if found else "a column with one list of numbers a row",
+        available=listing(found) if found else "a column with one list of numbers per row",
         help="name the column of points with --embedding (embedding=, or key=).",
     )

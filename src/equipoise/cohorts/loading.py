@@ -116,16 +116,16 @@ def _download(source: Source) -> Path:
     digest = hashlib.sha256(content).hexdigest()
     if digest != source.sha256:
         raise BadInput(
-            f"The downloaded {source.cohort} data is not what it should be (sha256 {digest})",
+            f"The downloaded {source.cohort} data does not have the expected checksum (sha256 {digest})",
             available=f"sha256 {source.sha256}",
-            help="nothing was kept; get the file yourself and pass path=.",
+            help="nothing was kept; download the file yourself and pass path=.",
         )
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(
-            f"The cache folder {str(target.parent)!r} could not be made ({error.strerror})",
-            help="set XDG_CACHE_HOME to a folder that is yours, or pass path=.",
+            f"The cache folder {str(target.parent)!r} could not be created ({error.strerror})",
+            help="set XDG_CACHE_HOME to a folder that you may write to, or pass path=.",
         ) from error
     return write_whole(target, content)
 

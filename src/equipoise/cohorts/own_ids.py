@@ -88,7 +88,7 @@ def _fix(names: tuple[str, str], match: bool, file: str) -> str:
     if names[0] != names[1]:
         return f"call {names[1]!r} of {file} {names[0]!r} too, and match the rows by it: --id {names[0]} (id=)."
     told = f"match the rows by them: --id {names[0]} (id=), which every file must have, that of --rows too."
-    return told if match else f"keep the people that are in both, and {told}"
+    return told if match else f"keep the people who are in both, and {told}"
 
 
 def _all_differ(column: Any) -> bool:

@@ -27,7 +27,7 @@ Columns = Sequence[str] | Mapping[str, str]
 def read_rows(
     rows: object, columns: Columns, *, optional: Sequence[str] = (), missing: Sequence[str] = ()
 ) -> EagerTable:
-    """Read columns into memory from a file, a frame, a cohort, or a ``.npz`` of arrays with one value a row.
+    """Read columns into memory from a file, a frame, a cohort, or a ``.npz`` of arrays with one value per row.
 
     Columns that are ``optional`` are read where they are there.
     """
@@ -48,12 +48,12 @@ def _table(rows: object, missing: Sequence[str]) -> Table:
 
 
 def _arrays(path: Path, columns: Columns, optional: Sequence[str]) -> EagerTable:
-    """Read arrays with one value a row; arrays of another shape may lie in the same file."""
+    """Read arrays with one value per row; arrays of another shape may lie in the same file."""
     if ending_of(path) == NPY:
         raise BadInput(
             f"{path.name} holds one array, not columns with names",
-            available="a table, or a .npz file with an array a column",
-            help="say whose rows they are with --rows FILE (rows=).",
+            available="a table, or a .npz file with one array per column",
+            help="name the table of rows with --rows FILE (rows=).",
         )
     if not path.is_file():
         raise BadInput(f"There is no file {str(path)!r}", help="check the path.")
@@ -61,7 +61,7 @@ def _arrays(path: Path, columns: Columns, optional: Sequence[str]) -> EagerTable
     known = [name for name, shape in shapes.items() if len(shape) == 1]
     for name in columns:
         if name in shapes and name not in known:
-            raise BadInput(f"{name!r} of {path.name} has shape {shapes[name]}", available="one value a row")
+            raise BadInput(f"{name!r} of {path.name} has shape {shapes[name]}", available="one value per row")
     check_names(columns, known, path.name)
     extra = [name for name in optional if name in known and all(shapes[name] == shapes[one] for one in columns)]
     wanted = dict.fromkeys([*columns, *extra])
@@ -138,7 +138,7 @@ def align(first: Embedding, second: Embedding, *, by_id: bool) -> Embedding:
 
 def _ids_of(embedding: Embedding) -> Ids:
     if embedding.ids is None:
-        raise BadInput(f"{embedding.name} has no ids", help="leave --id (id=) out: rows then go by order.")
+        raise BadInput(f"{embedding.name} has no ids", help="leave --id (id=) out: rows are then matched by order.")
     return embedding.ids
 
 
@@ -226,8 +226,8 @@ def drop_unusable(
     if len(left) < 2:
         raise BadInput(
             " ".join(dropped.notes).removesuffix(".") or f"{first.name} has {plural(len(first), 'row')}",
-            available="at least two rows that can be used",
-            help="check that the files are about the same rows, and why points are not finite.",
+            available="at least two usable rows",
+            help="check that the files describe the same rows, and why points are not finite.",
         )
     return {role: embedding.take(left) for role, embedding in matched.items()}, dropped
 

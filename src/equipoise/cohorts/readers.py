@@ -83,14 +83,12 @@ def open_table(
 def _files(given: str) -> list[str]:
     """Return the files that a path means: itself, the shards below it, or what the pattern matches."""
     if re.match(r"^[a-z][a-z0-9+]*://", given):
-        raise BadInput(
-            f"{given!r} is an address, not a file", available="files on this machine", help="download it first."
-        )
+        raise BadInput(f"{given!r} is a URL, not a file", available="files on this machine", help="download it first.")
     if given == "-":
         raise BadInput(
-            "Standard input is not read: rows are counted in several passes",
+            "Standard input is not supported: rows are read several times",
             available=f"a file, a folder or a glob ({', '.join(TABLES)})",
-            help="write it to a file first: COMMAND > people.csv",
+            help="save it to a file first: COMMAND > people.csv",
         )
     path = Path(given)
     if _is_folder(given):
@@ -114,7 +112,7 @@ def _files(given: str) -> list[str]:
         if os.path.getsize(file) == 0:
             raise BadInput(f"The file {file!r} is empty", available="a header and at least one row")
         if not os.access(file, os.R_OK):
-            raise BadInput(f"The file {file!r} may not be read by this user", help="ask for permission to read it.")
+            raise BadInput(f"The file {file!r} may not be read by this user", help="ask for read permission.")
     return files
 
 
@@ -139,13 +137,13 @@ def _no_table(given: str) -> BadInput:
     if Path(given).suffix.lower() not in ARRAYS:
         hint = next((told for endings, told in OTHERS.items() if given.lower().endswith(endings)), "")
         if hint:
-            return BadInput(f"{given!r} is of a format that is not read", available=allowed, help=hint)
-        return BadInput(f"{given!r} has no ending that says what it is", available=allowed)
+            return BadInput(f"{given!r} has a format that is not supported", available=allowed, help=hint)
+        return BadInput(f"{given!r} has an unknown file ending", available=allowed)
     return BadInput(
         f"{given!r} holds arrays, not a table of rows",
         available=allowed,
-        help="to audit points, name their array and whose they are: --embedding KEY --rows FILE (audit_embedding); "
-        "a .npy file has one array, for which any KEY will do.",
+        help="to audit points, name their array and the table of their rows: --embedding KEY --rows FILE "
+        "(audit_embedding); a .npy file has one array, so any KEY works.",
     )
 
 

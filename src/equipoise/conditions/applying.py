@@ -135,7 +135,7 @@ def training_cells(cohort: Cohort, group: Groups = None) -> TrainingCells:
     if cohort.task != "class":
         raise BadInput(
             f"The cohort {cohort.name!r} is a {cohort.task} task",
-            available="one class a row",
+            available="one class per row",
             help="cut the target into classes, and draw rows with equipoise.conditions.draw.",
         )
     rows = _training_rows(cohort)
@@ -157,7 +157,7 @@ def _training_rows(cohort: Cohort) -> Rows:
             f"The cohort {cohort.name!r} has no training split",
             available=f"a split column in which training rows are called {TRAIN!r}"
             + ("" if split is None else f"; here the splits are {listing(map(shown, split.labels))}"),
-            help="name it when the cohort is made: split=. A condition changes training rows and no others.",
+            help="name the split column when the cohort is created: split=. A condition changes training rows only.",
         )
     return np.flatnonzero(split.codes == split.labels.index(TRAIN))
 
@@ -167,7 +167,7 @@ def _group_columns(cohort: Cohort, group: Groups) -> tuple[str, ...]:
         if len(cohort.groups) > 1:
             raise BadInput(
                 f"The cohort {cohort.name!r} has several group columns ({', '.join(cohort.groups)})",
-                help=f"name one, such as group={cohort.groups[0]!r}, or several to be crossed.",
+                help=f"name one, such as group={cohort.groups[0]!r}, or several to cross them.",
             )
         return cohort.groups
     names = (group,) if isinstance(group, str) else tuple(group)

@@ -74,7 +74,7 @@ def stereotyped(
 ) -> Floats:
     """Return P'(z | y) ``[class, group]``: ``ratio`` for the group that is paired with the class."""
     if len(groups) < 2:
-        raise BadInput(f"There is one group only ({listing(groups)})", available="two groups or more, for a stereotype")
+        raise BadInput(f"There is only one group ({listing(groups)})", available="two groups or more, for a stereotype")
     paired = _over_represented(P, classes) if pairs is None else _paired(pairs, classes, groups)
     inside = np.full(P.shape, (1.0 - ratio) / (len(groups) - 1))
     inside[np.arange(len(classes)), paired] = ratio

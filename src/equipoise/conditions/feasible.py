@@ -98,14 +98,14 @@ class Feasibility:
         if not self.repeated and not self.empty:
             found.append("No row is repeated.")
         if self.unused:
-            found.append(f"No row is taken of {listing(cell.name for cell in self.unused)}.")
+            found.append(f"No row is drawn from {listing(cell.name for cell in self.unused)}.")
         return (*found, *self._unlabelled_words(), *self.remarks)
 
     def _empty_words(self) -> list[str]:
         if not self.empty:
             return []
         cells = listing(f"{cell.name} (share {cell.probability:.3g})" for cell in self.empty)
-        return [f"It cannot be done: there are no rows of {cells}. Fix: {WHAT_TO_DO}."]
+        return [f"It is not possible: there are no rows of {cells}. Fix: {WHAT_TO_DO}."]
 
     def _repeated_words(self) -> list[str]:
         if not self.repeated:

@@ -94,6 +94,6 @@ def checked_alpha(alpha: object) -> float:
     if not 0.0 <= step <= LARGEST_ALPHA:
         raise BadInput(
             f"alpha is {alpha!r}",
-            available="a number from 0 (the data as they are) over 1 (balance) to 2 (turned round)",
+            available="a number from 0 (the original data) through 1 (balanced) to 2 (reversed)",
         )
     return step

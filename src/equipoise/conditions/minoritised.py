@@ -40,7 +40,7 @@ class Minoritised:
             raise BadInput(
                 f"degree is {self.degree!r}",
                 available="from 0.5 (balanced) up to 0.99: rows of a majoritised class beside 1 - degree of another",
-                help="the paper's are 0.5, 0.6, 0.7, 0.8 and 0.9. A class without any row cannot be learnt.",
+                help="the paper's are 0.5, 0.6, 0.7, 0.8 and 0.9. A class without rows cannot be learned.",
             )
         object.__setattr__(self, "degree", degree)
         if isinstance(self.classes, bool) or not isinstance(self.classes, int) or self.classes < 1:
@@ -104,7 +104,7 @@ class Minoritised:
             ]
         scarce = sum(wanted[name] < 2 for name in few)
         if scarce and asked.size:
-            found.append(f"{scarce:,} minoritised classes get fewer than 2 rows: no pair of them can be learnt from.")
+            found.append(f"{scarce:,} minoritised classes get fewer than 2 rows: they have no pair to learn from.")
         return tuple(found)
 
     def _check(self, classes: int) -> None:

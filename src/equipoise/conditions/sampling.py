@@ -130,7 +130,7 @@ def draw(
     if asked.empty:
         raise BadInput(
             f"There are no rows of {listing(f'{cell.name} (share {cell.probability:.3g})' for cell in asked.empty)}",
-            available="at least one training row in every cell that shall have a share",
+            available="at least one training row in every cell with a share above 0",
             help=f"{WHAT_TO_DO}.",
         )
     rows = known[np.argsort(cells[known], kind="stable")]
@@ -160,15 +160,17 @@ def _cells(class_codes: ArrayLike, group_codes: ArrayLike, shape: tuple[int, ...
         if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
             raise BadInput(
                 f"The {what} codes have the shape {found.shape} and the type {found.dtype}",
-                available="whole numbers, one a row",
+                available="whole numbers, one per row",
             )
         if found.size and found.max() >= number:
             raise BadInput(
-                f"There is a {what} code {found.max()}", available=f"below {number}, one a {what} of the probabilities"
+                f"There is a {what} code {found.max()}",
+                available=f"below {number}, one per {what} of the probabilities",
             )
     if len(codes[0]) != len(codes[1]):
         raise BadInput(
-            f"There are {len(codes[0]):,} class codes and {len(codes[1]):,} group codes", available="one of each a row"
+            f"There are {len(codes[0]):,} class codes and {len(codes[1]):,} group codes",
+            available="one of each per row",
         )
     classes, groups = (found.astype(np.int64) for found in codes)
     return classes * shape[1] + groups, np.flatnonzero((classes >= 0) & (groups >= 0))
@@ -195,6 +197,6 @@ def checked_size(size: object) -> int:
         raise BadInput(
             f"size is {size!r}",
             available="a whole number of at least 1",
-            help="leave it out to get the largest size at which no row is repeated.",
+            help="leave it out to use the largest size at which no row is repeated.",
         )
     return rows

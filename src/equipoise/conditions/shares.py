@@ -25,9 +25,7 @@ def shares_of(counts: ArrayLike, *, empty: bool = False) -> Floats:
             f"The counts are not numbers ({error})", available="a table, one row per class, one column per group"
         ) from error
     if table.ndim != 2 or 0 in table.shape:
-        raise BadInput(
-            f"The counts have the shape {table.shape}", available="a row for each class, a column for each group"
-        )
+        raise BadInput(f"The counts have the shape {table.shape}", available="one row per class, one column per group")
     _refuse(~np.isfinite(table), table, "missing or infinite")
     _refuse(table < 0, table, "negative")
     for axis, what in () if empty else ((1, "class"), (0, "group")):

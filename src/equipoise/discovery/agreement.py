@@ -25,12 +25,13 @@ from numpy.typing import NDArray
 
 from equipoise.discovery.name_words import same_word
 from equipoise.discovery.naming import SEARCHED
+from equipoise.discovery.reasons import AgreementReason
 from equipoise.discovery.sheets import Coded, Named
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.provenance import fingerprint_of, provenance
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import plural
-from equipoise.results import Direction, Finding, Result, record_as_json
+from equipoise.results import Direction, Finding, Reason, Result, because, reason_as_json, record_as_json
 from equipoise.stats import permutation_p
 
 SCHEMA = "equipoise.agreement/1"
@@ -90,7 +91,7 @@ class Agreement(Result):
     chance_high: float
     p: float
     blanks: int
-    reason: str | None = None
+    reason: Reason | None = None
 
     @property
     def winners(self) -> tuple[Winner, ...]:
@@ -114,9 +115,10 @@ class Agreement(Result):
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain JSON values: undefined is null."""
-        numbers = ("raters", "same", "kappa", "chance", "chance_high", "p", "blanks", "reason")
+        numbers = ("raters", "same", "kappa", "chance", "chance_high", "p", "blanks")
         winners = [{**record_as_json(one), "agreed": one.agreed} for one in self.winners]
-        return {"schema": self.schema, **{name: _plain(getattr(self, name)) for name in numbers}, "winners": winners}
+        values = {name: _plain(getattr(self, name)) for name in numbers}
+        return {"schema": self.schema, **values, **reason_as_json(self.reason), "winners": winners}
 
     def _name_parts(self, record: Winner) -> Sequence[str | None]:
         return record.method, record.direction
@@ -147,7 +149,7 @@ def _plain(value: object) -> object:
 def agree(key: Mapping[str, Coded], sheets: Sequence[Mapping[str, Named]], *, seed: int = 0) -> Agreement:
     """Compare the sheets of several raters."""
     if not sheets:
-        raise BadInput("There is no filled-in sheet", available="at least one, and two to say anything of agreement")
+        raise BadInput("No filled-in sheet was given", available="at least one, and two to measure agreement")
     given = [[same_word(sheet[code].name) if code in sheet else "" for code in key] for sheet in sheets]
     places = {name: place for place, name in enumerate(sorted({name for row in given for name in row if name}))}
     answers = np.array([[places.get(name, BLANK) for name in row] for row in given], dtype=np.int64)
@@ -210,11 +212,11 @@ def _winner(code: str, of: Coded, sheets: Sequence[Mapping[str, Named]], own: An
     return Winner(code, of.direction, of.method, name, votes, len(named), len(sheets), pairs, confidence)
 
 
-def _reason(answers: Answers, kappa: float) -> str | None:
+def _reason(answers: Answers, kappa: float) -> Reason | None:
     if kappa == kappa:
         return None
     if len(answers) < 2:
-        return "one rater cannot agree with another"
+        return because(AgreementReason.ONE_RATER)
     if same_share(answers) == same_share(answers):
-        return "every name is the same, so nothing tells agreement from habit"
-    return "no two raters named the same direction"
+        return because(AgreementReason.ONE_NAME)
+    return because(AgreementReason.NO_SHARED_DIRECTION)

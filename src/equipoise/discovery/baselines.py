@@ -65,7 +65,7 @@ def pca_directions(
     most = min(samples - 1, pixels.shape[1])
     if not 1 <= number <= min(most, generator.latent_size):
         raise BadInput(
-            f"{number} principal components were asked for", available=f"1 to {min(most, generator.latent_size)}"
+            f"{number} principal components were requested", available=f"1 to {min(most, generator.latent_size)}"
         )
     left, values, _ = torch.linalg.svd(pixels - pixels.mean(0), full_matrices=False)
     # The scores are orthogonal, so the regression is a product.
@@ -97,7 +97,8 @@ def hessian_directions(
     torch = require("torch", extra="train", purpose="The Hessian penalty")
     if not 2 <= number <= generator.latent_size:
         raise BadInput(
-            f"{number} directions were asked for", available=f"2 to {generator.latent_size}: one has none to disturb"
+            f"{number} directions were requested",
+            available=f"2 to {generator.latent_size}: a single one interacts with no other",
         )
     start = stream(seed, "Hessian start").normal(size=(generator.latent_size, number))
     raw = torch.tensor(start, dtype=torch.float64, device=generator.device, requires_grad=True)

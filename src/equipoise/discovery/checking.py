@@ -13,7 +13,7 @@ from equipoise.foundation.imports import require
 PICTURES = 2
 # A command line says how a classifier is read, and nothing of the reference beside it.
 OWN_WORDS = (
-    "give a Classifier, which says itself how it is read: Classifier(module, output=..., logits=True, size=..., "
+    "give a Classifier, which declares how its output is read: Classifier(module, output=..., logits=True, size=..., "
     "resize=True)."
 )
 
@@ -34,9 +34,9 @@ def check_pair(generator: Generator, classifier: Classifier, reference: Classifi
         again = generator.images(latents)
         if not torch.allclose(images, again, rtol=1e-3, atol=1e-4):
             raise BadInput(
-                "The generator gave two different pictures for one latent",
-                available="a picture that its latent decides",
-                help="hold the module's own noise still (a StyleGAN: noise_mode='const').",
+                "The generator returned two different pictures for one latent",
+                available="a generator whose picture depends on the latent alone",
+                help="fix the module's internal noise (a StyleGAN: noise_mode='const').",
             )  # fmt: skip
         classifier.probabilities(images)
         if reference is not None:

@@ -80,26 +80,26 @@ class Classifier:
         if len(shape) not in (1, 2) or shape[0] != number:
             found = f"the shape {shape}" if shape else f"a {type(given).__name__}"
             raise BadInput(
-                f"The classifier gave {found} for {number} pictures",
+                f"The classifier returned {found} for {number} pictures",
                 available=f"[{number}], [{number}, 1] or [{number}, classes]",
             )
         given = given.reshape(number, -1)
         columns = given.shape[1]
         if self.names and len(self.names) != columns:
             raise BadInput(
-                f"The classifier gave {columns} columns and names has {len(self.names)}",
+                f"The classifier returned {columns} columns and names has {len(self.names)}",
                 available="a name for each column",
             )
         if columns > 1 and self.output is None:
             choice = listing(self.names) if self.names else f"0 to {columns - 1}"
             raise BadInput(
-                f"The classifier gave {columns} columns, and none was chosen",
+                f"The classifier returned {columns} columns, and none was selected",
                 available="the probability of one class",
                 help=f"Classifier(..., output=...), or --class on the command line, chooses one: {choice}.",
             )
         place = self.output or 0
         if not isinstance(place, int) or not 0 <= place < columns:
-            raise BadInput(f"There is no column {place!r} among {columns}", available=f"0 to {columns - 1}")
+            raise BadInput(f"Unknown column {place!r} among {columns}", available=f"0 to {columns - 1}")
         if self.logits:
             given = given.sigmoid() if columns == 1 or self.logits == "sigmoid" else given.softmax(1)
         return given[:, place]
@@ -110,9 +110,9 @@ class Classifier:
         # NaN passes: whose fault it is, the generator's or the classifier's, is told where both are at hand.
         if low < -SLACK or high > 1 + SLACK:
             raise BadInput(
-                f"The classifier gave numbers from {low:.4g} to {high:.4g}, which are no probabilities",
+                f"The classifier returned numbers from {low:.4g} to {high:.4g}, which are not probabilities",
                 available="numbers from 0 to 1",
-                help="Classifier(..., logits=True), or --logits, makes probabilities of logits.",
+                help="Classifier(..., logits=True), or --logits, converts logits to probabilities.",
             )
         return found
 

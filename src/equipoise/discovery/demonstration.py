@@ -128,7 +128,7 @@ def demonstrated(
             restarts=RESTARTS, settings=search_settings(seed), judging=judge_settings(seed),
             names=("a classifier of size", "a small VAE of sprites"), command=command,
             report=lambda what, done: told(what, TRAINING + (1 - TRAINING) * done),
-            notes=(f"Hyperplanes were fitted to what {LABELLED:,} generated pictures show, on rows held out: {fits}; "
+            notes=(f"Hyperplanes were fitted to {LABELLED:,} generated pictures, on held-out rows: {fits}; "
                    f"{PLANTED} was kept from the search.", *(f"Left out: {one}." for one in made.truth.dropped)),
         )  # fmt: skip
     return made, found
@@ -138,20 +138,20 @@ def planted_words(made: Demonstration, found: Investigation) -> list[str]:
     """Say what was planted, what the classifier makes of it, and how near the first direction is to it."""
     (small_dim, small_bright), (large_dim, large_bright) = made.answers.tolist()
     told = [
-        f"The classifier of size learnt from labels of which {WRONG:.0%} were wrong, and in {AGREEMENT:.0%} of its "
+        f"The classifier of size was trained on labels of which {WRONG:.0%} were wrong, and in {AGREEMENT:.0%} of its "
         "pictures the light was bright where the label said large, and dim where it said small.",
-        f"Now it calls small sprites large with a probability of {small_dim:.2f} in a dim and {small_bright:.2f} in a "
+        f"It now calls small sprites large with probability {small_dim:.2f} in a dim and {small_bright:.2f} in a "
         f"bright light, and large ones with {large_dim:.2f} and {large_bright:.2f}.",
     ]
     if made.planted is None:
-        return [*told, "The generator did not learn to show the light, so nothing on its pictures can find it."]
+        return [*told, "The generator did not learn to show the light, so no search on its pictures can find it."]
     if found.verdict != SearchVerdict.FOUND or found.directions[0].judged.plane is None:
         return [*told, "The search did not find it."]
     cosine = abs(found.directions[0].judged.plane.cosine(made.planted))
     free = made.generator.latent_size - (made.target is not None)
     return [
         *told,
-        f"Of the light the search was told nothing. The first direction it found has a cosine of {cosine:.2f} to it; a "
+        f"The search did not know about the light. The first direction it found has a cosine of {cosine:.2f} to it; a "
         f"random direction in the {free} dimensions that are left would have about {chance_cosine(free):.2f}.",
     ]
 

@@ -1,108 +1,303 @@
-"""What the audit of a direction on real rows comes to, and how it is said."""
+"""The audit of a direction: the gap that a discovered direction causes among real, held-out rows.
+
+The direction was chosen because this very classifier moves along it, so three things guard against finding what was put
+in: rows that nothing was trained on, error rates given the true label, and the same gap of random directions that are
+orthogonal to target and known attributes and label the same rows in the same way: at their own median or thirds, or,
+where rows are parted at the plane itself, by a plane that is as far from the middle of the training rows. A random
+direction has a share of the found one, so its gap is no zero: the rank among them is harder to pass than a test against
+none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from equipoise.audits import AuditResult
+from equipoise.audits import AuditResult, audit
+from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.factors import LOWER, UPPER
-from equipoise.discovery.hyperplane import Floats
-from equipoise.discovery.labelling import MIDDLE, Halves
-from equipoise.foundation.text import plural
-from equipoise.results import GapVerdict, Record, record_as_json
+from equipoise.discovery.baselines import random_orthogonal_directions
+from equipoise.discovery.hyperplane import Floats, Hyperplane
+from equipoise.discovery.judging import among_the_first
+from equipoise.discovery.labelling import MIDDLE, SIDES, TRAIN, Halves, sides, training_rows, with_sides
+from equipoise.discovery.reading import Encoder, Reader, pictures_of, read_distances, reader_of
+from equipoise.discovery.reasons import GapReason
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.registry import report_of
+from equipoise.foundation.seeds import stream
+from equipoise.measures.gaps import equalized_odds
+from equipoise.measures.measure import mean_over_classes
+from equipoise.results import (
+    Direction,
+    Finding,
+    GapVerdict,
+    Reason,
+    Record,
+    Result,
+    Status,
+    because,
+    reason_as_json,
+    record_as_json,
+)
+from equipoise.stats import rank_among
+from equipoise.tallies.confusion import Confusion
+from equipoise.tallies.factorise import factorise
+from equipoise.tallies.labels import label_of
 
 SCHEMA = "equipoise.direction-audit/2"
 THRESHOLD = 0.05
-# A cosine to the target from which on the gap may be the target's own.
-CLOSE = 0.1
+PREDICTION = "prediction of the audit"
+RATES = ("true_positive_rate", "false_positive_rate")
 
 
-@dataclass(frozen=True, eq=False)
-class DirectionAudit:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DirectionAudit(Result):
     """The gap between the two sides of a direction among held-out rows; NaN is undefined, and ``reason`` says why.
 
     ``gap`` is equalized odds, the larger of the gaps of true and of false positive rates (of the favourable class, or
     the mean over classes), and ``people`` its permutation test over rows. ``contrasts`` are upper less lower of either
     rate, with intervals. ``chance`` are the gaps of random directions, and ``rank_among_random`` is the place of this
-    gap among them, 1 where none is as large.
-    ``association`` is how differently often the two sides have a true label, ``cosines`` those to target and known
-    attributes. ``audit`` has every other number. ``notes`` are told with it: how well target and known ones are known.
+    gap among them, 1 where none is as large. ``association`` is how differently often the two sides have a true label,
+    ``cosines`` those to target and known attributes. ``audit`` has every other number. ``notes`` are reported with it:
+    how well target and known ones are known. ``records`` are the contrasts and the association.
     """
 
+    kind: ClassVar[str] = "direction_audit"
+    record_type: ClassVar[type] = Record
+    numbers: ClassVar[tuple[str, ...]] = AuditResult.numbers
+    joined: ClassVar[Mapping[str, str]] = AuditResult.joined
+
+    schema: str = SCHEMA
+    records: tuple[Record, ...] = field(init=False)
+    provenance: Mapping[str, object]
     name: str
     verdict: GapVerdict
-    reason: str | None
+    reason: Reason | None
     gap: float
     people: float
     rank_among_random: int | None
-    chance: Floats = field(repr=False)
-    contrasts: tuple[Record, ...] = field(repr=False)
-    association: Record = field(repr=False)
+    chance: Floats
+    contrasts: tuple[Record, ...]
+    association: Record
     cosines: dict[str, float]
     rows: dict[str, int]
     split: str
     halves: Halves
     how: str
-    audit: AuditResult = field(repr=False)
+    audit: AuditResult
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", (*self.contrasts, self.association))
 
     @property
     def words(self) -> tuple[str, ...]:
         """What was found, in plain words."""
-        return tuple(_words(self))
+        return tuple(report_of("direction_audit").words(self))
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return it as plain JSON values; undefined is null."""
         return {
-            "schema": SCHEMA, "name": self.name, "verdict": self.verdict, "reason": self.reason, "gap": _told(self.gap),
-            "people_p": _told(self.people), "rank_among_random": self.rank_among_random,
-            "random_directions": len(self.chance), "chance": [_told(one) for one in self.chance.tolist()],
-            "contrasts": [record_as_json(one) for one in self.contrasts],
+            "schema": self.schema, "name": self.name, "verdict": self.verdict, **reason_as_json(self.reason),
+            "gap": _plain(self.gap), "people_p": _plain(self.people), "rank_among_random": self.rank_among_random,
+            "random_directions": len(self.chance), "chance": [_plain(value) for value in self.chance.tolist()],
+            "contrasts": [record_as_json(record) for record in self.contrasts],
             "association": record_as_json(self.association), "cosines": self.cosines, "rows": self.rows,
             "split": self.split, "halves": self.halves, "how": self.how, "words": list(self.words),
+            "provenance": dict(self.provenance),
         }  # fmt: skip
+
+    def _statements(self) -> Iterator[Finding]:
+        shown = self.verdict == GapVerdict.GAP
+        yield Finding(
+            kind="gap", measure="equalized_odds", estimate=self.gap, p=self.people, group=self.name,
+            n=sum(self.rows.values()), reason=self.reason,
+            direction=Direction.DIFFERENT if shown else Direction.INCONCLUSIVE, source="gap",
+        )  # fmt: skip
+
+    def _described(self) -> Sequence[str]:
+        return [self.name, str(self.verdict)]
 
     def __str__(self) -> str:
         return "\n".join(self.words)
 
 
-def _words(found: DirectionAudit) -> Iterator[str]:
-    lower, upper, middle = (found.rows[side] for side in (LOWER, UPPER, MIDDLE))
-    yield (
-        f"{found.name}: {plural(lower, 'row')} of the split {found.split!r} on its lower, {upper:,} on its upper side"
-        + (f" ({middle:,} in the middle are left out)" if middle else "")
-        + f", as {found.how} tells them apart."
-    )
-    for one in found.contrasts:
-        rate = one.measure.replace("_", " ")
-        between = "" if one.low is None or one.high is None else f" [{100 * one.low:.1f} to {100 * one.high:.1f}]"
-        if one.defined:
-            yield f"{rate} of {one.class_!r}: {100 * one.value:+.1f} points from lower to upper{between}."
-        else:
-            yield f"{rate} of {one.class_!r}: undefined ({one.reason})."
-    if np.isfinite(found.gap):
-        median = 100 * float(np.median(found.chance))
-        place = f"rank {found.rank_among_random:,} of {len(found.chance) + 1:,}"
-        chance = f"{len(found.chance):,} random directions have {median:.1f} in the median"
-        yield f"The gap given the true label is {100 * found.gap:.1f} points; {chance} ({place})."
-    yield "A gap is shown." if found.reason is None else f"No gap is shown: {found.reason}."
-    tracked = found.association
-    if tracked.defined:
-        shown = tracked.p is not None and tracked.p <= THRESHOLD
-        yield (
-            f"The two sides differ by {100 * tracked.value:.1f} points in how often they have a true label"
-            + (", more than by chance: it goes with the label, so rates given the label may differ by how hard the rows"
-               " of a side are." if shown else ", no more than by chance.")
-        )  # fmt: skip
-    for name, cosine in found.cosines.items():
-        if abs(cosine) > CLOSE:
-            yield f"It has a cosine of {cosine:.2f} to {name!r}, which the random directions do not have."
-    yield from found.notes
-
-
-def _told(value: float) -> float | None:
+def _plain(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
+
+
+def audit_direction(
+    cohort: Cohort,
+    predictions: object,
+    plane: Hyperplane,
+    *,
+    encoder: Encoder | None = None,
+    probe: Reader | None = None,
+    target: Hyperplane | None = None,
+    known: Sequence[Hyperplane] = (),
+    null: int = 199,
+    halves: Halves = "median",
+    name: str | None = None,
+    split: str = "test",
+    favourable: str | None = None,
+    draws: int = 2_000,
+    seed: int = 0,
+    notes: Sequence[str] = (),
+    command: Iterable[str] | None = None,
+) -> DirectionAudit:
+    """Measure the gap of error rates between the two sides of a plane, on rows that nothing was trained on.
+
+    ``cohort`` has pictures, a true label and a split; its training rows say where rows are parted and are not looked at
+    otherwise. ``predictions`` is a column of it or an array, for all rows or for those of ``split``. ``target`` and
+    ``known`` are the planes that the direction was found beside: the random ones avoid them too. ``notes`` are
+    reported with the answer, such as how well those were fitted.
+    """
+    held = _held_out(cohort, split)
+    predicted = _predictions(cohort, predictions, held)
+    if null < 1 / THRESHOLD - 1:
+        raise BadInput(f"{null} random directions are too few for a p of {THRESHOLD}", available="19 or more")
+    reader = reader_of(encoder, probe)
+    named = (*(() if target is None else (target,)), *known)
+    seeded = int(stream(seed, "null of a direction's audit").integers(2**31))
+    others = random_orthogonal_directions(plane.size, null, seeded, named)
+    read = read_distances(pictures_of(cohort), [plane, *others], reader)
+    train = training_rows(cohort)
+    found = sides(_as_far_off(read, train) if halves == "plane" else read, train, halves)
+    marked = with_sides(cohort, plane, found[:, 0], reader.how, halves, name)
+    column, favour = marked.groups[-1], favourable or cohort.favourable
+    rows = _judged(marked, column, predicted, held)
+    gaps = _gaps(rows, found[held], favour)
+    kept = rows.take(rows[column] != MIDDLE)
+    _check_groups(kept, column)
+    result = audit(
+        kept, prediction=PREDICTION, sensitive_features=[column], reference={column: LOWER},
+        favourable=favour, draws=draws, seed=seed, command=command,
+    )  # fmt: skip
+    return _answer(result, gaps, column, favour, {
+        "cosines": {one.name: plane.cosine(one) for one in named}, "split": split, "halves": halves, "how": reader.how,
+        "notes": tuple(notes),
+        "rows": {side: int((rows[column] == side).sum()) for side in SIDES.tolist()},
+    })  # fmt: skip
+
+
+def _as_far_off(read: Floats, train: NDArray[np.bool_]) -> Floats:
+    """Return distances ``[row, plane]`` to planes that are as far from the middle of the rows as the first one is.
+
+    Far is counted in the spread of the rows along each normal: a reader hardly sees some directions, and so far off as
+    the first one their planes would leave every row on one side. Without training rows the middle is that of all.
+    """
+    rows = read[train] if train.any() else read
+    middle, spread = rows.mean(0), rows.std(0)
+    if not spread[0] > 0:  # all rows lie on one side of the first one, which is refused where they are told apart
+        return read
+    moved = read - middle + middle[0] * spread / spread[0]
+    return np.column_stack([read[:, 0], moved[:, 1:]])
+
+
+def _answer(result: AuditResult, gaps: Floats, column: str, favour: str | None, said: dict[str, Any]) -> DirectionAudit:
+    (tested,) = _one(result, "equalized_odds", column, favour)
+    (association,) = _one(result, "base_rate_difference", column, favour)
+    gap, chance = float(gaps[0]), gaps[1:][np.isfinite(gaps[1:])]
+    rank = rank_among(gap, chance) if np.isfinite(gap) else None
+    people = float("nan") if tested.p is None else tested.p
+    reason: Reason | None = None
+    if not np.isfinite(gap):
+        reason = tested.reason if isinstance(tested.reason, Reason) else because(GapReason.UNDEFINED)
+    elif tested.status == Status.TOO_SMALL:
+        reason = because(GapReason.TOO_FEW_PEOPLE, why=str(tested.reason))
+    elif not people <= THRESHOLD:
+        reason = because(GapReason.NOT_SIGNIFICANT, p=people)
+    elif rank is None or not among_the_first(rank, len(chance), THRESHOLD):
+        reason = because(GapReason.AS_LARGE_BY_CHANCE, rank=rank, of=len(chance) + 1)
+    contrasts = tuple(one for rate in RATES for one in result.find(rate, kind="contrast"))
+    return DirectionAudit(
+        name=column, verdict=GapVerdict.GAP if reason is None else GapVerdict.NO_GAP_SHOWN, reason=reason, gap=gap,
+        people=people, rank_among_random=rank, chance=chance, contrasts=contrasts, association=association,
+        audit=result, provenance=result.provenance, **said,
+    )  # fmt: skip
+
+
+def _one(result: AuditResult, measure: str, column: str, favour: str | None) -> tuple[Record, ...]:
+    scope = "overall" if favour is None else "favourable"
+    return result.find(measure, attribute=column, scope=scope, kind="gap")
+
+
+def _held_out(cohort: Cohort, split: str) -> NDArray[np.int64]:
+    """Return the rows that are judged; those that something was trained on are refused."""
+    if split == TRAIN:
+        raise BadInput(
+            "The training rows cannot be audited: the classifier and the generator may have memorised them",
+            available="held-out rows", help='split="test".',
+        )  # fmt: skip
+    if cohort.split is None or split not in cohort.splits:
+        raise BadInput(
+            f"The cohort {cohort.name!r} has no split {split!r}, so it is unknown which rows were held out",
+            available=", ".join(one for one in cohort.splits if one != TRAIN) or "a split column with test rows",
+            help="name the column of train and test as split= of the cohort.",
+        )
+    labels = [label_of(value) for value in cohort[cohort.split].tolist()]
+    return np.array([place for place, label in enumerate(labels) if label == split], dtype=np.int64)
+
+
+def _predictions(cohort: Cohort, given: object, held: NDArray[np.int64]) -> NDArray[Any]:
+    """Return what was predicted of the held-out rows."""
+    if cohort.task != "class":
+        raise BadInput(f"The cohort {cohort.name!r} is a {cohort.task} task", available="classes and predicted classes")
+    if isinstance(given, str):
+        if given not in cohort.columns:
+            raise BadInput(f"The cohort {cohort.name!r} has no column {given!r}", available="a column, or an array")
+        given = cohort[given]
+    values = np.asarray(given)
+    if values.ndim != 1 or len(values) not in (len(cohort), len(held)):
+        raise BadInput(
+            f"The predictions have the shape {list(values.shape)}",
+            available=f"one for each of {len(cohort):,} rows, or of the {len(held):,} held-out ones",
+        )
+    return values[held] if len(values) == len(cohort) else values
+
+
+def _judged(cohort: Cohort, column: str, predicted: NDArray[Any], held: NDArray[np.int64]) -> Cohort:
+    """Return the held-out rows with what an audit needs of them."""
+    wanted = dict.fromkeys(name for name in (cohort.target, column, cohort.weight, cohort.cluster) if name is not None)
+    columns = {name: cohort[name][held] for name in wanted}
+    return replace(
+        cohort, columns={**columns, PREDICTION: predicted}, groups=(column,), features=(), split=None,
+        prediction=None, score=None, score_class=None, pictures=None,
+    )  # fmt: skip
+
+
+def _gaps(rows: Cohort, found: NDArray[np.int64], favour: str | None) -> Floats:
+    """Return equalized odds between the upper and the lower side of each plane."""
+    truth, said = (
+        [label_of(value) for value in rows[name].tolist()] for name in (rows.target, PREDICTION)
+    )  # fmt: skip
+    both = factorise(np.array([*truth, *said], dtype=object))
+    classes = [label for label in both.labels if label is not None]
+    order = np.array([classes.index(label) if label is not None else -1 for label in both.labels])[both.codes]
+    y, p = order[: len(truth)], order[len(truth) :]
+    weight = np.ones(len(y)) if rows.weight is None else np.asarray(rows[rows.weight], dtype=np.float64)
+    number = len(classes)
+    tables = np.zeros((found.shape[1], 2, number, number))
+    for plane, side in enumerate(found.T):
+        kept = (side != 0) & (y >= 0) & (p >= 0)
+        cells = ((side[kept] == 1) * number + y[kept]) * number + p[kept]
+        tables[plane] = np.bincount(cells, weight[kept], minlength=2 * number**2).reshape(2, number, number)
+    odds = equalized_odds.by_class(Confusion(tables, (LOWER, UPPER), tuple(classes)))
+    if favour is None:
+        return np.array([mean_over_classes(one) for one in odds])
+    if favour not in classes:
+        raise BadInput(f"No held-out row is of the class {favour!r}", available=", ".join(classes))
+    return odds[:, classes.index(favour)]
+
+
+def _check_groups(kept: Cohort, column: str) -> None:
+    present = set(kept[column].tolist())
+    if present != {LOWER, UPPER}:
+        raise BadInput(
+            f"All held-out rows are on one side: {', '.join(sorted(present)) or 'none'}",
+            available="rows on both sides", help='halves="median", or more rows.',
+        )  # fmt: skip

@@ -41,7 +41,7 @@ class Generator:
             raise BadInput(f"The latent size is {self.latent_size}", available="a whole number from 1 on")
         if not callable(self.prior) and self.prior not in PRIORS:
             raise BadInput(
-                f"There is no prior {self.prior!r}",
+                f"Unknown prior {self.prior!r}",
                 available=f"{', '.join(PRIORS)}, or a function of a number and a torch.Generator",
             )
         check_module(self.module, "generator")
@@ -68,11 +68,11 @@ class Generator:
             drawn = draw(number, self.latent_size, generator=random)
         if tuple(drawn.shape) != (number, self.latent_size):
             raise BadInput(
-                f"The prior gave latents of the shape {list(drawn.shape)}",
+                f"The prior returned latents of the shape {list(drawn.shape)}",
                 available=f"the shape [{number}, {self.latent_size}]",
             )
         if not bool(drawn.isfinite().all()):
-            raise BadInput("The prior gave latents that are not finite", available="finite numbers")
+            raise BadInput("The prior returned latents that are not finite", available="finite numbers")
         return drawn.to(self.device, self.kind)
 
     def _mapped(self, number: int, random: Any) -> Any:
@@ -82,7 +82,7 @@ class Generator:
         with others_code(f"The prior could not draw {number} latents", available=OWN_PRIOR), torch.no_grad():
             drawn = self.prior(number, random)
         if not isinstance(drawn, torch.Tensor):
-            raise BadInput(f"The prior gave a {type(drawn).__name__}", available=OWN_PRIOR)
+            raise BadInput(f"The prior returned a {type(drawn).__name__}", available=OWN_PRIOR)
         return drawn
 
     def images(self, latents: Any) -> Any:
@@ -96,7 +96,7 @@ class Generator:
         with others_code(
             f"The generator cannot read latents of {list(latents.shape)}",
             available="a module that takes [n, latent_size]",
-            help="check latent_size; wrap a module that wants another shape.",
+            help="check latent_size; wrap a module that expects another shape.",
         ):
             return self.module(latents.to(self.kind))
 
@@ -112,23 +112,24 @@ class Generator:
         if not isinstance(pictures, torch.Tensor) or len(shape) != PICTURE or shape[0] != number:
             given = f"of the shape {shape}" if isinstance(pictures, torch.Tensor) else f"a {type(pictures).__name__}"
             raise BadInput(
-                f"The generator gave {given} for {number} latents",
+                f"The generator returned {given} for {number} latents",
                 available=f"pictures [{number}, channels, height, width]",
-                help="put it into a small module that reshapes what it gives.",
+                help="wrap it in a small module that reshapes its output.",
             )
         if self.image is not None and tuple(shape[1:]) != tuple(self.image):
             raise BadInput(
-                f"The generator gave pictures of {_times(shape[1:])}", available=f"{_times(self.image)}, as declared"
+                f"The generator returned pictures of {_times(shape[1:])}",
+                available=f"{_times(self.image)}, as declared",
             )
         if pictures.device != self.device:
             raise BadInput(
-                f"The generator gave pictures on {str(pictures.device)!r} and lies on {str(self.device)!r} itself",
+                f"The generator returned pictures on {str(pictures.device)!r} and lies on {str(self.device)!r} itself",
                 available="one device for weights, latents and pictures",
             )
         # One sum tells whether a number is missing, without a mask as large as the pictures.
         if not bool(pictures.detach().sum().isfinite()) and not bool(pictures.detach().isfinite().all()):
             raise BadInput(
-                "The generator gave pictures with numbers that are NaN or infinite",
+                "The generator returned pictures with numbers that are NaN or infinite",
                 available="finite pictures",
                 help="check its weights, and that its prior is the one it was trained with.",
             )

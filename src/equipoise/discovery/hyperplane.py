@@ -86,12 +86,12 @@ def _check(name: str, normal: Floats, offset: float) -> None:
     if normal.ndim != 1 or not len(normal):
         raise BadInput(
             f"The normal of {name!r} has the shape {list(normal.shape)}",
-            available="one vector, a number for each dimension of the latent space",
+            available="one vector, with one number per dimension of the latent space",
         )
     if not np.isfinite(normal).all() or not np.isfinite(offset):
         raise BadInput(f"The plane {name!r} has numbers that are not finite", available="finite numbers")
     if not normal.any():
-        raise BadInput(f"The normal of {name!r} is 0 everywhere", available="a vector that has a direction")
+        raise BadInput(f"The normal of {name!r} is 0 everywhere", available="a vector that is not 0")
 
 
 def projected(latents: Any, normals: Any, offsets: Any) -> Any:

@@ -58,7 +58,7 @@ def investigate(
     named = (*(() if target is None else (target,)), *known)
     if not search and not named:
         raise BadInput(
-            "Nothing is searched for, and no attribute is known",
+            "There is no search and no known attribute",
             available="known attributes whose change is measured, or a search",
             help="name a file of known attributes (--known), or leave out --no-search.",
         )
@@ -87,7 +87,7 @@ def investigate(
         if compare and made.curves.size:
             made = replace(made, methods=_compared(drawn, target, tuple(known), asked, how, reference, pace))
         elif compare:
-            made = replace(made, notes=(*made.notes, "Baselines were left out: there is nothing to find."))
+            made = replace(made, notes=(*made.notes, "Baselines were skipped: there is nothing to find."))
     if named:
         bench = Bench(generator, classifier, asked, how)
         made = replace(made, known=known_changes(bench, named, drawn, pace.of(WALKING)))
@@ -98,12 +98,12 @@ def _check_use(search: bool, surrogate: SurrogateSettings | None) -> None:
     """Refuse a reference that nothing would look at."""
     if not search:
         raise BadInput(
-            "A reference was given, and nothing is searched for", available="a reference that a search keeps still",
+            "A reference was given without a search", available="a reference whose probability a search keeps constant",
             help="leave out the reference (--reference), or search.",
         )  # fmt: skip
     if surrogate is not None:
         raise BadInput(
-            "A reference was given, and a surrogate, which stands in for one classifier alone",
+            "A reference and a surrogate were given; a surrogate replaces one classifier only",
             available="one of the two",
             help="search without a surrogate (--no-surrogate), or leave out the reference (--reference).",
         )

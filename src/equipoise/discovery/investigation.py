@@ -16,16 +16,25 @@ from numpy.typing import NDArray
 from equipoise.discovery.asked import Asked
 from equipoise.discovery.hyperplane import Floats, Hyperplane
 from equipoise.discovery.judging import Judged, JudgeSettings
+from equipoise.discovery.reasons import DiscoveryReason
 from equipoise.discovery.search import SearchSettings
 from equipoise.foundation.text import plural
-from equipoise.results import Direction, Finding, Interval, Result, SearchVerdict, Table
+from equipoise.results import (
+    Direction,
+    Finding,
+    Interval,
+    Reason,
+    Result,
+    SearchVerdict,
+    Table,
+    because,
+    reason_as_json,
+)
 
 SCHEMA = "equipoise.discovery/2"
 # Of a loss curve more digits say nothing.
 DIGITS = 6
 NUMBERS = ("variation", "low", "high", "way", "steadiness", "chance", "chance_high", "rank_among_random")
-NOT_SEARCHED = "nothing was searched for"
-UNMEASURED = "it could not be measured"
 UNDEFINED = float("nan")
 Span = tuple[float, float, float]
 
@@ -84,7 +93,7 @@ class DirectionRecord:
     method: str | None
     name: str
     verdict: SearchVerdict | None = None
-    reason: str | None = None
+    reason: Reason | None = None
     variation: float = UNDEFINED
     low: float = UNDEFINED
     high: float = UNDEFINED
@@ -130,7 +139,7 @@ class Investigation(Result):
     classifier: str
     generator: str
     verdict: SearchVerdict | None
-    reason: str | None
+    reason: Reason | None
     directions: tuple[Shown, ...]
     methods: tuple[Shown, ...]
     known: tuple[KnownChange, ...]
@@ -156,7 +165,7 @@ class Investigation(Result):
         return {
             "schema": self.schema,
             "verdict": self.verdict,
-            "reason": NOT_SEARCHED if self.verdict is None else self.reason,
+            **reason_as_json(because(DiscoveryReason.NOT_SEARCHED) if self.verdict is None else self.reason),
             "classifier": self.classifier,
             "generator": self.generator,
             "target": self.target,
@@ -251,13 +260,13 @@ def _direction_json(one: Shown, rank: int | None) -> dict[str, Any]:
     numbers = {name: _plain(getattr(judged, name)) for name in NUMBERS}
     reason = judged.reason
     if reason is None and None in numbers.values():
-        reason = UNMEASURED
+        reason = because(DiscoveryReason.NOT_MEASURED)
     return {
         **({} if rank is None else {"rank": rank}),
         "method": one.method,
         "name": judged.name,
         "verdict": judged.verdict,
-        "reason": reason,
+        **reason_as_json(reason),
         **numbers,
         "random_directions": judged.random_directions,
         "reference_way": _plain(judged.reference_way),

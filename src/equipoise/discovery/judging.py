@@ -34,11 +34,12 @@ from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generator import Generator
 from equipoise.discovery.guard import Guard, guard_of
 from equipoise.discovery.hyperplane import Floats, Hyperplane, basis_of, without
+from equipoise.discovery.reasons import DiscoveryReason
 from equipoise.discovery.search import CONSTANT, Search, SearchSettings
 from equipoise.discovery.slopes import predicted
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.seeds import stream
-from equipoise.results import SearchVerdict
+from equipoise.results import Reason, SearchVerdict, because
 from equipoise.stats import percentiles, rank_among
 
 # What is told on the way: the directions judged, of how many.
@@ -71,7 +72,7 @@ class JudgeSettings:
             if not 0 < value < 1:
                 raise BadInput(f"{name} is {value}", available="a number between 0 and 1")
         if not 0 <= self.least_way < float("inf"):
-            raise BadInput(f"least_way is {self.least_way}", available="a way of the probability from 0")
+            raise BadInput(f"least_way is {self.least_way}", available="a number of at least 0")
         if self.nulls < 1 / self.threshold - 1:
             raise BadInput(
                 f"{self.nulls} random directions have no first {self.threshold:g} of themselves",
@@ -107,7 +108,7 @@ class Judged:
     random_directions: int = 0
     reference_way: float = float("nan")
     verdict: SearchVerdict = SearchVerdict.NOTHING_FOUND
-    reason: str | None = None
+    reason: Reason | None = None
 
     @property
     def way_low(self) -> float:
@@ -128,7 +129,7 @@ class Judgement:
     """The directions: those found first, the one with the most total variation before the others; and the verdict."""
 
     verdict: SearchVerdict
-    reason: str | None
+    reason: Reason | None
     ranked: tuple[Judged, ...]
     settings: JudgeSettings
 
@@ -171,15 +172,14 @@ def judge(
         judged.append(bench.judged(plane, named, before))
         if report is not None:
             report(place + 1, len(planes))
-    told = [_told(one, asked) for one in judged]
+    told = [_decided(one, asked) for one in judged]
     ranked = tuple(
         sorted(told, key=lambda one: (one.verdict != SearchVerdict.FOUND, -np.nan_to_num(one.variation, nan=-1.0)))
     )
     if any(one.verdict == SearchVerdict.FOUND for one in ranked):
         return Judgement(SearchVerdict.FOUND, None, ranked, asked)
-    return Judgement(
-        SearchVerdict.NOTHING_FOUND, ranked[0].reason if ranked else "no direction was given", ranked, asked
-    )
+    why = ranked[0].reason if ranked else because(DiscoveryReason.NO_DIRECTION)
+    return Judgement(SearchVerdict.NOTHING_FOUND, why, ranked, asked)
 
 
 class Bench:
@@ -204,8 +204,7 @@ class Bench:
         cosines = {one.name: given.cosine(one) for one in named}
         plane = without(given, [*named, *before], self.centre)
         if plane is None:
-            earlier = ", and of the directions before it" if before else ""
-            reason = f"it is made of the target and the known attributes alone{earlier}"
+            reason = because(DiscoveryReason.KNOWN_OR_EARLIER if before else DiscoveryReason.KNOWN_ALREADY)
             return Judged(given.name, given, None, 0.0, cosines, reason=reason)
         signed = self._changes(plane, self.asked.latents)
         each = np.abs(signed).mean(0)
@@ -227,7 +226,7 @@ class Bench:
         size = self.generator.latent_size
         assert measured.plane is not None
         if size - len(basis_of(away, size)) < 2:
-            return replace(measured, reason="no other direction is left to compare it with")
+            return replace(measured, reason=because(DiscoveryReason.NOTHING_TO_COMPARE))
         seed = int(stream(self.asked.seed, "null", measured.name).integers(2**31))
         others = random_orthogonal_directions(size, self.asked.nulls, seed, away, self.centre)
         aside = self._aside(measured.plane)
@@ -287,29 +286,22 @@ def among_the_first(rank: int, others: int, share: float) -> bool:
     return rank <= share * (others + 1) * (1 + 1e-12)
 
 
-def _told(one: Judged, asked: JudgeSettings) -> Judged:
+def _decided(one: Judged, asked: JudgeSettings) -> Judged:
     """Return a direction with its verdict, and the first reason against it."""
-    reason = one.reason
-    if reason is None:
-        if one.way < CONSTANT:
-            reason = "the classifier gives the same probability at every step"
-        elif one.way_low < asked.least_way:
-            reason = (
-                f"the probability changes by {one.way:.3f} in total (lower bound {one.way_low:.3f}); "
-                f"at least {asked.least_way:g} is required"
-            )
-        elif one.rank_among_random is None or not among_the_first(
-            one.rank_among_random, one.random_directions, asked.threshold
-        ):
-            rank = one.rank_among_random
-            reason = (
-                "there is no random direction to compare it with"
-                if rank is None
-                else f"{rank_words(rank, one.random_directions)} (rank {rank:,} of {one.random_directions + 1:,})"
-            )
-        elif one.steadiness < asked.least_steadiness:
-            reason = (
-                f"the probability rises for some latents and falls for others ({one.steadiness:.1%} of the change "
-                f"is shared; at least {asked.least_steadiness:.0%} is required)"
-            )
+    reason = one.reason or _reason_against(one, asked)
     return replace(one, verdict=SearchVerdict.FOUND if reason is None else SearchVerdict.NOTHING_FOUND, reason=reason)
+
+
+def _reason_against(one: Judged, asked: JudgeSettings) -> Reason | None:
+    if one.way < CONSTANT:
+        return because(DiscoveryReason.NO_REACTION)
+    if one.way_low < asked.least_way:
+        return because(DiscoveryReason.TOO_SMALL, change=one.way, low=one.way_low, least=asked.least_way)
+    rank, others = one.rank_among_random, one.random_directions
+    if rank is None:
+        return because(DiscoveryReason.NOTHING_TO_COMPARE)
+    if not among_the_first(rank, others, asked.threshold):
+        return because(DiscoveryReason.AS_LARGE_BY_CHANCE, compared=rank_words(rank, others), rank=rank, of=others + 1)
+    if one.steadiness < asked.least_steadiness:
+        return because(DiscoveryReason.NOT_STEADY, share=one.steadiness, least=asked.least_steadiness)
+    return None

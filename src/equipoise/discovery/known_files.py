@@ -64,7 +64,7 @@ def read_known(path: str | os.PathLike[str], latent_size: int, target: str | Non
             source = _source(where, content)
             planes, fits = _fitted(where, content, latent_size)
     if aimed is not None and not isinstance(aimed, str):
-        _refuse(where, "target is no name", "the name of an attribute, or null")
+        _refuse(where, "target is not a name", "the name of an attribute, or null")
     _check_size(where, planes, latent_size)
     return _parted(planes, fits, target if target is not None else aimed, where, source)
 
@@ -77,7 +77,7 @@ def _parted(
     if target in dropped:
         raise BadInput(
             f"The target {target!r} of {where.name} could not be fitted: {dropped[target]}",
-            available="a target that the latents tell",
+            available="a target that can be predicted from the latents",
             help="more labelled latents, another target, or a generator that shows it.",
         )
     names = [plane.name for plane in planes]
@@ -85,8 +85,8 @@ def _parted(
         raise unknown_name("attribute", target, names, where.name)
     kept = ", ".join(f"{fit.name} ({fit.measure} {fit.value:.2f})" for fit in fits if fit.kept)
     whose = "" if source is None else f" (pseudo ground truth, {source})"
-    notes = [f"Fitted to labelled latents{whose}, on rows held out: {kept}."] if kept else []
-    notes += [f"Left out: {name}, for {reason}." for name, reason in dropped.items()]
+    notes = [f"Fitted to labelled latents{whose}, on held-out rows: {kept}."] if kept else []
+    notes += [f"Left out: {name} ({reason})." for name, reason in dropped.items()]
     aim = next((plane for plane in planes if plane.name == target), None)
     return Known(aim, tuple(plane for plane in planes if plane is not aim), fits, tuple(notes))
 
@@ -94,19 +94,19 @@ def _parted(
 def _content(where: Path) -> dict[str, Any]:
     """Return what a file says, its kind and its keys checked."""
     if where.stat().st_size > MOST_BYTES:
-        _refuse(where, f"it has {where.stat().st_size:,} bytes", f"at most {MOST_BYTES:,}; keep large arrays as .npy")
+        _refuse(where, f"it has {where.stat().st_size:,} bytes", f"at most {MOST_BYTES:,}; save large arrays as .npy")
 
     def constant(name: str) -> NoReturn:
-        raise ValueError(f"{name} is no number")
+        raise ValueError(f"{name} is not a number")
 
     try:
         content = json.loads(where.read_text(encoding="utf-8"), parse_constant=constant)
     except (ValueError, RecursionError) as error:
         raise BadInput(
-            f"{where.name} is no JSON ({error})", available=f"{SCHEMA}, as docs/discovery.md has it"
+            f"{where.name} is not JSON ({error})", available=f"{SCHEMA}, as docs/discovery.md describes"
         ) from error
     if not isinstance(content, dict):
-        _refuse(where, "it is no table", "hyperplanes, or latents and attributes")
+        _refuse(where, "it is not a table", "hyperplanes, or latents and attributes")
     kinds = [kind for kind in KEYS if kind in content]
     if len(kinds) != 1:
         _refuse(where, f"it has {' and '.join(kinds) or 'neither hyperplanes nor latents'}", "one of the two")
@@ -121,7 +121,7 @@ def _content(where: Path) -> dict[str, Any]:
 def _given(where: Path, content: Mapping[str, Any]) -> tuple[Hyperplane, ...]:
     listed = content["hyperplanes"]
     if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
-        _refuse(where, "hyperplanes is no list of tables", '[{"name": "age", "normal": [...], "offset": 0.0}, ...]')
+        _refuse(where, "hyperplanes is not a list of tables", '[{"name": "age", "normal": [...], "offset": 0.0}, ...]')
     size = content.get("latent_size")
     planes = []
     for one in listed:
@@ -131,7 +131,7 @@ def _given(where: Path, content: Mapping[str, Any]) -> tuple[Hyperplane, ...]:
         if not numbers or set(one) - {"name", "normal", "offset"}:
             _refuse(where, f"the hyperplane {name!r} has no normal and offset in numbers", "name, normal, offset")
         if size is not None and len(normal) != size:
-            _refuse(where, f"the normal of {name!r} has {len(normal)} numbers", f"{size}, the latent_size beside it")
+            _refuse(where, f"the normal of {name!r} has {len(normal)} numbers", f"{size}, its latent_size")
         try:
             planes.append(Hyperplane(name, np.array(normal, dtype=np.float64), float(offset)))
         except OverflowError:
@@ -147,7 +147,7 @@ def _fitted(where: Path, content: Mapping[str, Any], size: int) -> tuple[tuple[H
     if not isinstance(circular, list) or not all(isinstance(one, str) and one in attributes for one in circular):
         _refuse(where, f"circular is {str(circular)[:LONGEST_NAME]}", "a list of names of attributes")
     if not isinstance(content["latents"], str):
-        _refuse(where, "latents is no file name", '"latents.npy"')
+        _refuse(where, "latents is not a file name", '"latents.npy"')
     latents = _array(where, content["latents"], "latents")
     if latents.ndim != 2 or latents.dtype.kind not in "fiu":
         _refuse(where, f"the latents are {latents.dtype} of the shape {latents.shape}", "numbers [row, dimension]")
@@ -178,7 +178,7 @@ def _listed(where: Path, name: str, values: Any) -> NDArray[Any]:
     """Return labels that stand in the file itself: numbers, booleans or words."""
     kinds = {type(value) for value in values} if isinstance(values, list) else set()
     if kinds not in ({bool}, {str}, {int}, {float}, {int, float}):
-        _refuse(where, f"the values of {name!r} are no list of one kind", "numbers, true and false, or words")
+        _refuse(where, f"the values of {name!r} are not a list of one kind", "numbers, true and false, or words")
     if kinds == {str} and max(map(len, values)) > LONGEST_NAME:
         _refuse(where, f"{name!r} has a word that is too long", f"words of at most {LONGEST_NAME} letters")
     try:
@@ -197,13 +197,15 @@ def _array(where: Path, name: str, what: str) -> NDArray[Any]:
         short = name[:LONGEST_NAME]
         raise BadInput(f"{where.name} names the file {short!r} ({told(error)})", available=f"{what} as .npy") from error
     if not inside:
-        _refuse(where, f"{name!r} lies outside its folder", "arrays in the folder of the file, or below it")
+        _refuse(where, f"{name!r} is outside its folder", "arrays in the folder of the file, or below it")
     if not there:
         _refuse(where, f"there is no {name!r} beside it", f"an array of {what} as .npy")
     try:
         found = np.lib.format.open_memmap(file, mode="r")
     except Exception as error:  # numpy evaluates a header that anybody may have written: it fails in many ways
-        raise BadInput(f"{name} is no array ({error})", available=".npy of numbers; pickles are not read") from error
+        raise BadInput(
+            f"{name} is not an array ({error})", available=".npy of numbers; pickles are not read"
+        ) from error
     if found.size > MOST_NUMBERS or found.nbytes > BYTES_OF_A_NUMBER * MOST_NUMBERS:
         _refuse(where, f"{name!r} has {found.size:,} values of {found.itemsize} bytes", f"{MOST_NUMBERS:,} numbers")
     return np.array(found)
@@ -211,7 +213,7 @@ def _array(where: Path, name: str, what: str) -> NDArray[Any]:
 
 def _check_name(where: Path, name: object) -> None:
     if not _is_short_text(name):
-        _refuse(where, f"{str(name)[:LONGEST_NAME]!r} is no name", f"words of 1 to {LONGEST_NAME} letters")
+        _refuse(where, f"{str(name)[:LONGEST_NAME]!r} is not a name", f"words of 1 to {LONGEST_NAME} letters")
 
 
 def _is_short_text(value: object) -> bool:
@@ -221,7 +223,7 @@ def _is_short_text(value: object) -> bool:
 def _check_size(where: Path, planes: Sequence[Hyperplane], size: int) -> None:
     names = [plane.name for plane in planes]
     if len(set(names)) < len(names):
-        _refuse(where, "two attributes have one name", "a name each")
+        _refuse(where, "two attributes have one name", "a different name for each")
     for plane in planes:
         if plane.size != size:
             _refuse(where, f"{plane.name!r} has {plane.size} dimensions", f"{size}, as the generator has")

@@ -63,8 +63,8 @@ def with_sides(
             f"The cohort {cohort.name!r} has a column {column!r} already", help="give the new one another name=."
         )
     said = (
-        f"{column}: a machine's guess, asked of nobody and wrong for some: the side of the plane {plane.name!r} of a "
-        f"generator's latent space that a picture lies on, as {how} tells it, parted at {WORDS[halves]}.\n"
+        f"{column}: a prediction, not self-reported, and wrong for some: the side of the plane {plane.name!r} of a "
+        f"generator's latent space that a picture is on, as estimated by {how}, split at {WORDS[halves]}.\n"
     )
     return replace(
         cohort,
@@ -84,12 +84,12 @@ def training_rows(cohort: Cohort) -> NDArray[np.bool_]:
 def sides(values: Floats, train: NDArray[np.bool_], halves: Halves) -> NDArray[np.int64]:
     """Return the side, -1, 0 or 1, of distances ``[row, plane]``; every plane has a cut of its own."""
     if halves not in HALVES:
-        raise unknown_name("way to part rows", str(halves), HALVES, "labelled")
+        raise unknown_name("way to split rows", str(halves), HALVES, "labelled")
     if halves != "plane" and not train.any():
         raise BadInput(
-            f"The rows are to be parted at {WORDS[halves]}, and there are none",
+            f"The rows are to be split at {WORDS[halves]}, and there are none",
             available=f"a split column with rows that say {TRAIN!r}",
-            help='halves="plane" parts them at the plane itself.',
+            help='halves="plane" splits them at the plane itself.',
         )
     if halves == "plane":
         low = high = np.zeros(values.shape[1])
@@ -104,7 +104,7 @@ def check_sides(found: NDArray[np.int64], halves: Halves) -> None:
     """Refuse a column that tells nobody apart."""
     if not ((found == 1).any() and (found == -1).any()):
         raise BadInput(
-            f"All rows lie on one side of {WORDS[halves]}",
+            f"All rows are on one side of {WORDS[halves]}",
             available="rows on both sides",
-            help='halves="median" parts them in two halves, where their distances differ at all.',
+            help='halves="median" splits them into two halves if their distances differ.',
         )

@@ -41,7 +41,7 @@ def device_of(module: torch.nn.Module, wanted: torch.device | None, what: str) -
     places = {one.device for one in _tensors(module)}
     if len(places) > 1:
         raise BadInput(
-            f"The {what} lies on several devices ({', '.join(sorted(map(str, places)))})", available="one device"
+            f"The {what} is on several devices ({', '.join(sorted(map(str, places)))})", available="one device"
         )
     if not places:
         return wanted or torch.device("cpu")

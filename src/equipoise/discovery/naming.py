@@ -79,7 +79,7 @@ def sheet_of(investigation: Investigation, seed: int = 0) -> Sheet:
     shown = [one for one in (*investigation.directions, *decoys) if one.strips]
     if not shown:
         raise BadInput(
-            "There is no strip to be named", available="an investigation that looked for a direction",
+            "There is no strip to name", available="an investigation that looked for a direction",
             help="search first; where the classifier is constant there is nothing to name.",
         )  # fmt: skip
     order = stream(seed, "naming sheet").permutation(len(shown))

@@ -85,7 +85,7 @@ class Probe:
     def how(self) -> str:
         """In words: what it is, and how well it reads pictures that were generated."""
         told = [value for value in self.r2.values() if np.isfinite(value)]
-        return "a probe taught by generated pictures" + (
+        return "a probe trained on generated pictures" + (
             f" (R2 {min(told):.2f} to {max(told):.2f} on others of them)" if told else ""
         )
 
@@ -115,9 +115,9 @@ class Probe:
             along = self.basis @ plane.normal if plane.size == self.basis.shape[1] else np.zeros(1)
             if abs(1.0 - float(np.linalg.norm(along))) > NOTHING:
                 raise BadInput(
-                    f"The probe was not taught the plane {plane.name!r}",
+                    f"The probe was not trained for the plane {plane.name!r}",
                     available=", ".join(self.r2) or "the planes that it was trained with",
-                    help="train_probe(generator) without planes teaches the whole latent space.",
+                    help="train_probe(generator) without planes trains it for the whole latent space.",
                 )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -147,7 +147,9 @@ def train_probe(
     chosen, device = settings or ProbeSettings(), str(generator.device)
     basis = np.eye(generator.latent_size) if planes is None else basis_of(planes, generator.latent_size)
     if not len(basis):
-        raise BadInput("A probe was asked for no plane", available="at least one, or None for the whole latent space")
+        raise BadInput(
+            "A probe without a plane was requested", available="at least one, or None for the whole latent space"
+        )
     known = generator.sample(SCALE, seed_of(chosen.seed, "scale of a probe") % 2**31).double().cpu().numpy() @ basis.T
     middle, spread = known.mean(0), known.std(0)
     spread = np.where(spread > 0, spread, 1.0)

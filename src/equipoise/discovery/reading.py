@@ -61,7 +61,7 @@ class EncoderDistances:
         latents = np.asarray(encode(pictures), dtype=np.float64)
         if latents.ndim != 2 or len(latents) != len(pictures) or not np.isfinite(latents).all():
             raise BadInput(
-                f"The encoder gave latents of the shape {list(latents.shape)} for {len(pictures):,} pictures"
+                f"The encoder returned latents of the shape {list(latents.shape)} for {len(pictures):,} pictures"
                 + ("" if np.isfinite(latents).all() else ", some of them not finite"),
                 available=f"finite numbers [{len(pictures)}, latent size]",
             )
@@ -120,7 +120,7 @@ def as_shares(images: Any, pixels: tuple[float, float]) -> Any:
     least, most = (float(one) for one in scaled.detach().aminmax())
     if least < -SLACK or most > 1 + SLACK:
         raise BadInput(
-            f"The generator's pictures go from {least * (high - low) + low:.3g} to {most * (high - low) + low:.3g}",
+            f"The generator's pictures range from {least * (high - low) + low:.3g} to {most * (high - low) + low:.3g}",
             available=f"{low:g} (black) to {high:g} (white), as declared",
             help="declare their range: pixels=(-1, 1), for instance, or --pixels -1,1.",
         )
@@ -149,7 +149,7 @@ def probabilities_of(
     broken = ~np.isfinite(made)
     if broken.any():
         raise BadInput(
-            f"The classifier gave NaN for {int(broken.sum()):,} of {len(pictures):,} pictures",
+            f"The classifier returned NaN for {int(broken.sum()):,} of {len(pictures):,} pictures",
             available="a probability for every picture",
             help="check its weights and the range of pixels it was trained on: pixels=(-1, 1), --pixels -1,1.",
         )

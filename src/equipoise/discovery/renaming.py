@@ -40,14 +40,14 @@ def agreed_names(planes: Sequence[Hyperplane], key: Mapping[str, Coded], found: 
     known = [one for one in searched if one.direction in by_name]
     if not known:
         raise BadInput(
-            f"None of the key's directions ({', '.join(one.direction for one in searched) or 'none'}) is in the file",
+            f"No direction of the key ({', '.join(one.direction for one in searched) or 'none'}) is in the file",
             available="the directions and the key of one search",
         )
     for one in known:
         plane = by_name[one.direction]
         if not any(own.size == plane.size and abs(own.cosine(plane)) >= SAME_COSINE for own in one.planes):
             raise BadInput(
-                f"{one.direction!r} of the key is another direction than that of the file",
+                f"{one.direction!r} of the key is not the direction of that name in the file",
                 available="the directions and the key of one search",
             )
     return {

@@ -25,16 +25,16 @@ def save_directions(
     """Write planes of one latent space to ``path`` (.safetensors) and what is said of them to a .json beside it."""
     target = _checked_path(path)
     if not planes or len({plane.size for plane in planes}) > 1:
-        raise BadInput(f"{len(planes)} planes were given to be saved", available="planes of one latent space")
+        raise BadInput(f"{len(planes)} planes were given to save", available="planes of one latent space")
     names = [plane.name for plane in planes]
     if len(set(names)) < len(names):
-        raise BadInput(f"Two directions have one name ({', '.join(names)})", available="a name each")
+        raise BadInput(f"Two directions have one name ({', '.join(names)})", available="a different name for each")
     content = {"schema": SCHEMA, "latent_size": planes[0].size, "names": names, "said": dict(said or {})}
     try:
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     except (TypeError, ValueError) as error:
         raise BadInput(
-            f"What is said of the directions is no JSON ({error})", available="plain finite values"
+            f"The description of the directions is not JSON ({error})", available="plain finite values"
         ) from error
     normals = np.stack([plane.normal for plane in planes])
     offsets = np.array([plane.offset for plane in planes], dtype=np.float64)
@@ -60,7 +60,7 @@ def load_directions(path: str | os.PathLike[str]) -> tuple[tuple[Hyperplane, ...
         ) from error  # fmt: skip
     fault = _fault(tensors, content)
     if fault:
-        raise BadInput(f"{target.name} holds no directions of this version: {fault}", available=SCHEMA)
+        raise BadInput(f"{target.name} does not hold directions of this version: {fault}", available=SCHEMA)
     planes = [
         Hyperplane(name, normal, float(offset))
         for name, normal, offset in zip(content["names"], tensors["normals"], tensors["offsets"], strict=True)
@@ -71,14 +71,14 @@ def load_directions(path: str | os.PathLike[str]) -> tuple[tuple[Hyperplane, ...
 def _fault(tensors: Mapping[str, np.ndarray], content: object) -> str | None:
     """Say what of two files does not fit, or None."""
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-        return "the schema beside it is another"
+        return "it has another schema"
     names, size = content.get("names"), content.get("latent_size")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or not names:
-        return "the names are no list of words"
+        return "the names are not a list of text"
     if len(set(names)) < len(names):
         return "two directions have one name"
     if not isinstance(content.get("said"), dict):
-        return "what is said of them is no table"
+        return "their description is not a table"
     if set(tensors) != {"normals", "offsets"}:
         return f"it holds {', '.join(sorted(tensors)) or 'nothing'}"
     normals, offsets = tensors["normals"], tensors["offsets"]

@@ -22,10 +22,12 @@ from equipoise.discovery.hyperplane import Floats, Hyperplane, basis_of, travers
 from equipoise.discovery.lowering import Precision, check_precision
 from equipoise.discovery.objective import Objective, Weights
 from equipoise.discovery.racing import ahead, halvings
+from equipoise.discovery.reasons import DiscoveryReason
 from equipoise.discovery.slopes import slopes
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.foundation.seeds import stream
+from equipoise.results import Reason, because
 from equipoise.training.adam import StackedAdam
 
 # What is told on the way: the steps done, of how many, and the lowest loss among the restarts.
@@ -98,7 +100,7 @@ class Search:
     settings: SearchSettings
     target: Hyperplane | None
     known: tuple[Hyperplane, ...]
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 def search(
@@ -133,13 +135,13 @@ def search(
             kept = [*(named if asked.orthogonality == "exact" else ()), *(one.plane for one in found)]
             run = _Run(objective, asked, place, restarts, basis_of(kept, generator.latent_size), starts[place:][:1])
             if place == 0 and run.constant():
-                reason = "the classifier gives every picture the same probability: there is nothing to find"
+                reason = because(DiscoveryReason.CONSTANT_CLASSIFIER)
                 return Search((), curves[:0], asked, target, tuple(known), reason)
             if place == 0 and run.flat():
                 raise BadInput(
-                    "The classifier's probability changes from picture to picture, and no gradient says how",
-                    available="a generator and a classifier that gradients flow through",
-                    help="take torch.no_grad(), .detach() and thresholds out of what they do.",
+                    "The classifier's probability changes from picture to picture, but there is no gradient to follow",
+                    available="a generator and a classifier with gradients",
+                    help="remove torch.no_grad(), .detach() and thresholds from them.",
                 )
             for step in range(asked.steps):
                 curves[place, run.running, step] = run.step()
@@ -275,14 +277,14 @@ def _check_room(size: int, named: Sequence[Hyperplane], directions: int, restart
     """Refuse a search that has no direction left to find."""
     if directions < 1 or restarts < 1:
         raise BadInput(
-            f"{directions} directions and {restarts} restarts were asked for", available="at least 1 of each"
+            f"{directions} directions and {restarts} restarts were requested", available="at least 1 of each"
         )
     names = [one.name for one in named]
     if len(set(names)) < len(names):
-        raise BadInput(f"Two hyperplanes have one name ({', '.join(names)})", available="a name each")
+        raise BadInput(f"Two hyperplanes have one name ({', '.join(names)})", available="a different name for each")
     left = size - len(basis_of(named, size))
     if directions > left:
         raise BadInput(
-            f"{directions} directions were asked for, of {size} latent dimensions {len(named)} are taken",
+            f"{directions} directions were requested, and of {size} latent dimensions {len(named)} are taken",
             available=f"at most {left}" if left else "fewer known attributes than latent dimensions",
         )

@@ -52,7 +52,7 @@ def read_key(path: str | os.PathLike[str]) -> dict[str, Coded]:
             raise ValueError("it has no codes")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise BadInput(
-            f"{file.name!r} is no key of a naming sheet ({error})", available="the .key.json that was written beside it"
+            f"{file.name!r} is not the key of a naming sheet ({error})", available="the .key.json written with it"
         ) from error
     return key
 
@@ -76,7 +76,7 @@ def read_sheet(path: str | os.PathLike[str], codes: Collection[str]) -> dict[str
         lines = list(reader)
     except csv.Error as error:
         raise BadInput(
-            f"The naming sheet {file.name!r} is no CSV ({error})", available="the columns of a sheet"
+            f"The naming sheet {file.name!r} is not CSV ({error})", available="the columns of a sheet"
         ) from error
     missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
     if missing:
@@ -117,7 +117,7 @@ def _named(line: dict[str, str | None], where: str) -> Named:
 
 def _text(file: Path, what: str) -> str:
     if not file.is_file():
-        raise BadInput(f"There is no {what} {str(file)!r}", available="a file that is there")
+        raise BadInput(f"There is no {what} {str(file)!r}", available="an existing file")
     if file.stat().st_size > MOST_BYTES:
         raise BadInput(f"The {what} {file.name!r} is too large for one", available=f"at most {MOST_BYTES:,} bytes")
     try:
@@ -125,5 +125,5 @@ def _text(file: Path, what: str) -> str:
     except UnicodeDecodeError as error:
         raise BadInput(f"The {what} {file.name!r} is not in UTF-8", help="save it as CSV in UTF-8.") from error
     if "\0" in text:
-        raise BadInput(f"The {what} {file.name!r} is no text", available="text in UTF-8")
+        raise BadInput(f"The {what} {file.name!r} is not text", available="text in UTF-8")
     return text

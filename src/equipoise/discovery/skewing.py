@@ -32,9 +32,9 @@ class SkewedCells:
         An agreement of 0.9 is the paper's skew, 0.5 is none, and 0.1 is as strong the other way round.
         """
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise BadInput(f"A sample of {number!r} rows is asked for", available="a whole number of at least 1")
+            raise BadInput(f"A sample of {number!r} rows was requested", available="a whole number of at least 1")
         if not 0.0 <= agreement <= 1.0:
-            raise BadInput(f"agreement is {agreement!r}", available="0 to 1; the paper's is 0.9, and 0.5 is no skew")
+            raise BadInput(f"agreement is {agreement!r}", available="0 to 1; the paper uses 0.9, and 0.5 means no skew")
         drawn = stream(seed, "skewed sample")
         target = drawn.random(number) < 0.5
         biased = target ^ (drawn.random(number) >= agreement)
@@ -55,7 +55,7 @@ def skewed_cells(target: ArrayLike, biased: ArrayLike) -> SkewedCells:
     if first.dtype != np.bool_ or second.dtype != np.bool_ or first.ndim != 1 or first.shape != second.shape:
         raise BadInput(
             f"The halves are {first.dtype} of the shape {first.shape} and {second.dtype} of the shape {second.shape}",
-            available="two arrays of booleans, one value a row",
+            available="two arrays of booleans, one value per row",
             help="Factor.upper(codes) makes them, or halves(cohort, name).",
         )
     return SkewedCells(tuple(
@@ -76,6 +76,6 @@ def _empty(target: int, biased: int) -> BadInput:
     words = (LOWER, UPPER)
     return BadInput(
         f"No row is in the {words[target]} half of the target and the {words[biased]} half of the other attribute",
-        available="rows in every cell that is drawn from",
+        available="rows in every cell with a share above 0",
         help="more rows, other attributes, or an agreement of 0 or 1 that leaves the cell out.",
     )

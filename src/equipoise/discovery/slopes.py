@@ -26,7 +26,7 @@ ON_A_DEVICE = 2048
 def chunk_for(generator: Generator, chunk: int | None = None) -> int:
     """Return how many pictures to take at once."""
     if chunk is not None and chunk < 1:
-        raise BadInput(f"A chunk of {chunk} pictures was asked for", available="at least 1")
+        raise BadInput(f"A chunk of {chunk} pictures was requested", available="at least 1")
     return chunk or CHUNKS.get(generator.device.type, ON_A_DEVICE)
 
 
@@ -81,6 +81,6 @@ def _check(generator: Generator, flat: torch.Tensor, p: torch.Tensor) -> None:
     some = flat.detach()[broken][:1]
     generator.images(some)
     raise BadInput(
-        f"The classifier gave NaN for {float(broken.double().mean()):.0%} of pictures that are finite",
+        f"The classifier returned NaN for {float(broken.double().mean()):.0%} of pictures that are finite",
         available="probabilities", help="check its weights and the range of pixels it was trained on.",
     )  # fmt: skip

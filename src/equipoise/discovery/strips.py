@@ -53,7 +53,7 @@ def strips_of(
     """Draw latents for strips of so many pictures, from the first of the ends to the last; a chunk of them at once."""
     if number < 0 or pictures < 2:
         raise BadInput(
-            f"{number} strips of {pictures} pictures were asked for", available="strips of 2 pictures or more"
+            f"{number} strips of {pictures} pictures were requested", available="strips of 2 pictures or more"
         )
     latents = generator.sample(max(number, 1), int(stream(seed, "strips").integers(2**31))).double()
     black, white = _ends(_pictures(generator, latents, chunk))

@@ -126,7 +126,7 @@ def _check_choices(space: str, truncation: float, noise: str) -> None:
     if noise not in get_args(Noise):
         raise BadInput(
             f"The noise is {noise!r}", available=" or ".join(get_args(Noise)),
-            help="noise that is drawn anew for every picture would be taken for the classifier's reaction.",
+            help="noise that changes with every picture would be mistaken for the classifier's reaction.",
         )  # fmt: skip
 
 
@@ -138,8 +138,8 @@ def _checked_label(network: Any, label: int | None) -> int | None:
         return None
     if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label < number:
         raise BadInput(
-            f"The style network draws {number} classes, and label is {label!r}", available=f"0 to {number - 1}",
-            help=f"say which class it shall draw: label=0, up to label={number - 1}.",
+            f"The style network generates {number} classes, and label is {label!r}", available=f"0 to {number - 1}",
+            help=f"name the class to generate: label=0, up to label={number - 1}.",
         )  # fmt: skip
     return label
 
@@ -148,7 +148,7 @@ def _try(generator: Generator, network: Any) -> None:
     """Ask for two pictures, so that what does not fit is said before a search begins."""
     torch = require("torch", extra="train", purpose="A style space")
     z = torch.randn(TRIED, network.z_dim, generator=torch.Generator().manual_seed(0))
-    with others_code("The style network could not be asked for pictures", available=INTERFACE), torch.no_grad():
+    with others_code("The style network failed to generate pictures", available=INTERFACE), torch.no_grad():
         styles = generator.module.styles(z.to(generator.device, generator.kind))
         wanted = [TRIED, network.num_ws, network.w_dim]
         if list(styles.shape) != wanted:
@@ -159,5 +159,5 @@ def _try(generator: Generator, network: Any) -> None:
         raise BadInput(
             f"The style network gave pictures from {float(pictures.min()):.3g} to {float(pictures.max()):.3g}",
             available="pictures in [-1, 1]",
-            help="put it into a module whose synthesis brings them there.",
+            help="wrap it in a module whose synthesis rescales them.",
         )

@@ -91,7 +91,7 @@ def surrogate_search(
     asked, how, told = settings or SearchSettings(), surrogate or SurrogateSettings(), report or _to_nobody
     if asked.hessian:
         raise BadInput(
-            "The Hessian penalty looks at pictures, and a surrogate has none",
+            "The Hessian penalty needs pictures, and a surrogate has none",
             help="search without a surrogate (--no-surrogate), or with hessian=0 (--hessian 0).",
         )
     stand_in = fit_surrogate(generator, classifier, how, asked, told)

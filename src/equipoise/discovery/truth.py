@@ -125,9 +125,9 @@ def columns_of(name: str, values: ArrayLike, rows: int, circular: bool) -> list[
         return [Column(name, (compared == levels[1]).astype(np.float64), True)]
     if given.dtype.kind not in "fiub":
         raise BadInput(
-            f"{name} has {len(levels):,} values that are no finite numbers",
+            f"{name} has {len(levels):,} values that are not finite numbers",
             available="finite numbers, or any two values",
-            help="cut it in two (skewing.halves), or leave it out.",
+            help="split it in two (skewing.halves), or leave it out.",
         )
     return [Column(name, given.astype(np.float64), False)]
 
@@ -142,7 +142,7 @@ def _has_gaps(given: NDArray[Any]) -> bool:
 def _check_room(columns: Sequence[Column], dimensions: int, how: How) -> None:
     if how != "regression" and len(columns) > dimensions:
         raise BadInput(
-            f"{len(columns)} normals at right angles are asked for in {dimensions} dimensions",
+            f"{len(columns)} normals at right angles are requested in {dimensions} dimensions",
             available=f"at most {dimensions}",
             help='how="regression" fits each attribute by itself; a circular one counts twice.',
         )
@@ -161,7 +161,7 @@ def _judged(z: Floats, column: Column, plane: Hyperplane, test: NDArray[np.bool_
     if np.isnan(value):
         return Fit(column.name, column.measure, value, "the rows held out have one value only")
     wanted = least[column.measure]
-    low = f"{column.measure} is {value:.2f} on rows held out, below {wanted:g}" if value < wanted else ""
+    low = f"{column.measure} is {value:.2f} on held-out rows, below {wanted:g}" if value < wanted else ""
     return Fit(column.name, column.measure, value, low)
 
 

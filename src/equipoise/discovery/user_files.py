@@ -45,7 +45,7 @@ def load_generator(
         return found
     if latent_size is None:
         raise BadInput(
-            f"The generator {named} is a plain module, and nothing says how long its latents are",
+            f"The generator {named} is a plain module of unknown latent size",
             available="a module and its latent size, or a Generator",
             help="name it: --latent-size 128 (and --prior uniform, where latents are not normal).",
         )
@@ -122,7 +122,7 @@ def load_module(named: str, what: str = "network", ours: tuple[type, ...] = ()) 
     if not colon or not file.endswith(".py") or not attribute:
         raise BadInput(
             f"The {what} is {named!r}",
-            available=f"{FORM}: a file of Python, and what it is called there"
+            available=f"{FORM}: a Python file, and a name in it"
             + (f"; or a {TENSORS} file of a generator trained here" if what == "generator" else ""),
         )
     torch = require("torch", extra="train", purpose=f"A {what}")
@@ -145,8 +145,8 @@ def _refuse_pickle(named: str, what: str) -> None:
     if any(Path(part).suffix.lower() in PICKLES for part in (named, named.rpartition(":")[0])):
         raise BadInput(
             f"The {what} {named} is refused: {PICKLED}",
-            available=f"{FORM}: a file of Python that builds the network and loads its weights",
-            help="if you trust the pickle, load it in a file of Python of your own and name that "
+            available=f"{FORM}: a Python file that builds the network and loads its weights",
+            help="if you trust the pickle, load it in your own Python file and name that "
             f"(my_network.py:{what}); for StyleGAN see style_generator in docs/discovery-generators.md.",
         )
 
@@ -181,7 +181,7 @@ def _imported(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise BadInput(
-            f"{path.name} could not be run ({told(error)})", available="a file of Python that can be imported",
+            f"{path.name} could not be run ({told(error)})", available="a Python file that can be imported",
             help=f"run it by itself: python {path}",
         ) from error  # fmt: skip
     return module
@@ -228,7 +228,7 @@ def _check_file(path: Path) -> None:
     guess = nearest_file(path.name, there) if there else nearest(path.name, there)
     raise BadInput(
         f"There is no file {str(path)!r}",
-        available="a file that is there",
+        available="an existing file",
         help=f"did you mean {guess!r}?" if guess else "check the name and the folder.",
     )
 
@@ -247,5 +247,5 @@ def _refuse_options(what: str, named: str, given: Mapping[str, object]) -> None:
     unused = [option for option, value in given.items() if value is not None]
     if unused:
         raise BadInput(
-            f"{unused[0]} was given, and the {what} {named} says that itself", help=f"leave out {unused[0]}."
+            f"{unused[0]} was given, and the {what} {named} declares that itself", help=f"leave out {unused[0]}."
         )

@@ -52,7 +52,7 @@ def variation_loss(probabilities: Any, inside: Any = None) -> Any:
 def orthogonality(normals: Any, others: Any, variant: str = "squared") -> Any:
     """Return L_perp of normals ``[..., d]`` to unit normals ``[k, d]``, as ``[...]``; 0 without others."""
     if variant not in VARIANTS:
-        raise BadInput(f"There is no orthogonality {variant!r}", available=" or ".join(VARIANTS))
+        raise BadInput(f"Unknown orthogonality {variant!r}", available=" or ".join(VARIANTS))
     length = (normals * normals).sum(-1) ** 0.5
     if not len(others):
         return 0.0 * length

@@ -37,8 +37,8 @@ def check_writable(path: Path, *, inputs: Iterable[str] = ()) -> None:
     """Refuse an output path that cannot be written or would replace an input, before any work is done."""
     if path == STANDARD_OUTPUT:
         raise BadInput(
-            "'-' stands for standard output, which this option cannot write to",
-            available="a file; of audit, compare, evidence and study report --json, --csv and --latex take - too",
+            "'-' means standard output, which this option cannot write to",
+            available="a file; --json, --csv, --latex and --markdown take - too",
         )
     folder = path.parent
     try:
@@ -48,7 +48,7 @@ def check_writable(path: Path, *, inputs: Iterable[str] = ()) -> None:
             f"The output path {str(path)!r} cannot be used ({error.strerror})", help="choose another name."
         ) from error
     if there and any(os.path.exists(file) and os.path.samefile(path, file) for file in inputs):
-        raise BadInput(f"The output path {str(path)!r} is the file that is read", help="name another output file.")
+        raise BadInput(f"The output path {str(path)!r} is an input file", help="name another output file.")
     if is_folder:
         raise BadInput(f"The output path {str(path)!r} is a folder", help="name a file inside it.")
     if not has_folder:
@@ -57,7 +57,9 @@ def check_writable(path: Path, *, inputs: Iterable[str] = ()) -> None:
             help="create it first, or name another path.",
         )
     if not os.access(folder, os.W_OK):
-        raise BadInput(f"The folder {str(folder)!r} cannot be written to", help="choose a folder that is yours.")
+        raise BadInput(
+            f"The folder {str(folder)!r} cannot be written to", help="choose a folder that you may write to."
+        )
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes, *, announced: bool = True) -> Path:
@@ -138,7 +140,7 @@ def make_output_folder(folder: Path) -> None:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise BadInput(
-                f"The folder {str(folder)!r} cannot be made ({error.strerror})", help="choose another folder."
+                f"The folder {str(folder)!r} cannot be created ({error.strerror})", help="choose another folder."
             ) from error
         batch = _batch.get()
         if batch is not None:
@@ -159,7 +161,7 @@ def could_not_be_written(target: Path, why: str) -> BadInput:
     """Build the error of a file that could not be written, whoever tried to write it."""
     return BadInput(
         f"The file {str(target)!r} could not be written ({why})",
-        help="free some space or choose another folder; nothing was left behind.",
+        help="free some space or choose another folder; no partial file was kept.",
     )
 
 

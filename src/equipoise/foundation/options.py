@@ -165,7 +165,7 @@ def unknown_argument(name: str, known: list[str], elsewhere: Mapping[str, str] =
     hint = elsewhere.get(name)
     meant = hint if hint in known else nearest(name, [one for one in known if one != "self"])
     return BadInput(
-        f"There is no argument {name!r}",
+        f"Unknown argument {name!r}",
         available=", ".join(one for one in known if one not in ("self", "command")),
         help=f"did you mean {meant}=?" if meant else "",
     )

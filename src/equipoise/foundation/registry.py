@@ -96,7 +96,7 @@ class Registry:
         """Register one thing; a second thing of the same name is refused."""
         if not re.fullmatch(r"[a-z][a-z0-9_]*", entry.name):
             raise BadInput(
-                f"{entry.name!r} is not a name for a {entry.kind}",
+                f"{entry.name!r} is not a valid name for a {entry.kind}",
                 available="small letters, digits and underscores, starting with a letter",
                 help="rename it; put the paper's abbreviation into alias=.",
             )
@@ -242,7 +242,7 @@ def report_of(kind: str) -> Any:
 
 def kind_of(schema: str) -> str:
     """Return the kind of result that a schema such as ``equipoise.audit/1`` describes."""
-    return schema.removeprefix("equipoise.").partition("/")[0].replace(".", "_")
+    return schema.removeprefix("equipoise.").partition("/")[0].replace(".", "_").replace("-", "_")
 
 
 def plural_of(kind: str) -> str:

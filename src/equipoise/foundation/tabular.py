@@ -70,7 +70,7 @@ def _backend(wanted: str | None) -> FrameLibrary:
         if wanted == name or (wanted is None and installed(name)):
             return name
     if wanted is not None:
-        raise BadInput(f"{wanted!r} is not a frame library known here", available=", ".join(FRAME_LIBRARIES))
+        raise BadInput(f"{wanted!r} is not a supported frame library", available=", ".join(FRAME_LIBRARIES))
     raise MissingExtra("A data frame needs pandas, polars or pyarrow, and none is installed", help="pip install pandas")
 
 

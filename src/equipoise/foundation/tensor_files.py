@@ -48,7 +48,7 @@ class TensorFile:
         found = said.get("schema") if isinstance(said, dict) else None
         if found != self.schema:
             raise BadInput(
-                f"{where.name} holds no {self.what} of this version ({found or 'something else'})",
+                f"{where.name} does not hold a {self.what} of this version ({found or 'something else'})",
                 available=self.schema,
                 help="read it with the version that wrote it.",
             )

@@ -77,7 +77,10 @@ def aligned_across(moments: Moments, groups: int) -> Floats:
 
 
 @embedding_measure(
-    "intra_class_alignment", better="low", bounds=(0.0, INFINITE), undefined="the group is in no pair of one class"
+    "intra_class_alignment",
+    better="low",
+    bounds=(0.0, INFINITE),
+    undefined="no pair of rows of one class involves the group",
 )
 def intra_class_alignment(embedded: Embedded) -> Floats:
     """E |x - y|^2 over all pairs of two rows of one class, at least one of them of the group."""
@@ -92,7 +95,10 @@ def _with_self_pairs(embedded: Embedded) -> Floats:
 
 
 @embedding_measure(
-    "inter_class_alignment", better="high", bounds=(0.0, INFINITE), undefined="the group is in no pair of two classes"
+    "inter_class_alignment",
+    better="high",
+    bounds=(0.0, INFINITE),
+    undefined="no pair of rows of two classes involves the group",
 )
 def inter_class_alignment(embedded: Embedded) -> Floats:
     """E |x - y|^2 over all pairs of two rows of different classes, at least one of them of the group."""

@@ -123,7 +123,7 @@ def normalised_mutual_information(embedded: Embedded) -> Floats:
 
 @embedding_measure(
     "adjusted_mutual_information", alias="AMI", better="high", bounds=(-1.0, 1.0), paper="field",
-    undefined=f"{ONE_CLASS}, or chance alone reaches the largest value (every row a class of its own)",
+    undefined=f"{ONE_CLASS}, or chance alone reaches the largest value (every row in its own class)",
 )  # fmt: skip
 def adjusted_mutual_information(embedded: Embedded) -> Floats:
     """(I - chance) / ((H(class) + H(cluster)) / 2 - chance): 0 is what random clusters have."""

@@ -32,7 +32,7 @@ def cka(
     pair = as_pair(before, after)
     if debiased and len(pair) < LEAST_ROWS_DEBIASED:
         raise BadInput(
-            f"A debiased CKA of {plural(len(pair), 'row')} was asked for",
+            f"A debiased CKA of {plural(len(pair), 'row')} was requested",
             available=f"at least {LEAST_ROWS_DEBIASED} rows",
         )
     if kernel == "linear":

@@ -31,9 +31,7 @@ def pair_of_kernels(reference: Pair, bandwidth: Bandwidth, seed: int) -> tuple[R
         raise BadInput(f"The bandwidth is {bandwidth!r}", available="a number above 0, or None for the median")
     given = list(bandwidth) if isinstance(bandwidth, Sequence) else [bandwidth, bandwidth]
     if len(given) != 2:
-        raise BadInput(
-            f"bandwidth has {plural(len(given), 'number')}", available="one for both, or one before and one after"
-        )
+        raise BadInput(f"bandwidth has {plural(len(given), 'number')}", available="one for both, or one for each")
     first, second = (
         radial(rows, number, seed=seed, what=what)
         for rows, number, what in zip(reference.sides, given, ("before", "after"), strict=True)

@@ -164,7 +164,7 @@ def class_performance(name: Performance, counts: ClassCounts) -> Floats:
         return _mean(_ratio(counts.right, counts.actual))
     if name == "f1":
         return _mean(_ratio(2.0 * counts.right, counts.actual + counts.predicted))
-    raise BadInput(f"{name} is no function of counts", available="accuracy, balanced_accuracy, f1")
+    raise BadInput(f"{name} is not a function of counts", available="accuracy, balanced_accuracy, f1")
 
 
 def class_fairness(name: Fairness, counts: ClassCounts, performance: Performance) -> Floats:

@@ -169,18 +169,18 @@ def as_representation(given: object, what: str) -> Representation:
         raise BadInput(
             f"{what} has {array.ndim} dimension{'' if array.ndim == 1 else 's'} (shape {tuple(array.shape)})",
             available="an array [rows, numbers]",
-            help="for one number a row use array.reshape(-1, 1).",
+            help="for one number per row use array.reshape(-1, 1).",
         )
     if array.ndim > 2:
         array = namespace(array).reshape(array, (array.shape[0], -1 if array.shape[0] else 0))
     if array.shape[1] == 0:
         raise BadInput(
-            f"{what} has rows of width 0 (shape {tuple(array.shape)})", available="at least one number a row"
+            f"{what} has rows of width 0 (shape {tuple(array.shape)})", available="at least one number per row"
         )
     if array.shape[0] < LEAST_ROWS:
         raise BadInput(
             f"{what} has {array.shape[0]} row{'' if array.shape[0] == 1 else 's'}",
-            available="at least 2 rows: a row is placed by the others",
+            available="at least 2 rows: a row is described by its similarity to the others",
         )
     mean = _refuse_what_is_not_finite(array, what)
     _refuse_what_is_constant(array, what)
@@ -196,7 +196,9 @@ def _as_numbers(given: object, what: str) -> Array:
         try:
             array = np.asarray(array)  # a memory map stays on the disk
         except ValueError as error:
-            raise BadInput(f"{what} could not be read as an array ({error})", available="rows of one width") from error
+            raise BadInput(
+                f"{what} could not be read as an array ({error})", available="rows of equal length"
+            ) from error
     xp = namespace(array)
     if isinstance(array, np.ndarray) and array.dtype.kind not in "fiub":
         pickled = array.dtype.kind == "O"
@@ -216,7 +218,7 @@ def _same_kind(first: Array, second: Array) -> None:
         raise BadInput(
             f"before is a {kinds[0]} and after is a {kinds[1]}",
             available="two arrays of one kind, on one device",
-            help="bring one of them to the other, such as with torch.from_numpy(array).to(tensor.device).",
+            help="move one of them to the other device, such as with torch.from_numpy(array).to(tensor.device).",
         )
 
 
@@ -241,7 +243,7 @@ def _refuse_what_is_not_finite(array: Array, what: str) -> Array | None:
         f"{bad:,} {'value' if bad == 1 else 'values'} of {what} {'is' if bad == 1 else 'are'} missing or infinite, "
         f"the first in row {first[0]:,}, column {first[1]:,} (counted from 0)",
         available="finite numbers",
-        help="drop those rows from both representations, or mend them first.",
+        help="drop those rows from both representations, or fix them first.",
     )
 
 
@@ -254,5 +256,5 @@ def _refuse_what_is_constant(array: Array, what: str) -> None:
     raise BadInput(
         f"{what} is constant: all its {array.shape[0]:,} rows are the same",
         available="rows that differ",
-        help="look at what made it; a collapsed representation has no similarities to compare.",
+        help="check the model: a collapsed representation has no similarities to compare.",
     )

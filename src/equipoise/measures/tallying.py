@@ -35,9 +35,9 @@ def tally_of(
     """Tally arrays for one measure. Several group columns are crossed; without any, everyone is one group."""
     target, outcome = data
     if target is None and needs != "predictions":
-        raise BadInput("No target was given", available="one true value a row", help="pass it as the first argument.")
+        raise BadInput("No target was given", available="one true value per row", help="pass it as the first argument.")
     if compares and sensitive_features is None:
-        raise BadInput("No groups were given", help="pass sensitive_features=, one value a row.")
+        raise BadInput("No groups were given", help="pass sensitive_features=, one value per row.")
     if needs == "embedding":
         embedded = _embedded(target, outcome, sensitive_features, favourable, sample_weight, options)
         return _several(embedded) if compares else embedded
@@ -62,7 +62,7 @@ def tally_of(
 def _several(tally: Confusion | Scores | Residuals | Embedded) -> Confusion | Scores | Residuals | Embedded:
     if len(tally.groups) < 2:
         raise BadInput(
-            f"There is one group only: {', '.join(tally.groups) or 'none'}",
+            f"There is only one group: {', '.join(tally.groups) or 'none'}",
             available="at least two groups",
             help="check that the group column is the right one.",
         )
@@ -114,7 +114,7 @@ def _scores(
     of_class = label_of(favourable) if favourable is not None else classes[-1]
     if of_class not in classes or (favourable is None and len(classes) > 2):
         raise BadInput(
-            f"It is not clear which class the score speaks for ({favourable!r} was given)",
+            f"It is not clear which class the score is for ({favourable!r} was given)",
             available=", ".join(classes),
             help="name it with favourable=.",
         )

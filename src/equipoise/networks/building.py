@@ -28,5 +28,5 @@ def build(
     if name != SMALL:
         return resnet(name, channels, large=large, frozen_norm=frozen_norm)
     if large:
-        raise BadInput("The network 'small' has no form for large pictures", available="large = False")
+        raise BadInput("The network 'small' has no variant for large pictures", available="large = False")
     return small_convolutional(channels, frozen_norm=frozen_norm)

@@ -54,7 +54,7 @@ def load_weights(network: torch.nn.Module, path: str | os.PathLike[str]) -> tupl
     if faults:
         raise BadInput(
             f"The weights of {Path(path).name} do not fit the network: {listing(faults, 6)}",
-            available="every weight of the network, in its shape, and a head at most besides",
+            available="every weight of the network in its shape; only a head may be extra",
             help="build the network that the file was written for (name, channels, large).",
         )
     # What has fewer bits is widened, what has more is rounded: each value becomes one of the network's own kind.

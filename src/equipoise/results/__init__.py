@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from equipoise.results._reasons import ReasonCode as ReasonCode
     from equipoise.results._reasons import all_of as all_of
     from equipoise.results._reasons import because as because
+    from equipoise.results._reasons import reason_as_json as reason_as_json
     from equipoise.results._record import RECORD_FIELDS as RECORD_FIELDS
     from equipoise.results._record import Record as Record
     from equipoise.results._record import Scope as Scope
@@ -67,7 +68,7 @@ _MODULES = {
     "_reporting": ("Interval", "Plots", "Table"),
     "_views": ("Records",),
     "_enums": ("ClaimVerdict", "Direction", "GapVerdict", "SearchVerdict", "Status", "Verdict"),
-    "_reasons": ("Reason", "ReasonCode", "all_of", "because"),
+    "_reasons": ("Reason", "ReasonCode", "all_of", "because", "reason_as_json"),
     "_record": (
         "RECORD_FIELDS",
         "Record",

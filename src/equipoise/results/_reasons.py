@@ -68,6 +68,13 @@ def all_of(reasons: Iterable[Reason | None]) -> Reason | None:
     return Reason(given[0].code, parts=tuple(given))
 
 
+def reason_as_json(reason: Reason | None) -> dict[str, str | None]:
+    """Return a reason as JSON has it: the sentence and the code."""
+    if reason is None:
+        return {"reason": None, "reason_code": None}
+    return {"reason": str(reason), "reason_code": reason.code.value}
+
+
 class _Sentences(string.Formatter):
     """Formats details: numbers of things and people, lists of names."""
 

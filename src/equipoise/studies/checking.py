@@ -137,13 +137,13 @@ class Check:
 
     def _time(self) -> str:
         if self.trials == self.done + self.failed:
-            return "Nothing is left to do."
+            return "Every trial is done."
         if self.seconds is not None:
             about = " (some treatments are not measured yet)" if self.unmeasured else ""
-            return f"By the trials that are done, the rest takes {duration(self.seconds)} on one worker{about}."
+            return f"Based on the finished trials, the rest takes {duration(self.seconds)} on one worker{about}."
         if self.at_most is not None:
-            return f"By one epoch of each treatment, it takes at most {duration(self.at_most)} on one worker."
-        return "How long it takes is known once a trial is done; --probe times one epoch of each treatment first."
+            return f"Based on one epoch of each treatment, it takes at most {duration(self.at_most)} on one worker."
+        return "The time is known once a trial is done; --probe times one epoch of each treatment first."
 
 
 def _number(number: int, what: str) -> str:
@@ -295,8 +295,8 @@ def _probe(work: Work) -> float | None:
             outcomes = short.outcomes(trials)
             if all(one.failure is not None for one in outcomes):
                 raise BadInput(
-                    f"One epoch of {trials[0].treatment} was tried, and failed: {outcomes[0].failure}",
-                    help="mend what it says, or check the plan without --probe, which trains nothing.",
+                    f"One epoch of {trials[0].treatment} was tried and failed: {outcomes[0].failure}",
+                    help="fix the cause, or check the plan without --probe, which trains nothing.",
                 )
             epochs = float(work.learners[named_key(trials[0].learner)]["epochs"])
             each[_timed(trials[0])] = epochs * (time.perf_counter() - began) / len(trials)

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 SCHEMA = "equipoise.diagnosis/1"
 STEPS = 200
 PERMUTED = (
-    "The rounding permutes the rows of each batch by seed and repeat, so that repeats 0 and 1 were compared, and not "
-    "what enters and leaves layers: there the rows stand in other places."
+    "The rounding permutes the rows of each batch by seed and repeat, so repeats 0 and 1 were compared, and not "
+    "the inputs and outputs of layers, where rows are in another order."
 )
 EAGER = (
-    "Steps were taken one by one, and not as recorded graphs, so that layers could be looked into: runs of the study "
+    "Steps ran one by one and not as recorded graphs, so that layers could be inspected: runs of the study "
     "may first differ elsewhere."
 )
 
@@ -80,7 +80,7 @@ def diagnose(study: Study, steps: int = STEPS, *, command: Iterable[str] | None 
     work = study.work
     check_device(work)
     if study.functions:
-        raise BadInput("A training function of one's own has no steps that can be looked at", available="a learner")
+        raise BadInput("A custom training function has no steps that can be inspected", available="a learner")
     trial = next((one for one in study.trials() if work.can_train(one)), None)
     if trial is None:
         raise BadInput("No condition of the plan can be drawn", help="equipoise study check says what is missing.")

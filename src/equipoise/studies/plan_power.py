@@ -19,7 +19,7 @@ import numpy as np
 
 from equipoise.foundation.errors import BadInput
 from equipoise.stats import FEWEST_SEEDS, MOST_SEEDS, LimitedBy, detection_power, limited_by, seeds_to_detect
-from equipoise.studies.findings import POWER, SCHEMA, layout_of, limit_words
+from equipoise.studies.findings import POWER, SCHEMA, layout_of, limit_reason
 
 if TYPE_CHECKING:
     from equipoise.studies.study import Study
@@ -114,7 +114,7 @@ class PlanPower:
             return f"About {self.seeds_needed} seeds would do"
         if self.limited_by is LimitedBy.SEEDS:
             return f"More than {MOST_SEEDS:,} seeds would be needed"
-        told = limit_words(self.limited_by, None, self.effect)
+        told = str(limit_reason(self.limited_by, None, self.effect))
         return told[0].upper() + told[1:]
 
     def _advice(self) -> str:
@@ -195,7 +195,7 @@ def pilot_spreads(path: str | os.PathLike[str]) -> Spreads:
     if kind != SCHEMA:
         raise BadInput(
             f"The pilot {os.fspath(path)!r} is {kind!r}", available=SCHEMA,
-            help="make it again with this version: equipoise study report PILOT.toml --json pilot.json",
+            help="create it again with this version: equipoise study report PILOT.toml --json pilot.json",
         )  # fmt: skip
     found = spreads_of(
         SpreadSource.PILOT, (one for one in content["records"] if one.get("measure") == content["fairness"])

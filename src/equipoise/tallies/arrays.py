@@ -29,7 +29,7 @@ def as_column(given: object, what: str) -> Column:
     if array.ndim != 1:
         raise BadInput(
             f"{what} has {plural(array.ndim, 'dimension')} (shape {array.shape})",
-            available="one value a row",
+            available="one value per row",
             help="pass one column, or task='multilabel' for several labels a row.",
         )
     return array
@@ -62,7 +62,7 @@ def as_array(given: object, what: str) -> NDArray[Any]:
     try:
         return np.asarray(host)
     except ValueError as error:
-        raise BadInput(f"{what} could not be read as an array ({error})", available="one value a row") from error
+        raise BadInput(f"{what} could not be read as an array ({error})", available="one value per row") from error
 
 
 def as_columns(given: object, what: str = "sensitive_features") -> dict[str, Column]:
@@ -87,7 +87,7 @@ def as_columns(given: object, what: str = "sensitive_features") -> dict[str, Col
         if twice:
             raise BadInput(
                 f"{what} has several columns called {listing(twice, 5)}",
-                available="a name of its own for each",
+                available="a different name for each",
                 help=f"rename them, or pass a mapping of names to columns: {what}={{'sex': ..., 'age': ...}}.",
             )
         return dict(zip(names, (column for _, column in named), strict=True))
@@ -136,7 +136,7 @@ def bad_weights(number: int) -> BadInput:
     return BadInput(
         f"{number:,} {'weight is' if number == 1 else 'weights are'} negative, missing or not finite",
         available="numbers of 0 or more",
-        help="drop those rows or mend the weight column first.",
+        help="drop those rows or fix the weight column first.",
     )
 
 

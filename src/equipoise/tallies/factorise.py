@@ -166,5 +166,5 @@ def continuous_classes(what: str, example: str) -> BadInput:
         f"The {what} holds continuous values such as {example}, where classes are expected",
         available="class labels (text, whole numbers, true/false)",
         help="a score goes to --score (score=) with its threshold; "
-        "a number to be predicted needs --task regression (task='regression').",
+        "a numeric target needs --task regression (task='regression').",
     )

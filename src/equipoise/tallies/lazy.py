@@ -217,7 +217,7 @@ def unreadable(error: Exception) -> BadInput:
         return BadInput(
             "The file is not UTF-8 text",
             available="CSV in UTF-8 (plain ASCII is UTF-8 too)",
-            help="save it again as UTF-8, for example: iconv -f latin1 -t utf-8 OLD.csv > NEW.csv",
+            help="save it as UTF-8, for example: iconv -f latin1 -t utf-8 OLD.csv > NEW.csv",
         )
     uneven = re.search(r"csv error on line: (\d+).*expected number of columns: (\d+) found: (\d+)", lowered, re.DOTALL)
     if uneven is not None:
@@ -225,7 +225,7 @@ def unreadable(error: Exception) -> BadInput:
         return BadInput(
             f"Line {line} has {found} fields, and the header has {expected}",
             available="as many fields in every line as the header has",
-            help="mend or remove that line; where the header changes, cut the file in two, in one folder.",
+            help="fix or remove that line; where the header changes, split the file in two, in one folder.",
         )
     return BadInput(
         f"The data could not be read ({text.splitlines()[0] if text else type(error).__name__})",

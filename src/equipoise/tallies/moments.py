@@ -64,7 +64,7 @@ class Moments:
             raise BadInput(
                 f"There are {plural(len(points), 'point')}, {plural(len(classes), 'class', 'classes')} and "
                 f"{plural(len(groups), 'group')}",
-                available="one class and one group a point",
+                available="one class and one group per point",
             )
         xp, like = _home(points)
         rows, width = points.shape

@@ -31,7 +31,7 @@ def as_points(given: object) -> Points:
     if points.ndim != 2 or not points.shape[1]:
         raise BadInput(
             f"The embedding has the shape {points.shape}",
-            available="two dimensions: (rows, numbers a row)",
+            available="two dimensions: (rows, numbers per row)",
             help="flatten what belongs to one row: embedding.reshape(len(embedding), -1).",
         )
     bad, first = 0, None
@@ -46,7 +46,7 @@ def as_points(given: object) -> Points:
             f"The embedding has {bad:,} {'value' if bad == 1 else 'values'} that {'is' if bad == 1 else 'are'} "
             f"missing or infinite, the first in row {first[0]:,}, column {first[1]:,} (counted from 0)",
             available="finite numbers",
-            help="drop those rows, or find out why the model gave them.",
+            help="drop those rows, or check why the model returned them.",
         )
     return points
 

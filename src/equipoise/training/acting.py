@@ -24,8 +24,8 @@ def misfit(learner: type[Learner], treatment: type[Treatment]) -> str | None:
     if learner.alone:
         return "acts on trials that train together" if during and not taught else None
     if has_own(treatment, "read"):
-        return "reads the outputs of one network by itself"
-    return "teaches one network by itself" if taught and not during else None
+        return "reads the outputs of one network at a time"
+    return "trains one network at a time" if taught and not during else None
 
 
 def _metric_misfit(treatment: type[Treatment], *, during: bool, taught: bool) -> str | None:
@@ -53,7 +53,7 @@ def check_acts(learner: type[Learner], learner_name: str, treatment: type[Treatm
     if does is not None:
         able = learners_for(treatment, "post" if has_own(treatment, "after") else "in")
         raise BadInput(
-            f"The treatment {name!r} {does}, for which the learner {learner_name!r} has no place",
+            f"The treatment {name!r} {does}, which the learner {learner_name!r} does not support",
             available="another treatment, or another learner",
             help=f"learner = {listing(able)} takes it." if able else "choose another treatment.",
         )

@@ -73,7 +73,7 @@ def material_of(
 def _rows_of_splits(cohort: Cohort) -> dict[str, Codes]:
     if cohort.task == "multilabel":
         raise BadInput(
-            f"The cohort {cohort.name!r} has several labels a row", available="one class or one number a row"
+            f"The cohort {cohort.name!r} has several labels a row", available="one class or one number per row"
         )
     coded = None if cohort.split is None else factorise(cohort[cohort.split])
     found = {} if coded is None else {shown(label): place for place, label in enumerate(coded.labels)}
@@ -81,7 +81,7 @@ def _rows_of_splits(cohort: Cohort) -> dict[str, Codes]:
     if coded is None or absent:
         raise BadInput(
             f"The cohort {cohort.name!r} has no {listing(absent)} split",
-            available="a split column with train to learn from, dev to select on and test to judge by"
+            available="a split column with train to learn from, dev to select on and test to evaluate on"
             + (f"; here are {listing(found)}" if found else ""),
             help="take shares of the training rows: equipoise.studies.plans._rows.with_splits(cohort, dev=0.2).",
         )
@@ -102,13 +102,13 @@ def _pictures(cohort: Cohort, name: str) -> Inputs:
     if column.ndim != 4 or column.dtype != np.uint8 or 0 in column.shape:
         raise BadInput(
             f"The column {name!r} holds {column.dtype} of the shape {column.shape}",
-            available="a value a row, a matrix of numbers, or pictures: uint8 [row, height, width, channel]",
+            available="one value per row, a matrix of numbers, or pictures: uint8 [row, height, width, channel]",
             help="pictures without a channel get one by array[..., None]; from 0..1 by (255 * array).astype('u1').",
         )
     others = [one for one in cohort.features if one != name]
     if others:
         raise BadInput(
-            f"The feature {name!r} holds pictures, and {listing(others)} stand beside it",
+            f"The feature {name!r} holds pictures, and there are other features: {listing(others)}",
             available="pictures as the only feature",
             help=f"features=({name!r},).",
         )
@@ -121,9 +121,9 @@ def _columns(name: str, column: NDArray[Any], train: Codes) -> Inputs:
     numbers = _as_numbers(column)
     if numbers is not None and looks_like_id(name) and _names_rows(numbers):
         raise BadInput(
-            f"The column {name!r} has another whole number in every row: it names rows and says nothing about them",
-            available="features that say something about a row",
-            help="name the features without it (features =), or call the column otherwise if it is a quantity.",
+            f"The column {name!r} has a different whole number in every row: it identifies rows",
+            available="features that describe a row",
+            help="name the features without it (features =), or rename the column if it is a quantity.",
         )
     return _one_hot(name, column, train) if numbers is None else _standardised(numbers, train)
 
@@ -181,9 +181,9 @@ def _one_hot(name: str, column: NDArray[Any], train: Codes) -> Inputs:
     if len(present) > max(FEW_CATEGORIES, min(MOST_CATEGORIES, len(train) / ROWS_PER_CATEGORY)):
         raise BadInput(
             f"The column {name!r} has {len(present):,} different texts in {plural(len(train), 'training row')}: it is "
-            "free text or names the rows, and each text would become a feature",
+            "free text or identifies the rows, and each text would become a feature",
             available=f"categories: at most {MOST_CATEGORIES:,}, with {ROWS_PER_CATEGORY} training rows on average",
-            help="name the features without it (features =), join its values into fewer, or embed the text first "
+            help="name the features without it (features =), merge its values, or embed the text first "
             "and give its numbers as a column of lists.",
         )
     names = {shown(coded.labels[code]): code for code in present.tolist()}
@@ -235,7 +235,7 @@ def _group_columns(cohort: Cohort, group: str | Sequence[str] | None) -> tuple[s
     if group is None and len(cohort.groups) > 1:
         raise BadInput(
             f"The cohort {cohort.name!r} has several group columns ({listing(cohort.groups)})",
-            help=f"name one, such as group={cohort.groups[0]!r}, or several to be crossed.",
+            help=f"name one, such as group={cohort.groups[0]!r}, or several to cross them.",
         )
     names = cohort.groups if group is None else (group,) if isinstance(group, str) else tuple(group)
     for name in names:

@@ -51,7 +51,7 @@ def extract(
         if device is not None:
             module.to(place)
     if not rows:
-        raise BadInput("The loader gave no batch", available="at least one batch of inputs")
+        raise BadInput("The loader returned no batch", available="at least one batch of inputs")
     return np.concatenate(rows)
 
 
@@ -96,7 +96,7 @@ def _move(module: torch.nn.Module, device: Any) -> None:
         module.to(device)
     except (RuntimeError, AssertionError, TypeError) as error:
         raise BadInput(
-            f"The module cannot be brought to the device {device!r} ({_first_line(error)})",
+            f"The module cannot be moved to the device {device!r} ({_first_line(error)})",
             available="a device of this machine, such as cpu or cuda",
         ) from error
 
@@ -147,7 +147,7 @@ def _rows(taken: Sequence[Any], number: int, layer: str | None) -> NDArray[np.fl
     if len(taken) != 1:
         raise BadInput(
             f"{what} ran {len(taken)} times for one batch",
-            available="a layer that runs once a batch",
+            available="a layer that runs once per batch",
             help="name a layer that every row passes once.",
         )
     values = taken[0]

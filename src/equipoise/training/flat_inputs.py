@@ -16,7 +16,7 @@ def flat_width(material: Material, learner: str) -> int:
     if len(shape) != 2:
         raise BadInput(
             f"The learner {learner!r} was given pictures ({' x '.join(map(str, shape[1:]))})",
-            available="rows of numbers: it has no idea of which pixels are neighbours",
+            available="rows of numbers: it does not use which pixels are neighbours",
             help='learner = "image_network" takes pictures.',
         )
     return int(shape[1])

@@ -27,5 +27,5 @@ def check_not_lost(settings: Settings, error: Exception) -> None:
         raise LostDevice(
             f"The graphics card can no longer be used by this process ({str(lost).splitlines()[0]}); it began with "
             f"{type(error).__name__}",
-            help="run the study again. What was recorded is kept, and trials that were under way are waiting.",
+            help="run the study again. What was recorded is kept, and trials in progress are waiting.",
         ) from error

@@ -15,7 +15,7 @@ from equipoise.foundation.errors import BadInput, nearest
 from equipoise.training.parameters import Parameter
 
 FORM = '"package.module:name"'
-VERSION = Parameter("raised when what is named comes to mean another training", 1, least=1, low=1, high=1, whole=True)
+VERSION = Parameter("raised when what is named changes what it trains", 1, least=1, low=1, high=1, whole=True)
 
 
 def named_object(name: str, what: str) -> Any:
@@ -65,8 +65,8 @@ def name_of(thing: Any, what: str) -> str:
     if name is None or "<" in name or inspect.ismethod(thing):
         raise BadInput(
             f"The {what} is {thing!r}",
-            available="a class or function with a name of its own in a module, for the name is what its trials are "
-            "known by; a lambda, a partial, an object, or what was made inside a function shares its name with others",
+            available="a class or function with its own name in a module, as its trials are identified by "
+            "it; a lambda, a partial, an object, or what was created inside a function shares its name with others",
             help="write it with def or class at the top of a module, and give what varies as settings.",
         )
     return f"{thing.__module__}:{name}"

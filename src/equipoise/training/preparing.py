@@ -56,7 +56,7 @@ def prepared(job: Job, material: Material, values: dict[str, Any]) -> Prepared:
         if weighed is not None:
             weights = _good(weighed, len(rows), treatment) * (1.0 if weights is None else weights)
     if not len(rows):
-        raise BadInput("No training rows are left", help="ask for more rows, or for a treatment that keeps some.")
+        raise BadInput("No training rows are left", help="use more rows, or a treatment that keeps some.")
     return Prepared(job, rows, weights, values)
 
 
@@ -86,7 +86,7 @@ def _checked(rows: Codes, material: Material) -> Codes:
         raise BadInput("The training rows have no targets or no groups", available="both, for every training row")
     if not len(material.dev) or material.dev.target is None or material.dev.group is None:
         raise BadInput(
-            "There are no dev rows with targets and groups", available="some, for the best epoch is chosen on them"
+            "No dev row has both a target and a group", available="dev rows, as the best epoch is chosen on them"
         )
     places = np.asarray(rows, dtype=np.int64)
     if not len(places):

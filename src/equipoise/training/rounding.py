@@ -111,7 +111,7 @@ def _seconds(steps: Callable[[int], None]) -> float:
 
 def deterministic_note(times: float, without: list[str], in_time: bool = True, steps: int = TIMED_STEPS) -> str:
     """Say what deterministic rounding cost and what it could not do."""
-    missing = f"without a deterministic form: {', '.join(without)}" if without else "every operation had such a form"
+    missing = f"without a deterministic form: {', '.join(without)}" if without else "every operation has one"
     late = "" if in_time else f" CUDA had started before {CUBLAS} was set, so that products may not be deterministic."
     took = f"Deterministic algorithms took {times:.1f} times as long as native ones ({steps} steps)"
     if times < LEAST_TIMES:

@@ -24,7 +24,7 @@ class Adversarial(Treatment):
     parameters: ClassVar[Table] = {
         "strength": Parameter("weight of the discriminator's loss, lambda_adv", 1.0, least=0, low=1e-3, high=1e3),
         "width": WIDTH,
-        "conditional_on_class": Choice("whether the discriminator is told the class", False),
+        "conditional_on_class": Choice("whether the discriminator sees the class", False),
     }
 
     @classmethod

@@ -12,7 +12,7 @@ from equipoise.training.treatment import TrainingRows
 
 WAY_OUT = (
     "merge the group or the class with another, choose a condition that gives every cell rows, or a treatment that "
-    "does without them (docs/treatments.md says which)."
+    "does not need them (see docs/treatments.md)."
 )
 
 
@@ -36,6 +36,6 @@ def in_common(trials: Sequence[Any], name: str) -> Any:
         raise BadInput(
             f"Trials that train together have {name} = {listing(sorted(map(str, values)))}",
             available="one value for all of them",
-            help="train them apart.",
+            help="train them separately.",
         )
     return values.pop()

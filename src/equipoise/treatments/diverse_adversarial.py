@@ -28,7 +28,7 @@ class DiverseAdversarial(Treatment):
         "strength": Parameter("weight of the discriminators' mean loss, lambda_adv", 1.0, least=0, low=1e-3, high=1e3),
         "diversity": Parameter("weight of orthogonality, lambda_diverse", 100.0, least=0, low=1e-1, high=1e5),
         "width": WIDTH,
-        "conditional_on_class": Choice("whether the discriminators are told the class", False),
+        "conditional_on_class": Choice("whether the discriminators see the class", False),
     }
 
     @classmethod

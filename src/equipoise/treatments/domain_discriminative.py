@@ -37,7 +37,7 @@ class DomainDiscriminative(Treatment):
     no prior, and does not count where there is a prior shift.
     """
 
-    parameters: ClassVar[Table] = {"readout": Readout("how a class is read from the outputs", "sum", READOUTS)}
+    parameters: ClassVar[Table] = {"readout": Readout("how a class is predicted from the outputs", "sum", READOUTS)}
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)

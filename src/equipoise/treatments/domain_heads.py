@@ -20,7 +20,7 @@ NETWORK_LEARNS, NETWORK_RESTS = "network learns", "network rests"
 
 ADVERSARY: Table = {
     "strength": Parameter("weight of what hides the group, alpha", 1.0, least=0, low=1e-2, high=1e2),
-    "learning_rate": Parameter("the step size of Adam, which is constant", 1e-4, least=1e-12, low=1e-5, high=1e-2),
+    "learning_rate": Parameter("step size of Adam, constant", 1e-4, least=1e-12, low=1e-5, high=1e-2),
     "weight_decay": Parameter("the weight of half the squared parameters in the loss", 3e-4, 0.0, 1e-6, 1e-2),
     "longer": Parameter("epochs against those of the learner (the paper: 500 against 200)", 2.5, 1e-3, 1.0, 3.0,
                         shapes=True),

@@ -31,7 +31,7 @@ class DomainIndependent(Treatment):
     """
 
     parameters: ClassVar[Table] = {
-        "readout": Readout("how a class is read from the outputs", SUM, (KNOWN, SUM)),
+        "readout": Readout("how a class is predicted from the outputs", SUM, (KNOWN, SUM)),
     }
 
     def __init__(self, **values: Any) -> None:
@@ -84,11 +84,11 @@ def _of_own(logits: Floats, group: Codes) -> Floats:
 def _unknown(group: Codes) -> Iterator[str]:
     unknown = int((group < 0).sum())
     if unknown:
-        yield f"{unknown:,} test rows have no group that was trained: they are read by the sum over the groups."
+        yield f"{unknown:,} test rows have no group that was trained: they use the sum over the groups."
 
 
 def _unseen(outputs: Outputs) -> Iterator[str]:
     empty = np.argwhere(outputs.counts == 0).tolist()
     if empty:
         names = listing(f"{outputs.classes[c]} / {outputs.groups[g]}" for c, g in empty)
-        yield f"There are no training rows of {names} (class / group): in that group the class is never named."
+        yield f"There are no training rows of {names} (class / group): in that group the class is never predicted."

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 # Of both classifiers: the authors' logistic regression has it.
 STRENGTH = 0.1
 MOST_STEPS = 100
-HEAD_ALONE = "INLP: nothing was taken away (iterations = 0), the classifier alone was fitted again."
+HEAD_ALONE = "INLP: nothing was removed (iterations = 0); only the classifier was refitted."
 
 
 @treatment("inlp", alias="INLP", stage="post", paper="001")
@@ -98,7 +98,7 @@ class _Search:
         self.notes: list[str] = []
         self.found_any = False
         if len(np.unique(self.train_group)) < 2:
-            raise BadInput("INLP has training rows of one group only", available="training rows of two groups or more")
+            raise BadInput("INLP has training rows of only one group", available="training rows of two groups or more")
 
     def spaces(self, iterations: int) -> Iterator[NullSpace]:
         """Yield the space that is left after each iteration; where the first finds nothing, the whole space."""
@@ -110,7 +110,7 @@ class _Search:
             if not len(new):
                 silent.add(chosen)
                 if len(silent) == len(self.classes):
-                    self.notes.append("No classifier tells the groups of dev rows better than chance any more.")
+                    self.notes.append("No classifier predicts the groups of dev rows better than chance any more.")
                     break
                 continue
             silent.clear()
@@ -125,7 +125,7 @@ class _Search:
     def taken(self, candidates: int, best: int, selection: str) -> str:
         """Say which candidate was taken."""
         if not self.found_any:
-            return "the group could not be told from the hidden layer, nothing was taken away."
+            return "the group could not be predicted from the hidden layer, so nothing was removed."
         if selection == "last":
             return f"the last of {candidates} iterations was taken."
         return f"dev rows chose iteration {best + 1} of {candidates}."

@@ -49,7 +49,7 @@ def groups_of(sensitive_features: ArrayLike, rows: int) -> tuple[NDArray[np.intp
     """Return each row's group as a number, and the groups' names."""
     coded = factorise(_column(sensitive_features, rows, "sensitive_features"))
     if len(coded.labels) < 2:
-        raise BadInput(f"There is one group only ({listing(coded.labels)})", available="two groups or more")
+        raise BadInput(f"There is only one group ({listing(coded.labels)})", available="two groups or more")
     return coded.codes.astype(np.intp), tuple(str(label) for label in coded.labels)
 
 

@@ -63,7 +63,7 @@ class Heads:
         self.regression = regression
         self.model = LinearRegression() if regression else LogisticRegression(max_iter=FIRST_STEPS, warm_start=True)
         if not regression and len(np.unique(target)) < 2:
-            raise BadInput("The training rows are all of one class", available="two classes or more")
+            raise BadInput("All training rows have the same class", available="two classes or more")
 
     def fitted(self, rows: Floats, space: NullSpace) -> LinearHead:
         """Fit a head on projected rows."""

@@ -54,6 +54,6 @@ def groups_of_test(said: Outputs, readout: str) -> Codes:
     if said.test_group is None:
         raise BadInput(
             f"The readout {readout!r} needs the groups of test rows, and they are not known",
-            help="choose a readout that does without them.",
+            help="choose a readout that does not need them.",
         )
     return said.test_group

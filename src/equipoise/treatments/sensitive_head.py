@@ -33,7 +33,7 @@ class SensitiveHead:
         if len(values) < 2:
             raise BadInput(
                 f"The sensitive attribute {self.attribute!r} has {len(values)} value(s) among the training rows",
-                available="two or more: PARADE learns to tell them apart",
+                available="two or more: PARADE learns to distinguish them",
                 help="leave it out of the groups.",
             )
         self.torch = require("torch", extra="train", purpose="PARADE")

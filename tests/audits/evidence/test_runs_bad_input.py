@@ -168,7 +168,7 @@ def test_pairs_and_samples_have_their_own_tests(equipoise: Program, written: Any
     ("given", "told"),
     [
         (("--margin", "0"), ("The margin of 'DP' is 0.0", "a number above 0")),
-        (("--margin", "two"), ("The margin 'two' is no number", "--margin DP=0.02")),
+        (("--margin", "two"), ("The margin 'two' is not a number", "--margin DP=0.02")),
         (("--margin", "DQ=0.1"), ("DQ", "DP")),
         (("--margin", "0.1", "--margin", "DP=0.2"), ("is for all metrics",)),
         (("--spread", "wide"), ("wide", "absolute", "relative")),

@@ -111,7 +111,7 @@ def test_a_gan_trains_repeats_and_is_kept_as_the_average_of_its_weights(tmp_path
     read = load_gan(tmp_path / "gan.safetensors")
     assert np.array_equal(sample_grid(read.generator(), 2, 2), sample_grid(made.generator(), 2, 2))
     assert sample_grid(read.generator(), 2, 2).shape == (128, 128, 3)
-    with pytest.raises(BadInput, match=r"holds no VAE of this version \(equipoise.gan/1\)"):
+    with pytest.raises(BadInput, match=r"does not hold a VAE of this version \(equipoise.gan/1\)"):
         load_vae(tmp_path / "gan.safetensors")
 
 
@@ -150,7 +150,7 @@ def test_files_that_are_torn_or_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=f"{name} is not in the file"):
         load_vae(path)
     save_file(tensors, path)
-    with pytest.raises(BadInput, match=r"holds no .* of this version \(something else\)"):
+    with pytest.raises(BadInput, match=r"does not hold a .* of this version \(something else\)"):
         load_vae(path)
     path.write_bytes(b"torn")
     with pytest.raises(BadInput, match="is not a whole file of a"):
@@ -194,7 +194,7 @@ def test_a_training_that_diverges_stops_and_says_so() -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a graphics card")
 def test_a_graphics_card_that_is_not_there_is_said() -> None:
-    with pytest.raises(BadInput, match="'cuda' is not there"):
+    with pytest.raises(BadInput, match="'cuda' is not available"):
         train_vae(COLOURED, "vae", VAESettings(**SMALL | {"device": "cuda"}))
 
 

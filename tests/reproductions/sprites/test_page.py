@@ -241,9 +241,9 @@ def test_what_is_no_such_document_is_refused(tmp_path: Path, content: str, said:
     ("path", "value", "said"),
     [
         ("/table", 3, "/table .* is no list"), ("/table", [3], "no list of tables"),
-        ("/table/0/method", 3, "/table/0/method .* is no text"), ("/table/0/biased/mean", "1", "is no number"),
+        ("/table/0/method", 3, "/table/0/method .* is not text"), ("/table/0/biased/mean", "1", "is not a number"),
         ("/above_chance", [], "is no table"), ("/counts/scored", 1.5, "is no whole number"),
-        ("/settings/score/search/alphas", ["a"], "is no number"), ("/by_gap/0/gap", {}, "is no list"),
+        ("/settings/score/search/alphas", ["a"], "is not a number"), ("/by_gap/0/gap", {}, "is no list"),
     ],
 )  # fmt: skip
 def test_an_entry_of_another_kind_is_refused_by_its_place(path: str, value: Any, said: str) -> None:

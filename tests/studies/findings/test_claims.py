@@ -10,12 +10,13 @@ import pytest
 
 from equipoise.foundation.registry import report_of
 from equipoise.reports import Document
-from equipoise.results import Verdict
+from equipoise.results import Verdict, because
 from equipoise.stats import LimitedBy
 from equipoise.studies.findings._claims import Claim, ClaimKind, claims_of, seeds_needed, standing_of
 from equipoise.studies.findings._notes import alternative_words
 from equipoise.studies.findings._parts import outcome_of
 from equipoise.studies.findings._quantities import ConstantRecord
+from equipoise.studies.findings._reasons import StudyReason
 from equipoise.studies.findings._result import Alternative, CellRecord, RankRecord, StudyRecord, StudyResult
 
 CONDITION, LEARNER = "as given", "mlp"
@@ -213,7 +214,10 @@ def test_contended_seconds_are_in_no_sentence() -> None:
 
 def test_rewording_a_reason_changes_nothing_that_is_said() -> None:
     result = made([UNTREATED, ("inlp", 0.2, 1.0, "undecided", "undecided", "undecided")])
-    other = replace(result, records=tuple(replace(one, reason="4 runs could decide") for one in result.records))
+    other = replace(
+        result,
+        records=tuple(replace(one, reason=because(StudyReason.NOT_LIMITED, effect=0.5)) for one in result.records),
+    )
     other = replace(other, claims=claims_of(other))
     first, second = (_document(one) for one in (result, other))
     assert (first.answer, first.lead, first.tiles) == (second.answer, second.lead, second.tiles)

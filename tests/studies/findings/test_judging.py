@@ -116,7 +116,7 @@ def test_seeds_are_paired_from_three_on_and_few_are_marked() -> None:
         assert {record.unit for record in judged} == {SEEDS}
         assert {record.few_seeds for record in judged} == {few}
         assert all("paired" in record.scope and "other people" in record.scope for record in judged)
-        assert any("few seeds" in (record.reason or "") for record in judged) == few
+        assert any("few seeds" in str(record.reason) for record in judged) == few
 
 
 def test_two_shared_seeds_decide_nothing() -> None:
@@ -161,13 +161,13 @@ def test_an_undecided_verdict_names_what_limits_it_for_the_effect_of_the_plan() 
         assert record.verdict == "undecided"
         assert record.smallest_effect == 0.02
         assert (record.power or 1.0) < 0.8
-        assert "limited by" in (record.reason or "")
+        assert "limited by" in str(record.reason)
         if record.limited_by is LimitedBy.SEEDS:
             assert record.runs_needed is None or record.runs_needed > 5
     alike = [replace(ARMS[0], name=name, seeds=0.001, reruns=0.0) for name in ("untreated", "same")]
     by_people = judged_of(result_of(study(arms=alike, conditions=CONDITION, seeds=8, repeats=1, people=60)))
     assert any(record.limited_by is LimitedBy.PEOPLE for record in by_people)
-    assert any("more seeds cannot detect" in (record.reason or "") for record in by_people)
+    assert any("more seeds cannot detect" in str(record.reason) for record in by_people)
 
 
 def test_a_larger_relevant_effect_decides_more() -> None:
@@ -189,7 +189,7 @@ def test_a_difference_that_other_people_could_turn_round_is_not_shown() -> None:
         if other.verdict in ("lower", "higher") and one.verdict in ("none", "undecided")
     ]
     assert turned
-    assert any("other people could give the opposite" in (one.reason or "") for one, _ in turned)
+    assert any("other people could give the opposite" in str(one.reason) for one, _ in turned)
     assert all("nothing about other people" in r.scope for r in without.records if r.verdict is not None)
 
 
@@ -210,7 +210,7 @@ def test_what_was_not_tested_over_people_is_undecided_and_nobody_wins_by_it(fair
     for one in judged:
         assert (one.verdict, one.people_untested) == ("undecided", True)
         assert one.undecided is Undecided.PEOPLE_UNTESTED
-        assert (one.reason or "").startswith("not tested over people")
+        assert str(one.reason).startswith("not tested over people")
         assert np.isnan([one.p, one.p_adjusted, one.change_low, one.change_high, one.prob_best]).all()  # type: ignore[arg-type]
         assert (one.p_runs or 0) < 0.01
     told = [one for one in judged_of(result) if one.measure == "accuracy"]
@@ -237,7 +237,7 @@ def test_a_comparison_never_mixes_two_environments() -> None:
     data = study(conditions=CONDITION, seeds=1, repeats=3, people=600, environments=where)
     result = result_of(data)
     judged = judged_of(result)
-    assert all("2 runs of another environment are not compared" in (record.reason or "") for record in judged)
+    assert all("2 runs of another environment are not compared" in str(record.reason) for record in judged)
     assert {flip.runs for flip in result.flips} == {2}, "identical runs are those of one environment"
     assert any("2 environments" in note for note in result.notes)
 

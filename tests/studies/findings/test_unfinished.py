@@ -142,7 +142,7 @@ def test_a_study_says_which_trainings_were_too_short(tmp_path: Path) -> None:
     marked = [cell for cell in result.cells if FALLING in cell.unfinished_training]
     assert marked, "four epochs of these pictures should be too few"
     assert "loss still falling" in marks_text(marked[0])
-    assert any(note.startswith("Trained too briefly to judge the treatment by") for note in result.notes)
+    assert any(note.startswith("Trained too briefly to judge the treatment") for note in result.notes)
     assert "loss still falling" in str(result._repr_html_())
 
 

@@ -16,7 +16,9 @@ import equipoise
 from equipoise.measures.gaps import distance
 from equipoise.reports import page, show
 from equipoise.reports.charts.scatter import COLLAPSED, CONSTANT, front
+from equipoise.results import because
 from equipoise.studies.findings._data import StudyData
+from equipoise.studies.findings._reasons import StudyReason
 from equipoise.studies.findings._reporting import result_of
 from equipoise.studies.findings._result import StudyResult
 from study_cases import ARMS, Arm, interpolation, plain, regression_data, study
@@ -140,7 +142,7 @@ def test_of_a_regression_the_constant_has_no_correlation_and_r2_decides_what_has
     result = result_of(data)
     assert result.constant is not None
     assert math.isnan(result.constant.distance)
-    assert result.constant.reason == "a constant prediction has no correlation with the target"
+    assert result.constant.reason == because(StudyReason.NO_CORRELATION)
     assert "always predicts the mean" in " ".join(result.words)
     errors = {one.measure: one.value for one in result.constant.values}
     assert errors["mean_absolute_error_difference"] >= 0
@@ -158,7 +160,7 @@ def test_a_regression_that_predicts_one_number_says_that_its_predictions_do_not_
     tables[:6, :, 4], tables[:6, :, 6], tables[:6, :, 7] = 0.0, 0.0, 0.0
     result = result_of(replace(data, tables={"dev": tables, "test": tables}, rows=None, predictions=None))
     [record] = result.find(treatment="untreated", measure="pearson")
-    assert record.reason == "undefined in every run: the predictions do not vary"
+    assert record.reason == because(StudyReason.PREDICTIONS_DO_NOT_VARY)
     assert any(note.startswith("Test people were not resampled: for a regression") for note in result.notes)
     assert not any("must also hold when test people are resampled" in note for note in result.notes)
 
@@ -241,7 +243,7 @@ def test_jitter_is_not_advised_to_a_study_that_jitters_already() -> None:
     native = replace(copies, trials=tuple(replace(trial, rounding="native") for trial in copies.trials))
     for same, advised in ((copies, False), (native, True)):
         result = result_of(same)
-        told = " ".join([*result.words, *(one.reason or "" for one in result.records)])
+        told = " ".join([*result.words, *(str(one.reason) for one in result.records)])
         assert "the same to the last digit" in told
         assert ('"jitter"' in told) == advised
 
@@ -252,4 +254,4 @@ def test_what_was_said_to_be_enough_reckons_with_the_correction() -> None:
     assert undecided
     assert min(one.runs_needed or 0 for one in undecided) > 4, "4 of each could, if there were no correction"
     by_seeds = [one for one in undecided if one.limited_by == "seeds"]
-    assert all(f"about {one.runs_needed} seeds would detect a change of 0.02" in (one.reason or "") for one in by_seeds)
+    assert all(f"about {one.runs_needed} seeds would detect a change of 0.02" in str(one.reason) for one in by_seeds)

@@ -216,7 +216,7 @@ def test_a_share_of_training_rows_becomes_the_dev_split_by_the_seed() -> None:
     assert not set(rows_of(one, "dev")) & set(rows_of(one, "train"))
     whole = with_splits(replace(plain, split=None), dev=0.25, test=0.5)
     assert [len(rows_of(whole, split)) for split in ("train", "dev", "test")] == [150, 50, 200]
-    with pytest.raises(BadInput, match="a split 'dev' of its own"):
+    with pytest.raises(BadInput, match="already has a split 'dev'"):
         with_splits(cohort(), dev=0.2)
     data["split"] = np.where(columns()["split"] == "dev", "Validation", columns()["split"])
     with pytest.raises(BadInput, match="rename 'Validation' to 'dev'"):
@@ -261,17 +261,17 @@ def checked(path: Path) -> None:
     ("extra", "complaint"),
     [
         ('[[treatments]]\nname = "reweigthing"', r"\(treatments 3, name\).*did you mean 'reweighting'"),
-        ('[[treatments]]\nname = "lfr"', "an estimator and takes no part.*Study\\(train="),
+        ('[[treatments]]\nname = "lfr"', "an estimator and cannot be used.*Study\\(train="),
         ('[[treatments]]\nname = "adversarial"\nstrenght = 1', r"\(treatments 3, strenght\).*did you mean 'strength'"),
         ('[[treatments]]\nname = "adversarial"\nstrength = -1', r"^plan.toml, line 36 \(treatments 3, strength\)"),
         ('[[treatments]]\nname = "adversarial"\nstrength = [1, "x"]', "strength is 'x'.*a number of at least 0"),
         ('[[treatments]]\nname = "adversarial"\nstrength = []', "strength is an empty list"),
-        ('[[treatments]]\nname = "untreated"', "untreated stands in the plan twice"),
-        ('[[treatments]]\nname = ["adversarial", "diverse_adversarial"]\nstrength = 1', "say whose it is"),
-        ('[[treatments]]\nstrength = 1', r"\(treatments 3\): There is no name"),
+        ('[[treatments]]\nname = "untreated"', "untreated is in the plan twice"),
+        ('[[treatments]]\nname = ["adversarial", "diverse_adversarial"]\nstrength = 1', "which treatment it is for"),
+        ('[[treatments]]\nstrength = 1', r"\(treatments 3\): There is not a name"),
         ('[[conditions]]\nname = "interpolatoin"', r"\(conditions 2, name\).*did you mean 'interpolation'"),
         ('[[conditions]]\nname = "interpolation"\nmode = "CB"\nalpha = 3', r"\(conditions 2\).*alpha is 3.*from 0"),
-        ('[[conditions]]\nname = "interpolation"\nmode = "CB"\nalpha = 1', "stands in the plan twice"),
+        ('[[conditions]]\nname = "interpolation"\nmode = "CB"\nalpha = 1', "is in the plan twice"),
         ('[[conditions]]\nname = "class_ratio"\nshares = { perhaps = 0.5 }', "The condition class ratio.*perhaps"),
     ],
 )  # fmt: skip

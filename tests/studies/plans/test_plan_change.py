@@ -21,7 +21,7 @@ def trials(conditions: list[Named] = CONDITIONS, size: int = 1_927, treatments: 
 
 def test_a_dropped_condition_that_changes_the_size_names_the_size() -> None:
     change = plan_change(trials(), trials(CONDITIONS[:2], size=2_840))
-    assert "0 of 6 stored trials fit this plan: size 1,927 -> 2,840. 4 trials are to be trained" in change.words
+    assert "0 of 6 stored trials fit this plan: size 1,927 -> 2,840. 4 trials will be trained" in change.words
 
 
 def test_what_only_some_trials_differ_in_is_named_too() -> None:

@@ -49,7 +49,7 @@ def test_learners_of_several_kinds_stand_in_one_plan(tmp_path: Path) -> None:
         read_plan(write_plan(tmp_path, PLAN[:start] + bad + PLAN[stop:])).study()
     assert re.search(r"line \d+ \(learner 1, widht\).*did you mean 'width'", str(refused.value), flags=re.DOTALL)
     nameless = entries.replace('name = "mlp"\n', "")
-    with pytest.raises(BadInput, match=r"\(learner 1\): There is no name"):
+    with pytest.raises(BadInput, match=r"\(learner 1\): There is not a name"):
         read_plan(write_plan(tmp_path, PLAN[:start] + nameless + PLAN[stop:]))
 
 
@@ -59,7 +59,7 @@ def test_learners_of_several_kinds_stand_in_one_plan(tmp_path: Path) -> None:
         ([], "There are no learner"),
         ({"name": "mlp", "width": []}, "width is an empty list"),
         ({"name": "mlp", "width": [4, 0]}, "width is 0"),
-        (["mlp", {"name": "mlp", "width": 300}], "stands in the plan twice"),
+        (["mlp", {"name": "mlp", "width": 300}], "is in the plan twice"),
     ],
 )
 def test_learners_that_cannot_be_are_refused(learner: Any, complaint: str) -> None:

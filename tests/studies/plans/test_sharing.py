@@ -168,7 +168,7 @@ def test_a_training_is_trained_once_and_read_in_all_its_ways_in_a_store_and_in_a
     ("learner", "treatment", "complaint"),
     [
         ("mlp", "domain_independent", r"'domain_independent' reads the outputs.*learner = image_network takes it"),
-        ("mlp", "uniform_confusion", r"'uniform_confusion' teaches one network.*learner = image_network takes it"),
+        ("mlp", "uniform_confusion", r"'uniform_confusion' trains one network.*learner = image_network takes it"),
         ("image_network", "adversarial", r"'adversarial' acts on trials that train together.*learner = mlp, module"),
         ("image_network", "fairbatch", r"'fairbatch' acts on trials"),
     ],

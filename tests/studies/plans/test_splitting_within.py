@@ -94,7 +94,7 @@ def test_no_cluster_is_parted_and_one_stays_to_be_learnt_from() -> None:
             {"dev": 0.2, "within": "class"},
             "is a regression task",
         ),
-        ({"cluster": "colour"}, {"dev": 0.2, "within": "class"}, "rows of one colour are of several classes"),
+        ({"cluster": "colour"}, {"dev": 0.2, "within": "class"}, "one colour has rows of several classes"),
     ],
 )
 def test_what_cannot_be_taken_inside_classes_is_refused(
@@ -105,7 +105,7 @@ def test_what_cannot_be_taken_inside_classes_is_refused(
 
 
 def test_classes_of_one_row_each_give_nothing() -> None:
-    with pytest.raises(BadInput, match="none has two training rows that may be parted"):
+    with pytest.raises(BadInput, match="none has two separable training rows"):
         with_splits(birds([1, 1, 1]), dev=0.2, within="class")
 
 

@@ -285,7 +285,7 @@ def test_a_network_that_cannot_travel_trains_here(tmp_path: Path) -> None:
 
     linear.__qualname__ = "linear"  # as in a notebook: a name at the top of a module that other processes do not have
     study = Study(cohort(), group="sex", seeds=2, learner={"name": "module", "factory": linear, "epochs": 1})
-    with pytest.warns(UserWarning, match=r"linear is known in this process only: put it into a module.* One worker"):
+    with pytest.warns(UserWarning, match=r"linear exists only in this process: put it into a module.* One worker"):
         run_in_store(study, tmp_path / "s.db", workers=2)
     assert study.status(tmp_path / "s.db").done == 2
 
@@ -385,7 +385,7 @@ def test_runs_that_are_copies_of_one_run_decide_nothing(tmp_path: Path) -> None:
     assert found is not None
     compared = [record for record in found.records if record.verdict is not None]
     assert {record.verdict for record in compared} == {"undecided"}
-    assert all("the same to the last digit" in record.reason for record in compared)
+    assert all("the same to the last digit" in str(record.reason) for record in compared)
 
 
 def test_the_number_of_threads_does_not_depend_on_what_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:

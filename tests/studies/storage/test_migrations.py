@@ -134,7 +134,7 @@ def test_a_newer_store_is_refused_with_both_versions_and_untouched(tmp_path: Pat
 
 def test_a_version_that_nothing_reads_any_more_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrations, "MIGRATIONS", {5: migrations.MIGRATIONS[0]})
-    with pytest.raises(BadInput, match="version 0, which nothing reads any more"):
+    with pytest.raises(BadInput, match="version 0, which is no longer supported"):
         open_store(copied(0, tmp_path))
 
 
@@ -148,7 +148,7 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path, monkeypatc
         connection.exec_driver_sql("CREATE TABLE more AS SELECT * FROM artefacts, details")
 
     monkeypatch.setattr(migrations, "MIGRATIONS", {**migrations.MIGRATIONS, 0: full})
-    with pytest.raises(BadInput, match="could not be carried forward from version 0") as refused:
+    with pytest.raises(BadInput, match="could not be migrated from version 0") as refused:
         open_store(path)
     assert "it is as it was; a copy of it is" in str(refused.value)
     assert layout(path) == before

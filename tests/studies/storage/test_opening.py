@@ -111,7 +111,7 @@ def test_paths_that_cannot_hold_a_store(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="does not exist"):
         open_store(tmp_path / "nowhere" / "study.db")
     for how in ({"create": False}, {"read_only": True}):
-        with pytest.raises(BadInput, match="There is no store"):
+        with pytest.raises(BadInput, match="Store not found"):
             open_store(tmp_path / "study.db", **how)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(BadInput, match="is not a file"):

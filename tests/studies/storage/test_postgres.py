@@ -69,7 +69,7 @@ def test_a_writer_that_is_not_heard_of_loses_its_turn(url: str, monkeypatch: pyt
             connection.exec_driver_sql("DELETE FROM places")
 
         monkeypatch.setattr(planning, "plan", stand_still)
-        with pytest.raises(BadInput, match="stood still while it wrote"):
+        with pytest.raises(BadInput, match="was suspended during a write"):
             lost.plan(planned(5))
         assert lost.status().waiting == 3
 

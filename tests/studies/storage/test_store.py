@@ -179,7 +179,7 @@ def test_what_was_never_leased_cannot_be_recorded(store: Any) -> None:
     assert written.new == ()
     assert written.refused == {
         trial(0).key: "worker does not hold its lease",
-        trial(50).key: "the store does not know it",
+        trial(50).key: "it is not in the store",
     }
     assert store.status().waiting == 1
 
@@ -256,7 +256,7 @@ def test_what_does_not_fit_the_truth_is_refused_before_anything_is_written(store
 def test_another_truth_of_the_same_cohort_is_refused(store: Any) -> None:
     store.add([DONE(trial(1))], DONE.truth)
     changed = Predicting(truth(seed=1))
-    with pytest.raises(BadInput, match="against other targets, groups or classes"):
+    with pytest.raises(BadInput, match="with other targets, groups or classes"):
         store.add([changed(trial(2))], changed.truth)
     store.plan([(trial(2), 0, "a")])
     assert store.status().waiting == 1
@@ -307,7 +307,7 @@ def test_a_row_that_was_never_written_leaves_only_a_file_behind(
     monkeypatch.setattr("equipoise.studies.storage._artefacts.MOST_IN_DATABASE", 50)
     store.add([DONE(trial(1))], DONE.truth)
     changed = Predicting(truth(seed=1))
-    with pytest.raises(BadInput, match="against other targets"):
+    with pytest.raises(BadInput, match="with other targets"):
         store.add([changed(trial(2))], changed.truth)
     assert len([path for path in (tmp_path / "artefacts").rglob("*") if path.is_file()]) == 4
     assert store.add([DONE(trial(2))], DONE.truth).new == (trial(2).key,)

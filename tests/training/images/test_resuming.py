@@ -118,7 +118,7 @@ def test_a_checkpoint_that_cannot_be_written_stops_no_training(settings: Setting
     found = train(material, LEARNER, jobs, replace(settings, checkpoints=str(tmp_path / "file")), stack=2)
     expected = train(material, LEARNER, jobs, replace(settings, checkpoints=None), stack=2)
     for one, other in zip(found, expected, strict=True):
-        assert one.notes[-1].startswith("No checkpoint could be written, and a killed training begins anew: ")
+        assert one.notes[-1].startswith("No checkpoint could be written, so a killed training starts again: ")
         assert np.array_equal(one.test.scores, other.test.scores)
 
 

@@ -55,7 +55,7 @@ def show_status(status: Status, *, cells: bool = True) -> None:
     parts = [f"{status.done:,} of {status.total:,} trials are done"]
     parts += [f"{status.failed:,} failed"] if status.failed else []
     parts += [f"{status.running:,} running"] if status.running else []
-    parts += [f"{status.lapsed:,} of them left by a worker that is gone"] if status.lapsed else []
+    parts += [f"{status.lapsed:,} of them left by a worker that stopped"] if status.lapsed else []
     console.print(f"{', '.join(parts)}; they took {duration(status.seconds)}.", highlight=False, markup=False)
 
 
@@ -119,6 +119,6 @@ def _cells(asked: Feasibility) -> tuple[str, str, str]:
 def show_merged(merged: Merged) -> None:
     """Print what a folder brought."""
     console = Console()
-    console.print(f"{len(merged.new):,} trials are new, {len(merged.known):,} were known.", highlight=False)
+    console.print(f"{len(merged.new):,} trials are new, {len(merged.known):,} were already there.", highlight=False)
     for file, reason in merged.refused.items():
         console.print(printable(f"left out: {file}: {reason}"), highlight=False, markup=False, soft_wrap=True)

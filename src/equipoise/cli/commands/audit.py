@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CONFIG = Option(
     name="config", kind="output", panel=OUTPUT, metavar="FILE", argument=None,
-    help="Take what is not given here from a TOML file.",
+    help="Read options that are not given here from a TOML file.",
 )  # fmt: skip
 SAVE_CONFIG = Option(
     name="save_config", kind="output", panel=OUTPUT, metavar="FILE", argument=None,
@@ -122,7 +122,7 @@ def _settle(values: dict[str, Any], file: str | None, ctx: typer.Context, config
             f"{values['data']!r} holds arrays, and no --embedding was given",
             available="a table of outcomes; or points, the name of their array, and a table that says whose they are",
             help="equipoise audit FILE --embedding KEY --rows PEOPLE --target COL --group COL; a .npy file has one "
-            "array, for which any KEY will do.",
+            "array, so any KEY works.",
         )
     if not values["group"]:
         raise BadInput(

@@ -25,7 +25,7 @@ def cite(
         ),
     ] = None,
 ) -> None:
-    """Print the papers behind measures, cohorts and everything else that has a name, as BibTeX."""
+    """Print the papers behind measures, cohorts and everything else registered, as BibTeX."""
     from equipoise.foundation.errors import unknown_name
     from equipoise.foundation.references import bibtex_of
     from equipoise.foundation.registry import KINDS, registry

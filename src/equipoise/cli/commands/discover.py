@@ -25,7 +25,7 @@ EXAMPLES = (
 def discover(
     classifier: Annotated[
         str,
-        typer.Option(metavar="FILE.py:NAME", help="The classifier: what NAME is in a file of Python, which is run."),
+        typer.Option(metavar="FILE.py:NAME", help="The classifier: NAME in a Python file, which is run."),
     ],
     generator: Annotated[
         str,
@@ -35,64 +35,61 @@ def discover(
         str | None,
         typer.Option(
             metavar="FILE.py:NAME",
-            help="A second classifier, whose probability shall stay: a module that gives probabilities, or a "
-            "Classifier, which says itself what --logits, --class and --size say of the first.",
+            help="A second classifier, whose probability should not change: a module that returns probabilities, or a "
+            "Classifier, which declares what --logits, --class and --size declare for the first.",
         ),
     ] = None,
     reference_penalty: Annotated[
-        float | None, typer.Option(metavar="W", help="How much keeping it still counts; 10 by default.")
+        float | None, typer.Option(metavar="W", help="Weight of keeping it constant; 10 by default.")
     ] = None,
-    known: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Attributes that have a name: .json or .safetensors.")
-    ] = None,
+    known: Annotated[Path | None, typer.Option(metavar="FILE", help="Known attributes: .json or .safetensors.")] = None,
     target: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which of them the classifier is meant to tell.")
+        str | None, typer.Option(metavar="NAME", help="Which of them the classifier is meant to predict.")
     ] = None,
     search: Annotated[
-        bool, typer.Option("--search/--no-search", help="Or only measure the change along known attributes.")
+        bool, typer.Option("--search/--no-search", help="Search; or only measure the change along known attributes.")
     ] = True,
     steps: Annotated[int, typer.Option(metavar="N", min=1, help="Steps of the search.")] = 1000,
     directions: Annotated[int, typer.Option(metavar="N", min=1, help="How many directions to look for.")] = 3,
-    restarts: Annotated[int, typer.Option(metavar="N", min=1, help="Starts of each.")] = 4,
-    race: Annotated[
-        bool, typer.Option("--race/--no-race", help="Let the starts that are behind drop out on the way; faster.")
-    ] = False,
-    batch: Annotated[int, typer.Option(metavar="N", min=1, help="Latents a step.")] = 64,
+    restarts: Annotated[int, typer.Option(metavar="N", min=1, help="Random starts per direction.")] = 4,
+    race: Annotated[bool, typer.Option("--race/--no-race", help="Stop starts that fall behind; faster.")] = False,
+    batch: Annotated[int, typer.Option(metavar="N", min=1, help="Latents per step.")] = 64,
     rate: Annotated[float, typer.Option(help="The step size of Adam.")] = 0.01,
     reach: Annotated[
-        float, typer.Option(help="How far a traversal goes to either side, in units of the latent space.")
+        float, typer.Option(help="Length of a traversal to either side, in units of the latent space.")
     ] = 2.0,
     chunk: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Pictures that go through the networks at once.")
+        int | None, typer.Option(metavar="N", min=1, help="Pictures per pass through the networks.")
     ] = None,
     orthogonality: Annotated[
-        str, typer.Option(help="How known ones are kept away from: squared, signed or exact.")
+        str, typer.Option(help="Penalty for overlap with known attributes: squared, signed or exact.")
     ] = "squared",
-    penalty: Annotated[float, typer.Option(metavar="W", help="How much keeping away from them counts.")] = 10.0,
+    penalty: Annotated[float, typer.Option(metavar="W", help="Weight of that penalty.")] = 10.0,
     hessian: Annotated[
-        float, typer.Option(metavar="W", help="How much the Hessian penalty counts, which looks at pictures; 0: none.")
+        float, typer.Option(metavar="W", help="Weight of the Hessian penalty on pictures; 0: none.")
     ] = 0.0,
     precision: Annotated[
-        str, typer.Option(metavar="NAME", help="Of the search's steps: native, or bfloat16, which a card is faster in.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Precision of the search: native, or bfloat16, which is faster on a graphics card."
+        ),
     ] = "native",
     guard: Annotated[
         float | None, typer.Option(metavar="SHARE", help="Count only latents within this share of the prior: 0.999.")
     ] = None,
-    latents: Annotated[int, typer.Option(metavar="N", min=32, help="Fresh latents to judge on.")] = 256,
+    latents: Annotated[int, typer.Option(metavar="N", min=32, help="Fresh latents for the tests.")] = 256,
     least_way: Annotated[
         float, typer.Option(metavar="CHANGE", help="Confirm only what changes the probability by this much in total.")
     ] = 0.3,
     surrogate: Annotated[
         bool,
-        typer.Option("--surrogate/--no-surrogate", help="Search on a small stand-in for both networks; far faster."),
+        typer.Option("--surrogate/--no-surrogate", help="Search on a small surrogate of both networks; far faster."),
     ] = False,
     compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Compare with five baselines.")] = True,
-    strips: Annotated[int, typer.Option(metavar="N", min=0, help="Latents that are shown of each direction.")] = 4,
-    latent_size: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Of a plain module: the length of its latents.")
-    ] = None,
+    strips: Annotated[int, typer.Option(metavar="N", min=0, help="Latents shown per direction.")] = 4,
+    latent_size: Annotated[int | None, typer.Option(metavar="N", min=1, help="Latent size of a plain module.")] = None,
     prior: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of a plain module: normal (as by default) or uniform latents.")
+        str | None, typer.Option(metavar="NAME", help="Prior of a plain module: normal (the default) or uniform.")
     ] = None,
     logits: Logits = None,
     class_: ClassOption = None,
@@ -133,14 +130,14 @@ def discover(
     networks = [network for network in (classifier, generator, reference) if network is not None]
     output.check(inputs=[*map(network_file, networks), *known_files(known)], others=_more_files(save, naming))
     if target is not None and known is None:
-        raise BadInput(f"--target {target!r} was given, and nothing is known", help="name a file: --known FILE.")
+        raise BadInput(f"--target {target!r} was given without known attributes", help="name a file: --known FILE.")
     if not search and known is None:
         raise BadInput(
-            "--no-search was given, and nothing is known", available="known attributes whose change is measured",
+            "--no-search was given without known attributes", available="known attributes whose change is measured",
             help="name a file: --known FILE.",
         )  # fmt: skip
     if not search and (save or naming):
-        raise BadInput("--save and --naming are for directions that were searched for", help="leave them out.")
+        raise BadInput("--save and --naming need a search", help="leave them out.")
     if reference_penalty is not None and reference is None:
         raise BadInput(
             f"--reference-penalty {reference_penalty:g} was given, and no reference",

@@ -11,7 +11,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "narwhals", "duckdb", "typer", "ri
 EXAMPLES = ("doctor", "doctor --json")
 
 
-def doctor(json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False) -> None:
+def doctor(json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False) -> None:
     """Show versions, extras and the GPU, with the line that installs what is missing."""
     found = _findings()
     if json:

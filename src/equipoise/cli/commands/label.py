@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from equipoise.audits import OUTPUTS
 from equipoise.cli._completion import registered
 from equipoise.cli._networks import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size, check_used
-from equipoise.cli._options import JsonFile, Quiet, Seed, pairs
+from equipoise.cli._options import Seed, pairs, takes
 from equipoise.foundation.errors import BadInput, unknown_name
 
 if TYPE_CHECKING:
     from equipoise.cohorts.cohort import Cohort
-    from equipoise.discovery.direction_audit import DirectionAudit
     from equipoise.discovery.hyperplane import Hyperplane
     from equipoise.discovery.reading import Reader
     from equipoise.foundation.progress import Progress
@@ -33,6 +33,7 @@ PARTED = {"median": "median", "plane": "plane", "thirds": "outer thirds"}
 EXAMPLES = ("label faces --directions directions.safetensors --encoder vae.safetensors --out labelled.csv",)
 
 
+@takes(OUTPUTS)
 def label(
     cohort: Annotated[
         str,
@@ -44,7 +45,7 @@ def label(
     directions: Annotated[Path, typer.Option(metavar="FILE", help="Saved directions (.safetensors).")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Write the table with the new column (.csv).")],
     direction: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which of them; not needed where there is one.")
+        str | None, typer.Option(metavar="NAME", help="Which direction; not needed if there is only one.")
     ] = None,
     encoder: Annotated[
         str | None,
@@ -52,15 +53,19 @@ def label(
     ] = None,
     generator: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Read them by a probe that it teaches (.safetensors, FILE.py:NAME)."),
+        typer.Option(metavar="FILE", help="Or by a probe trained on its pictures (.safetensors, FILE.py:NAME)."),
     ] = None,
-    probe: Annotated[Path | None, typer.Option(metavar="FILE", help="Read them by a probe that was kept.")] = None,
-    save_probe: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the probe (.safetensors).")] = None,
-    steps: Annotated[int, typer.Option(metavar="N", help="For how many steps the probe is taught.")] = 2000,
-    latent_size: Annotated[int | None, typer.Option(metavar="D", help="Of a generator that is a plain module.")] = None,
-    prior: Annotated[str | None, typer.Option(help="Of a generator that is a plain module: normal, uniform.")] = None,
+    probe: Annotated[Path | None, typer.Option(metavar="FILE", help="Or by a saved probe.")] = None,
+    save_probe: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the probe (.safetensors).")] = None,
+    steps: Annotated[int, typer.Option(metavar="N", help="Training steps of the probe.")] = 2000,
+    latent_size: Annotated[
+        int | None, typer.Option(metavar="D", help="Latent size of a generator that is a plain module.")
+    ] = None,
+    prior: Annotated[
+        str | None, typer.Option(help="Prior of a generator that is a plain module: normal, uniform.")
+    ] = None,
     pixels: Annotated[
-        str, typer.Option(metavar="B,W", help="What black and white are to generator and classifier.")
+        str, typer.Option(metavar="B,W", help="The values of black and white for generator and classifier.")
     ] = "0,1",
     path: Annotated[str | None, typer.Option(metavar="PATH", help="Where a registered cohort's file is.")] = None,
     option: Annotated[
@@ -70,20 +75,22 @@ def label(
         str | None, typer.Option(metavar="COL", help="The column of a table that names picture files.")
     ] = None,
     resize_pictures: Annotated[
-        int | None, typer.Option(metavar="N", help="Bring those to this side in pixels.")
+        int | None, typer.Option(metavar="N", help="Resize those to this side, in pixels.")
     ] = None,
     target: Annotated[str | None, typer.Option(metavar="COL", help="The true outcome.")] = None,
     split: Annotated[str | None, typer.Option(metavar="COL", help="The column of a table: train or test.")] = None,
     extra_columns: Annotated[
         str | None, typer.Option(metavar="FILE", help="More columns for the same rows, such as predictions.")
     ] = None,
-    halves: Annotated[str, typer.Option(help="Where rows are parted: median, plane or thirds.")] = "median",
+    halves: Annotated[str, typer.Option(help="Where rows are split: median, plane or thirds.")] = "median",
     name: Annotated[str | None, typer.Option(metavar="COL", help="The new column; else the direction's name.")] = None,
     prediction: Annotated[
-        str | None, typer.Option(metavar="COL", help="Audit this prediction on test rows, against chance.")
+        str | None,
+        typer.Option(metavar="COL", help="Audit this prediction on test rows, compared with random directions."),
     ] = None,
     classifier: Annotated[
-        str | None, typer.Option(metavar="FILE.py:NAME", help="Or audit what this classifier says of the pictures.")
+        str | None,
+        typer.Option(metavar="FILE.py:NAME", help="Or audit this classifier's predictions for the pictures."),
     ] = None,
     logits: Logits = None,
     class_: ClassOption = None,
@@ -96,38 +103,39 @@ def label(
     known: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Target and known attributes, which random directions avoid.")
     ] = None,
-    null: Annotated[int, typer.Option(metavar="N", help="How many random directions it is compared with.")] = 199,
+    null: Annotated[int, typer.Option(metavar="N", help="Random directions to compare with.")] = 199,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     seed: Seed = 0,
-    json: JsonFile = None,
-    quiet: Quiet = False,
+    *,
+    values: dict[str, Any],
 ) -> None:
     """Label real pictures by a discovered direction, so that an audit measures its gap and a study treats it."""
     from equipoise.cli._console import show_progress
     from equipoise.cli._networks import directions_files, known_files, network_file
-    from equipoise.cli._output import check_apart
+    from equipoise.cli._output import Output, print_lines
     from equipoise.cohorts.extra_columns import columns_text
-    from equipoise.discovery.closing import audit_direction
+    from equipoise.discovery.direction_audit import audit_direction
     from equipoise.discovery.known_files import Known, read_known
     from equipoise.discovery.labelling import sides, training_rows, with_sides
     from equipoise.discovery.reading import pictures_of, read_distances
     from equipoise.foundation.files import together, write_whole
-    from equipoise.foundation.text import printable
+    from equipoise.foundation.provenance import command_line
 
-    written = {"--out": out, "--json": json, "--save-probe": save_probe}
+    output = Output.of(values)
     networks = (encoder, generator, classifier)
     read = [cohort, path, extra_columns, probe, *(network_file(one) for one in networks if one)]
-    check_apart(
-        {wanted: [file] for wanted, file in written.items() if file is not None},
-        [*(str(file) for file in read if file is not None), *directions_files(directions), *known_files(known)],
+    output.check(
+        inputs=[*(str(file) for file in read if file is not None), *directions_files(directions), *known_files(known)],
+        others={"--out": [out], **({} if save_probe is None else {"--save-probe": [save_probe]})},
     )
     if halves not in PARTED:
         raise unknown_name("--halves", halves, PARTED, "equipoise label")
     if prediction is not None and classifier is not None:
         raise BadInput("--prediction and --classifier were given", available="one of them: what is audited")
     check_used(classifier, class_, class_names, logits, size, resize)
-    if json is not None and prediction is None and classifier is None:
-        raise BadInput("--json was given, and nothing is audited", help="add --prediction or --classifier.")
+    asked = [f"--{name}" for name in (*output.files, *(["figures"] * (output.figures is not None)))]
+    if asked and prediction is None and classifier is None:
+        raise BadInput(f"{asked[0]} was given, and nothing is audited", help="add --prediction or --classifier.")
     shades = pixels_of(pixels)
     plane = direction_of(directions, direction)
     named = Known(None, ()) if known is None else read_known(known, plane.size)
@@ -136,7 +144,7 @@ def label(
     )  # fmt: skip
     said = {"path": path, "pictures": pictures, "resize": resize_pictures, "target": target, "split": split,
             "extra_columns": extra_columns, "favourable": favourable}  # fmt: skip
-    with show_progress("Reading the pictures", quiet=quiet) as done:
+    with show_progress("Reading the pictures", quiet=output.quiet) as done:
         loaded = cohort_of(cohort, option, said)
         extra: dict[str, Any] = {}
         if classifier is not None:
@@ -155,20 +163,21 @@ def label(
             audited = audit_direction(
                 loaded, prediction if classifier is None else extra[PREDICTED], plane, probe=reader,
                 target=named.target, known=named.known, null=null, halves=parted, name=name, seed=seed,
-                notes=named.notes,
+                notes=named.notes, command=command_line(),
             )  # fmt: skip
-    with together():
-        write_whole(out, columns_text(loaded, {column: marked[column], f"{column} distance": distances[:, 0], **extra}))
-        if audited is not None and json is not None:
-            write_whole(json, _json(audited.as_json()))
-    if not quiet:
-        typer.echo(printable(summary(marked, column, reader, quality, audited, named.notes, out)))
 
+    def write_table() -> list[str]:
+        labels = {column: marked[column], f"{column} distance": distances[:, 0], **extra}
+        write_whole(out, columns_text(loaded, labels))
+        return summary(marked, column, reader, quality, [] if audited is not None else named.notes, out)
 
-def _json(content: dict[str, Any]) -> str:
-    import json
-
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    if audited is not None:
+        output.deliver(audited, write_table)
+    else:
+        with together():
+            lines = write_table()
+        if output.prints:
+            print_lines(lines)
 
 
 @dataclass(frozen=True)
@@ -189,7 +198,7 @@ class PictureReader:
     def __post_init__(self) -> None:
         if sum(one is not None for one in (self.encoder, self.generator, self.probe)) != 1:
             raise BadInput(
-                "Nothing that reads pictures was given, or more than one thing",
+                "None or several ways to read pictures were given",
                 available="one of --encoder, --generator and --probe",
             )
         if self.generator is None:
@@ -218,7 +227,7 @@ class PictureReader:
         plane.distance(made.sample(1, 0))
         settings = ProbeSettings(steps=self.steps, pixels=self.pixels, seed=self.seed)
         taught = train_probe(
-            made, None, settings, lambda stand: done("Teaching the probe", CLASSIFIED + 0.4 * stand.step / stand.steps)
+            made, None, settings, lambda stand: done("Training the probe", CLASSIFIED + 0.4 * stand.step / stand.steps)
         )
         quality = float(fidelity(taught, made, [plane], seed=self.seed, pixels=self.pixels)[0])
         if self.save is not None:
@@ -253,7 +262,7 @@ def cohort_of(given: str, options: list[str] | None, said: Mapping[str, Any]) ->
         absent = [name for name in ("pictures", "target") if name not in parts]
         if absent:
             raise BadInput(
-                f"{given!r} is no registered cohort, and as a table it was given without --{absent[0]}",
+                f"{given!r} is not a registered cohort, and a table needs --{absent[0]}",
                 available="a registered cohort by its name, or a table with --pictures COL and --target COL",
             )
         # A table may have no group yet, and a cohort has one: the target stands in for it.
@@ -282,13 +291,15 @@ def predicted(cohort: Cohort, named: NamedClassifier, pixels: tuple[float, float
     classes = [label for label in factorise(cohort[cohort.target]).labels if label is not None]
     if len(classes) != 2 or cohort.favourable not in classes:
         raise BadInput(
-            f"The classifier's probability is to be that of a class, and the target {cohort.target!r} has the classes "
+            f"The classifier predicts one of two classes, and the target {cohort.target!r} has the classes "
             f"{', '.join(classes)}",
-            available="two classes, of which --favourable names the one that the probability speaks for",
+            available="two classes; --favourable names the one of the probability",
         )
     for column in (PREDICTED, SCORE):
         if column in cohort.columns:
-            raise BadInput(f"The cohort has a column {column!r} already", help="--prediction names what it has.")
+            raise BadInput(
+                f"The cohort has a column {column!r} already", help="to audit that column: --prediction {column}."
+            )
     p = probabilities_of(
         named.loaded(), pictures_of(cohort), pixels, lambda share: done("Classifying", CLASSIFIED * share)
     )
@@ -310,20 +321,21 @@ def pixels_of(text: str) -> tuple[float, float]:
 
 
 def summary(
-    marked: Cohort, column: str, reader: Reader, quality: float | None, audited: DirectionAudit | None,
-    notes: Sequence[str], out: Path,
-) -> str:  # fmt: skip
-    """Say what was labelled, how well it can be seen, and what the audit found; ``notes`` are of what is known."""
+    marked: Cohort, column: str, reader: Reader, quality: float | None, notes: Sequence[str], out: Path
+) -> list[str]:
+    """Say what was labelled and how well it can be seen; ``notes`` are of what is known, where no audit has them."""
     from equipoise.discovery.labelling import SIDES
     from equipoise.foundation.text import plural
 
     values = marked[column]
     counts = [f"{int((values == side).sum()):,} {side}" for side in SIDES.tolist() if (values == side).any()]
-    lines = [f"{plural(len(marked), 'row')} labelled by {column}: {', '.join(counts)}, as {reader.how} tells them."]
+    lines = [f"{plural(len(marked), 'row')} labelled by {column}: {', '.join(counts)}, as estimated by {reader.how}."]
     if quality is not None:
-        weak = ": it hardly sees it, and the column says little." if not quality >= WEAK else "."
+        weak = ": it hardly recognises it, so the column is unreliable." if not quality >= WEAK else "."
         lines.append(f"On generated pictures its R2 for this direction is {quality:.2f}{weak}")
-    lines.append("It is a machine's guess about a picture, and says nothing about a person.")
-    # An audit has the notes among its words.
-    lines += ["", *audited.words] if audited is not None else notes
-    return "\n".join([*lines, "", f"The table: {out}"])
+    return [
+        *lines,
+        "The label is predicted from a picture; it says nothing about a person.",
+        *notes,
+        f"The table: {out}",
+    ]

@@ -20,11 +20,11 @@ def list_registered(
     kind: Annotated[
         str | None,
         typer.Argument(
-            metavar="[KIND]", help="measures, treatments, cohorts, ...: show this kind as a table.", show_default=False,
+            metavar="[KIND]", help="measures, treatments, cohorts, ...: list this kind as a table.", show_default=False,
             autocompletion=kinds,
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:  # fmt: skip
     """Count what is registered, or list one kind with papers, aliases and what it needs."""
     from rich.console import Console

@@ -39,7 +39,7 @@ def reproduce(
         Path | None, typer.Option(metavar="DIR", help="Run its study on this copy of CIFAR-10 (needs torch).")
     ] = None,
     results: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Read a study that was run: study report --json.")
+        Path | None, typer.Option(metavar="FILE", help="Read the result of an earlier study: study report --json.")
     ] = None,
     to_folder: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where plan, trials and report go; reproduce-004 by default.")
@@ -51,7 +51,7 @@ def reproduce(
     *,
     values: dict[str, Any],
 ) -> None:
-    """Say which findings of a paper hold: in a study that is run now, in one that was run, or in our own."""
+    """Show which findings of a paper hold in a new study, an earlier one, or the runs that come with the package."""
     from equipoise.cli._output import Output
     from equipoise.foundation.errors import BadInput
 
@@ -69,7 +69,7 @@ def reproduce(
     }  # fmt: skip
     unused = [name for name, value in run_only.items() if value is not None]
     if data is None and unused:
-        raise BadInput(f"{unused[0]} was given, and nothing is run", help="name the images: --data DIR.")
+        raise BadInput(f"{unused[0]} was given without --data", help="name the images: --data DIR.")
     output = Output.of(values)
     output.check(inputs=[] if results is None else [str(results)])
     if data is not None:
@@ -145,7 +145,7 @@ def _written(text: str, folder: Path) -> Path:
     if plan.exists() and plan.read_text(encoding="utf-8") != text:
         raise BadInput(
             f"{str(plan)!r} is the plan of another run: images, device, epochs or repeats differ",
-            help="name another folder: --to-folder DIR, or go on with it: equipoise study run PLAN.",
+            help="name another folder: --to-folder DIR, or continue it: equipoise study run PLAN.",
         )
     return write_whole(plan, text)
 
@@ -161,8 +161,8 @@ def _read(paper: str, results: Path | None) -> Reproduction:
     ours = CARRIED / paper / OURS
     if not ours.is_file():
         raise BadInput(
-            f"This version carries no results of its own for paper {paper}",
-            help="run its study: --data DIR; or read one that was run: --results FILE.",
+            f"This version has no results for paper {paper}",
+            help="run its study: --data DIR; or read an earlier one: --results FILE.",
         )
     with resources.as_file(ours) as file:
         return read_reproduction(file)

@@ -17,7 +17,7 @@ TEST, META = "test_batch.bin", "batches.meta.txt"
 SIDE, CHANNELS = 32, 3
 PIXELS = SIDE * SIDE * CHANNELS
 ROW = 1 + PIXELS
-AGAIN = "get cifar-10-binary.tar.gz again and unpack it whole."
+AGAIN = "get cifar-10-binary.tar.gz again and unpack all of it."
 
 
 def read_batches(folder: Path, names: Sequence[str], classes: int) -> tuple[Pictures, NDArray[np.int64]]:
@@ -32,7 +32,7 @@ def read_batches(folder: Path, names: Sequence[str], classes: int) -> tuple[Pict
     for name, number in rows.items():
         if number != usual:
             raise BadInput(
-                f"{name} holds {number:,} pictures and another file {usual:,}: it is cut short",
+                f"{name} holds {number:,} pictures and another file {usual:,}: it is truncated",
                 available="equally many in each",
                 help=AGAIN,
             )
@@ -58,7 +58,7 @@ def _rows(path: Path) -> int:
     if not size or size % ROW:
         raise BadInput(
             f"{path.name} is truncated or damaged: it has {size:,} bytes",
-            available=f"{ROW:,} bytes a picture; 30,730,000 as published",
+            available=f"{ROW:,} bytes per picture; 30,730,000 as published",
             help=AGAIN,
         )
     return size // ROW

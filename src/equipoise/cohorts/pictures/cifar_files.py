@@ -1,6 +1,6 @@
 """CIFAR-10's own files: the binary version, or strips of lossless WebP in ``.npz``. The Python version is refused.
 
-The Python version is pickles, and loading those could run code that somebody put into the file.
+The Python version is pickles, and loading them could run code hidden in the file.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _refused(found: Path) -> BadInput:
             help=SOURCE.how_to_get,
         )
     return BadInput(
-        f"{found.name} is no file of CIFAR-10 that can be read",
+        f"{found.name} is not a readable file of CIFAR-10",
         available=f"a folder that holds {TRAIN[0]} to {TRAIN[-1]} and {TEST}, or {' and '.join(STRIPS)}",
         help=SOURCE.how_to_get,
     )

@@ -77,7 +77,7 @@ def cohort_of_folder(
             if odd is None
             else f"The picture {'/'.join(parts[odd])!r} lies {where}",
             available=f"{'/'.join(f'<{level}>' for level in levels)}/<file>, a file being {listing(FORMATS)}",
-            help="name what the folders stand for with levels=.",
+            help="name what each folder level means with levels=.",
         )
     columns = {level: _objects([part[place] for part in parts]) for place, level in enumerate(levels)}
     columns[FILE] = _objects(["/".join(part) for part in parts])

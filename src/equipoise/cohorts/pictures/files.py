@@ -58,7 +58,7 @@ def read_pictures(
             if on_damaged == "stop":
                 raise BadInput(
                     f"The picture {name!r} cannot be read ({error})",
-                    help='mend or remove it, or leave such pictures out: on_damaged="skip".',
+                    help='fix or remove it, or leave such pictures out: on_damaged="skip".',
                 ) from error
             damaged.append(name)
             continue
@@ -96,7 +96,7 @@ def _read(path: Path, name: str, wanted: Size | None) -> Pictures:
     turning: Any = require("PIL.ImageOps", extra="vision", purpose="Reading pictures")
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
-        raise BadInput(f"The picture {name!r} is of no known kind", available=listing(FORMATS))
+        raise BadInput(f"The picture {name!r} has an unknown format", available=listing(FORMATS))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about its metadata, or about a size that is checked here

@@ -15,7 +15,8 @@ def checked_labels(labels: NDArray[Any], classes: int, file: str) -> NDArray[np.
     """Return class numbers; the first one out of range is named with its row."""
     if labels.dtype.kind not in "iu" or labels.ndim != 1:
         raise BadInput(
-            f"The labels of {file} are {labels.dtype} of the shape {labels.shape}", available="a whole number a picture"
+            f"The labels of {file} are {labels.dtype} of the shape {labels.shape}",
+            available="one whole number per picture",
         )
     outside = np.flatnonzero((labels < 0) | (labels >= classes))
     if len(outside):

@@ -18,7 +18,7 @@ KINDS = {0x1E3D4C55: "<u1", 0x1E3D4C54: "<i4", 0x1E3D4C56: "<i2", 0x1E3D4C51: "<
 LEAST_SIDES, MOST_SIDES = 3, 8
 # Rows that are read at once: the wider parts of one piece only are in memory.
 AT_ONCE = 500
-AGAIN = "get the file again."
+AGAIN = "download the file again."
 
 
 def read_matrix(path: Path, rows: NDArray[np.int64] | None = None, first_of: int | None = None) -> NDArray[Any]:
@@ -37,7 +37,7 @@ def read_matrix(path: Path, rows: NDArray[np.int64] | None = None, first_of: int
                 number = min(AT_ONCE, sides[0] - first)
                 part = file.read(number * width)
                 if len(part) < number * width:
-                    raise BadInput(f"{path.name} is cut short at row {first:,} of {sides[0]:,}", help=AGAIN)
+                    raise BadInput(f"{path.name} is truncated at row {first:,} of {sides[0]:,}", help=AGAIN)
                 here = np.frombuffer(part, dtype=dtype).reshape(number, *sides[1:])
                 chosen = slice(*np.searchsorted(wanted, [first, first + number]).tolist())
                 taken = here[wanted[chosen] - first]
@@ -66,7 +66,7 @@ def _header(file: IO[bytes], name: str) -> tuple[np.dtype[Any], tuple[int, ...]]
     kind, number = struct.unpack("<ii", file.read(8))
     if kind not in KINDS or not 0 < number <= MOST_SIDES:
         raise BadInput(
-            f"{name} is no matrix of SmallNORB's format", available="the .mat files as published, or .mat.gz"
+            f"{name} is not a matrix in SmallNORB's format", available="the .mat files as published, or .mat.gz"
         )
     sides = struct.unpack(f"<{max(number, LEAST_SIDES)}i", file.read(4 * max(number, LEAST_SIDES)))[:number]
     if any(side <= 0 for side in sides):

@@ -101,6 +101,6 @@ def _checked(codes: dict[str, Codes], factor: Factor) -> Codes:
     if found.dtype.kind not in "iu" or found.ndim != 1 or (found < 0).any() or (found >= len(factor.values)).any():
         raise BadInput(
             f"The codes of {factor.name} are {found.dtype} of the shape {found.shape}, or out of range",
-            available=f"whole numbers of 0 to {len(factor.values) - 1}, one a sprite",
+            available=f"whole numbers of 0 to {len(factor.values) - 1}, one per sprite",
         )
     return found.astype(np.int64)

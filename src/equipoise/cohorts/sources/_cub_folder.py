@@ -15,7 +15,7 @@ from equipoise.foundation.errors import BadInput, listing, unknown_name
 
 Level = Literal["image", "class"]
 IMAGES = "images.txt"
-AGAIN = "get CUB_200_2011.tgz again and unpack it whole."
+AGAIN = "get CUB_200_2011.tgz again and unpack all of it."
 MOST_CERTAIN = 4
 
 
@@ -115,7 +115,7 @@ def _table(path: Path) -> NDArray[np.float64]:
     try:
         return np.array(rows, dtype=np.float64)
     except ValueError as error:
-        raise BadInput(f"{path.name} is no table of numbers ({error})", help=VERSION) from error
+        raise BadInput(f"{path.name} is not a table of numbers ({error})", help=VERSION) from error
 
 
 def _certainty(path: Path, numbers: Sequence[str], attributes: Sequence[int]) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from equipoise.foundation.errors import BadInput, unknown_name
 # What the learner gets: numbers that a network found in the pictures, or the pictures themselves.
 Pixels = Literal["features", "pictures"]
 FEATURES, IMAGE = "features", "image"
-AGAIN = "get the file again."
+AGAIN = "download the file again."
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ def read_picture_rows(path: Path) -> PictureRows:
         if part.shape != labels.shape:
             raise BadInput(
                 f"{path.name} has {len(labels):,} labels and {name} of the shape {part.shape}",
-                available="one of each a picture",
+                available="one of each per picture",
                 help=AGAIN,
             )
     if not np.isin(test, (0, 1)).all():

@@ -63,7 +63,7 @@ class Sheet:
                 raise BadInput(
                     f"Row {place:,} of {self.file!r} has {text!r} in the column {column!r}",
                     available=what,
-                    help="pass the file as its source publishes it.",
+                    help="pass the file as published by its source.",
                 ) from None
         return values
 
@@ -101,7 +101,7 @@ def _text(path: Path) -> str:
         content = gzip.decompress(content) if path.suffix == ".gz" else content
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadInput(f"The file {path.name!r} is not UTF-8 text", help="save it again as UTF-8.") from error
+        raise BadInput(f"The file {path.name!r} is not UTF-8 text", help="save it as UTF-8.") from error
     except (OSError, EOFError, zlib.error) as error:
         raise BadInput(f"The file {path.name!r} could not be read ({error})", help="get it again.") from error
 
@@ -120,7 +120,7 @@ def _check_header(path: Path, cohort: str, header: Sequence[str], needed: Iterab
         raise BadInput(
             f"The file {path.name!r} lacks columns that {cohort} needs: {listing(missing)}",
             available=f"a header with these columns; this one has {listing(header)}",
-            help="pass the file as its source publishes it.",
+            help="pass the file as published by its source.",
         )
 
 
@@ -131,7 +131,7 @@ def _whole(rows: Iterable[list[str]], width: int, path: Path, first: int = 2) ->
             raise BadInput(
                 f"Line {line:,} of {path.name!r} has {plural(len(row), 'field')}",
                 available=f"{width:,} fields",
-                help="the file may be cut short or of another kind; get it again.",
+                help="the file may be truncated or of another kind; download it again.",
             )
         yield row
 

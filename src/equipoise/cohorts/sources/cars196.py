@@ -29,7 +29,7 @@ KNOWN = {
     THUMBS: "d305916581c027c25f37f89d8bd0f3d2de520d9f967e46b9b51105c4c7152a6c",
 }
 ROWS, SIDE = 16_170, 48
-AGAIN = "get the file again."
+AGAIN = "download the file again."
 SOURCE = Source(
     cohort="cars196",
     files=(FEATURES,),
@@ -49,7 +49,7 @@ three read off the name of the class.
 class are undefined. Some models differ in their year alone.
 """
 EXTRACTED = """\
-Features: 1,280 numbers a picture, the pooled last layer of EfficientNet-Lite0 trained on ImageNet (short side 256,
+Features: 1,280 numbers per picture, the pooled last layer of EfficientNet-Lite0 trained on ImageNet (short side 256,
 centre crop 224), a byte each times a scale.
 """
 
@@ -60,9 +60,7 @@ def cars196(path: str | os.PathLike[str] | None = None, *, pixels: Pixels | bool
     wanted = checked_pixels(pixels)
     found = find_file(SOURCE, path)
     if found.name != FEATURES:
-        raise BadInput(
-            f"{found.name} is no file of Stanford Cars that can be read", available=f"{FEATURES}, or a folder"
-        )
+        raise BadInput(f"{found.name} is not a readable file of Stanford Cars", available=f"{FEATURES}, or a folder")
     rows = read_picture_rows(found)
     inputs = read_inputs(found, len(rows), wanted, THUMBS, SIDE)
     files = [found, *([] if wanted == "features" else [found.with_name(THUMBS)])]

@@ -51,7 +51,7 @@ def coil20(path: str | os.PathLike[str] | None = None, *, rows: int | None = Non
     """COIL-20: objects on a turntable, photographed every five degrees (Nene et al. 1996). Local copies only."""
     found = find_file(SOURCE, path)
     if found.name != FILE:
-        raise BadInput(f"{found.name} is no file of COIL-20 that can be read", available=f"{FILE}, or a folder with it")
+        raise BadInput(f"{found.name} is not a readable file of COIL-20", available=f"{FILE}, or a folder with it")
     whole = _codes(found)
     number = len(whole["object"])
     taken = chosen_rows(rows, number, stream(seed, "coil20"), "COIL-20")
@@ -78,13 +78,13 @@ def _codes(path: Path) -> dict[str, Codes]:
     """Read which object and pose each picture shows; none may be there twice."""
     codes = {one.name: checked_labels(read_array(path, one.name), len(one.values), path.name) for one in FACTORS}
     if len(codes["object"]) != len(codes["pose"]):
-        raise BadInput(f"The parts of {path.name} do not fit one another", help="get the file again.")
+        raise BadInput(f"The parts of {path.name} do not match", help="download the file again.")
     cells, times = np.unique(codes["object"] * POSES + codes["pose"], return_counts=True)
     if (times > 1).any():
         item, pose = divmod(int(cells[times > 1][0]), POSES)
         raise BadInput(
             f"{path.name} has the pose {pose} of {FACTORS[0].values[item]} more than once",
             available="each pose of an object once",
-            help="get the file again.",
+            help="download the file again.",
         )
     return codes

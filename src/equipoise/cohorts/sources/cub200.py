@@ -62,7 +62,7 @@ It is image-level:
 of a picture's colours the one that the annotator was most certain of, then the one that most pictures of the species
 have, then the first as published; pictures without one have none."""
 EXTRACTED = """\
-Features: 1,280 numbers a picture, the pooled last layer of EfficientNet-Lite0 trained on ImageNet (short side 256,
+Features: 1,280 numbers per picture, the pooled last layer of EfficientNet-Lite0 trained on ImageNet (short side 256,
 centre crop 224), a byte each times a scale. ImageNet holds many birds, some of them perhaps these very pictures.
 """
 
@@ -83,7 +83,7 @@ def cub200(
     if found.name == IMAGES:
         return _of_folder(found.parent, wanted, resize, colour)
     raise BadInput(
-        f"{found.name} is no file of CUB-200-2011 that can be read",
+        f"{found.name} is not a readable file of CUB-200-2011",
         available=f"a folder that holds {FEATURES} and {ATTRIBUTES}, or {IMAGES} and what its authors put beside it",
         help=SOURCE.how_to_get,
     )

@@ -51,7 +51,7 @@ def dsprites(path: str | os.PathLike[str] | None = None, *, rows: int | None = R
         raise BadInput(
             f"latents_classes of {found.name} have the shape {classes.shape}",
             available="[picture, 6]: colour, shape, scale, orientation, x, y",
-            help="get the file again.",
+            help="download the file again.",
         )
     chosen = chosen_rows(rows, len(classes), stream(seed, "dsprites"), found.name)
     codes = {
@@ -63,7 +63,7 @@ def dsprites(path: str | os.PathLike[str] | None = None, *, rows: int | None = R
         raise BadInput(
             f"imgs of {found.name} are {pictures.dtype} of the shape {pictures.shape}",
             available=f"uint8 [picture, {SIDE}, {SIDE}] of 0 and 1",
-            help="get the file again.",
+            help="download the file again.",
         )
     pictures *= 255
     return Cohort(

@@ -54,9 +54,7 @@ def fairface(path: str | os.PathLike[str] | None = None, side: int = SIDE) -> Co
         raise BadInput(f"side is {side!r}", available=", ".join(map(str, SIDES)))
     found = find_file(SOURCE, path)
     if found.name != TRAIN:
-        raise BadInput(
-            f"{found.name} is no file of FairFace that can be read", available=f"{TRAIN}, or a folder with it"
-        )
+        raise BadInput(f"{found.name} is not a readable file of FairFace", available=f"{TRAIN}, or a folder with it")
     files = [found, found.with_name(TEST)]
     if not files[1].is_file():
         raise BadInput(f"There is no file {TEST!r} beside {TRAIN}", help="copy it there.")

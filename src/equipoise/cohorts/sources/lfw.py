@@ -62,7 +62,7 @@ def lfw(
     wanted = checked_pixels(pixels)
     found = find_file(SOURCE, path)
     if found.name != LABELS:
-        raise BadInput(f"{found.name} is no file of LFW that can be read", available=f"{LABELS}, or a folder with it")
+        raise BadInput(f"{found.name} is not a readable file of LFW", available=f"{LABELS}, or a folder with it")
     names = [str(name) for name in read_array(found, "identity_names").tolist()]
     person = checked_labels(read_array(found, "identity"), len(names), LABELS)
     race = voted(
@@ -99,7 +99,7 @@ def _kept(person: NDArray[np.int64], least: int) -> NDArray[np.int64]:
     """Return the pictures of people who have so many at least."""
     most = int(np.bincount(person).max())
     if isinstance(least, bool) or not isinstance(least, int) or not 1 <= least <= most:
-        raise BadInput(f"least is {least!r}", available=f"a whole number of pictures a person, 1 to {most:,}")
+        raise BadInput(f"least is {least!r}", available=f"a whole number of pictures per person, 1 to {most:,}")
     return np.flatnonzero(np.bincount(person)[person] >= least)
 
 
@@ -109,7 +109,7 @@ def _column(path: Path, name: str, person: NDArray[np.int64]) -> NDArray[Any]:
         raise BadInput(
             f"{name} of {path.name} has the shape {values.shape}: it is of another version",
             available=f"a value for each of {len(person):,} pictures",
-            help="get the file again.",
+            help="download the file again.",
         )
     return values
 
@@ -128,7 +128,7 @@ def _inputs(found: Path, rows: int, pixels: str) -> tuple[dict[str, NDArray[Any]
         raise BadInput(
             f"The embedding of {file.name} is {points.dtype} of the shape {points.shape}, or not all finite",
             available=f"a row of finite numbers for each of {rows:,} pictures",
-            help="get the file again.",
+            help="download the file again.",
         )
-    told = "Features: dlib's face recognition, 128 numbers a face, trained to tell people apart on other faces.\n"
+    told = "Features: dlib's face recognition, 128 numbers per face, trained to distinguish people on other faces.\n"
     return {FEATURES: points.astype(np.float32)}, told, file

@@ -46,16 +46,14 @@ def omniglot(path: str | os.PathLike[str] | None = None, *, part: Part = "all", 
         raise unknown_name("part", str(part), get_args(Part), "Omniglot")
     found = find_file(SOURCE, path)
     if found.name != FILE:
-        raise BadInput(
-            f"{found.name} is no file of Omniglot that can be read", available=f"{FILE}, or a folder with it"
-        )
+        raise BadInput(f"{found.name} is not a readable file of Omniglot", available=f"{FILE}, or a folder with it")
     names = np.array([str(name) for name in read_array(found, "alphabet_names").tolist()], dtype=object)
     alphabet = checked_labels(read_array(found, "alphabet"), len(names), FILE)
     packed, character, drawer = (read_array(found, name) for name in ("packed", "character", "drawer"))
     held_out = read_array(found, "alphabet_is_evaluation")
     fits = packed.shape == (len(alphabet), SIDE * SIDE // 8) and packed.dtype == np.uint8
     if not fits or held_out.shape != names.shape or not len(character) == len(drawer) == len(alphabet):
-        raise BadInput(f"The parts of {FILE} do not fit one another", help="get the file again.")
+        raise BadInput(f"The parts of {FILE} do not match", help="download the file again.")
     kept = np.ones(len(alphabet), dtype=bool) if part == "all" else held_out[alphabet] == (part == "evaluation")
     if not kept.any():
         raise BadInput(f"{FILE} has no alphabet of the part {part!r}", help='part = "all".')

@@ -52,7 +52,9 @@ def smallnorb(
     """SmallNORB: toys photographed from many sides (LeCun et al. 2004). Local copies only."""
     found = find_file(SOURCE, path)
     if found.name not in SOURCE.files:
-        raise BadInput(f"{found.name} is no file of SmallNORB", available=f"a folder with {SOURCE.files[0]} and others")
+        raise BadInput(
+            f"{found.name} is not a file of SmallNORB", available=f"a folder with {SOURCE.files[0]} and others"
+        )
     numbers = {part: number_of_rows(_file(found.parent, part, "dat")) for part in PARTS}
     chosen = chosen_rows(rows, sum(numbers.values()), stream(seed, "smallnorb"), "SmallNORB")
     first = numbers["train"]
@@ -90,7 +92,7 @@ def _part(folder: Path, part: str, number: int, rows: Codes, small: bool) -> tup
     kinds, info = read_matrix(files["cat"]), read_matrix(files["info"])
     if kinds.shape != (number,) or info.shape != (number, 4):
         raise BadInput(
-            f"The files of SmallNORB's {part} part do not fit one another: {number:,} pictures, cat of the shape "
+            f"The files of SmallNORB's {part} part do not match: {number:,} pictures, cat of the shape "
             f"{kinds.shape}, info of the shape {info.shape}",
             help="get the files again.",
         )
@@ -110,7 +112,7 @@ def _part(folder: Path, part: str, number: int, rows: Codes, small: bool) -> tup
 
 def _steps(azimuth: NDArray[Any], name: str) -> NDArray[Any]:
     if (azimuth % 2).any():
-        raise BadInput(f"{name} has odd azimuths", available="0, 2, ... 34", help="get the file again.")
+        raise BadInput(f"{name} has odd azimuths", available="0, 2, ... 34", help="download the file again.")
     return azimuth // 2
 
 

@@ -54,7 +54,9 @@ def check_device(device: str) -> None:
     """Refuse a graphics card that is not there, before anything is built."""
     torch = require("torch", extra="train", purpose="Training a generator")
     if device != "cpu" and not (device.startswith("cuda") and torch.cuda.is_available()):
-        raise BadInput(f"The device {device!r} is not there", available="cpu, or cuda where torch sees a graphics card")
+        raise BadInput(
+            f"The device {device!r} is not available", available="cpu, or cuda where torch sees a graphics card"
+        )
 
 
 class Feed:

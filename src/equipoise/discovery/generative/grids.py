@@ -36,7 +36,7 @@ def grid(pictures: NDArray[np.uint8], columns: int) -> NDArray[np.uint8]:
     """Lay pictures ``[n, height, width, channel]`` out in rows of so many; what is left of the last row is black."""
     if pictures.ndim != 4 or not len(pictures) or columns < 1:
         raise BadInput(
-            f"Pictures of the shape {pictures.shape} are to stand in {columns} columns",
+            f"Pictures of the shape {pictures.shape} do not fit in {columns} columns",
             available="pictures [n, height, width, channel] and at least one column",
         )
     number, height, width, channels = pictures.shape

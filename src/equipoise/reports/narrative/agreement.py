@@ -126,7 +126,7 @@ def _tiles(found: Agreement) -> tuple[Tile, ...]:
     return (
         Tile("directions with a name", f"{agreed} of {len(found.searched)}", None, "given by most raters"),
         Tile("pairs with the same name", same, None, chance),
-        Tile("Fleiss' kappa", kappa, None, found.reason or ""),
+        Tile("Fleiss' kappa", kappa, None, str(found.reason or "")),
         Tile("raters", f"{found.raters:,}", None, plural(found.blanks, "blank")),
     )
 

@@ -161,7 +161,7 @@ def _answer(made: Investigation, first: Shown | None) -> Text:
     if made.verdict is None:
         return _known_answer(made)
     if first is None:
-        return f"No reaction was confirmed: {_without_stop(made.reason or 'no direction was confirmed')}."
+        return f"No reaction was confirmed: {_without_stop(str(made.reason or 'no direction was confirmed'))}."
     name = first.judged.name
     still = " while the target stays put" if made.target in first.judged.cosines else ""
     what = f"its {_course(first)}{still}"
@@ -238,7 +238,7 @@ def _times(one: Shown) -> str:
 def _inconclusive(made: Investigation) -> Iterator[Statements]:
     open_ones = [one for one in made.directions if not one.confirmed]
     for one in open_ones:
-        reason = _without_stop(one.judged.reason or "it could not be measured")
+        reason = _without_stop(str(one.judged.reason or "it could not be measured"))
         yield Statements(Name(one.judged.name), (f"Not confirmed: {reason}.{_would_decide(made, one)}",))
     if made.verdict is not None and not made.confirmed:
         yield Statements(
@@ -439,7 +439,7 @@ def _direction_words(made: Investigation, one: Shown) -> Text:
             + ("they agree on where the probability rises. " if judged.steadiness >= made.judging.least_steadiness
                else "it rises for some and falls for others. ")
         )  # fmt: skip
-    reason = _without_stop(judged.reason or "unknown why")
+    reason = _without_stop(str(judged.reason or "unknown why"))
     told.append("Confirmed." if one.confirmed else f"Not confirmed: {reason}.")
     return tuple(told)
 

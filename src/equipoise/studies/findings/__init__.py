@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from equipoise.studies.findings._result import StudyResult as StudyResult
     from equipoise.studies.findings._verdicts import POWER as POWER
     from equipoise.studies.findings._verdicts import SMALLEST_EFFECT as SMALLEST_EFFECT
-    from equipoise.studies.findings._verdicts import limit_words as limit_words
+    from equipoise.studies.findings._verdicts import limit_reason as limit_reason
     from equipoise.studies.findings.identical._claims import PaperClaim as PaperClaim
     from equipoise.studies.findings.identical._fairest import FairestRecord as FairestRecord
     from equipoise.studies.findings.identical._fairest import chosen_fairest as chosen_fairest
@@ -148,7 +148,7 @@ _MODULES = {
     "_verdicts": (
         "POWER",
         "SMALLEST_EFFECT",
-        "limit_words",
+        "limit_reason",
     ),
     "identical._claims": ("PaperClaim",),
     "identical._fairest": (

@@ -11,9 +11,11 @@ import numpy as np
 from scipy import special
 
 from equipoise.audits.evidence import Series
+from equipoise.results import Reason, because
 from equipoise.stats import variance_components
 from equipoise.studies.findings._data import Codes, Floats, StudyData
 from equipoise.studies.findings._quantities import Quantity
+from equipoise.studies.findings._reasons import StudyReason
 from equipoise.studies.plans import OWN, LearnerTexts, condition_text, unread
 from equipoise.studies.trial import Named, Trial, canonical
 from equipoise.tallies.confusion import ratio
@@ -232,7 +234,7 @@ class Units:
     names: tuple[tuple[str, ...], tuple[str, ...]]
     values: tuple[Floats, Floats]
     pairs: bool
-    notes: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
 
 
 def units_of(values: Floats, cell: Cell, baseline: Cell | None = None) -> Units:
@@ -253,17 +255,17 @@ def units_of(values: Floats, cell: Cell, baseline: Cell | None = None) -> Units:
     names = tuple(tuple(map(str, own)) for own in chosen)
     lost = len(sides[0]) + len(sides[1]) - len(chosen[0]) - len(chosen[1])
     if lost:
-        notes = (*notes, f"{lost} seeds that only one side has are not compared")
+        notes = (*notes, because(StudyReason.SEEDS_LEFT_OUT, seeds=lost))
     return Units(SEEDS, (names[0], names[1]), (means[0], means[1]), pairs=bool(common), notes=notes)
 
 
 def _reruns(
-    sides: tuple[dict[int, Floats], dict[int, Floats]], common: set[int], width: int, notes: tuple[str, ...],
+    sides: tuple[dict[int, Floats], dict[int, Floats]], common: set[int], width: int, notes: tuple[Reason, ...],
     *, jittered: bool = False,
 ) -> Units:  # fmt: skip
     """Return the identical runs of the one seed that both sides have."""
     if not common and all(sides):
-        notes = (*notes, "the two sides were run with different seeds, so their difference may be that of the seeds")
+        notes = (*notes, because(StudyReason.DIFFERENT_SEEDS))
     runs = [
         _stacked([run for seed, own in side.items() if not common or seed in common for run in own], width)
         for side in sides
@@ -272,13 +274,12 @@ def _reruns(
         # A machine that repeats itself to the last digit has made one run of each, however often it was asked.
         runs = [own[:1] for own in runs]
         advice = "more seeds" if jittered else 'rounding = "jitter" or "deterministic jitter", or for more seeds'
-        notes = (*notes, "identical runs came out the same to the last digit, so they count as one run of each: ask "
-                 f"for {advice}")  # fmt: skip
+        notes = (*notes, because(StudyReason.IDENTICAL_RUNS, advice=advice))
     names = [tuple(str(place) for place in range(len(own))) for own in runs]
     return Units(RERUNS, (names[0], names[1]), (runs[0], runs[1]), pairs=False, notes=notes)
 
 
-def _same_environment(cell: Cell, other: Cell) -> tuple[dict[int, int] | None, tuple[str, ...]]:
+def _same_environment(cell: Cell, other: Cell) -> tuple[dict[int, int] | None, tuple[Reason, ...]]:
     """Return which environment is taken of each seed (None: there is only one), and a word about what is left out."""
     if len({*cell.environments.tolist(), *other.environments.tolist()}) < 2:
         return None, ()
@@ -295,7 +296,7 @@ def _same_environment(cell: Cell, other: Cell) -> tuple[dict[int, int] | None, t
         for side in ((cell, other) if cell is not other else (cell,))
         for place, seed in enumerate(side.seeds)
     )
-    return kept, (f"{lost} runs of another environment are not compared",) if lost else ()
+    return kept, (because(StudyReason.OTHER_ENVIRONMENT, runs=lost),) if lost else ()
 
 
 def _by_seed(values: Floats, cell: Cell, kept: Mapping[int, int] | None) -> dict[int, Floats]:

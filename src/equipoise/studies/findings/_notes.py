@@ -27,7 +27,7 @@ from equipoise.studies.plans import equal_words
 
 UNFINISHED = {
     Unfinished.LOSS_STILL_FALLING: (
-        f"Trained too briefly to judge the treatment by: the last fifth of the epochs brought more than "
+        f"Trained too briefly to judge the treatment: the last fifth of the epochs accounts for more than "
         f"{STILL_FALLING:.0%} of the whole decline in loss, in at least half of the runs"
     ),
     Unfinished.CONSTRAINT_UNMET: (

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.foundation.provenance import fingerprint_of, provenance
-from equipoise.results import Verdict
+from equipoise.results import Reason, Verdict, because
 from equipoise.stats import band_of, sources_interval
 from equipoise.studies.findings._cells import MEAN_LEVEL, Cell, mean_intervals, nested, units_of
 from equipoise.studies.findings._data import DEV, TEST, Composition, Floats, cell_end
@@ -19,6 +19,7 @@ from equipoise.studies.findings._names import condition_titles, with_symbol
 from equipoise.studies.findings._notes import alternative_words, composition_words
 from equipoise.studies.findings._people import Redrawn
 from equipoise.studies.findings._ranking import RankedUnder, alternative_to, front_of
+from equipoise.studies.findings._reasons import StudyReason
 from equipoise.studies.findings._result import (
     Alternative,
     AlternativeOutcome,
@@ -34,9 +35,6 @@ from equipoise.studies.findings._verdicts import Case, Judged, Rules
 from equipoise.studies.plans import alpha_of, condition_text
 from equipoise.studies.trial import Named
 from equipoise.tallies.residuals import moments
-
-NO_ROWS = "undefined in every run: a group or class has no rows to compare"
-DO_NOT_VARY = "undefined in every run: the predictions do not vary"
 
 
 def rank_records_of(
@@ -101,7 +99,8 @@ def records_of(
         units = units_of(study.values[TEST], cell)
         means = mean_intervals(units.values[0]).T.tolist()
         above = study.baselines[place]
-        undefined = DO_NOT_VARY if _does_not_vary(study, cell) else NO_ROWS
+        varied = not _does_not_vary(study, cell)
+        undefined = because(StudyReason.NO_ROWS if varied else StudyReason.PREDICTIONS_DO_NOT_VARY)
         for number, quantity in enumerate(study.quantities):
             mean, stdev, low, high = means[number]
             known = own[:, number][~np.isnan(own[:, number])]
@@ -151,10 +150,10 @@ def _does_not_vary(study: Measured, cell: Cell) -> bool:
     return bool((told.variance_prediction <= 1e-12 * told.variance_target).all())
 
 
-def _told(judged: Judged | None, cell: Cell, runs: int, undefined: str) -> dict[str, Any]:
+def _told(judged: Judged | None, cell: Cell, runs: int, undefined: Reason) -> dict[str, Any]:
     """Return what a comparison adds to a record; a cell without one says why where it is not the baseline."""
     if judged is None:
-        reason = None if cell.chosen else "another setting of this treatment was chosen on the dev rows"
+        reason = None if cell.chosen else because(StudyReason.NOT_CHOSEN)
         return {"reason": reason if runs else undefined}
     found, variance = judged.found, judged.variance
     return {

@@ -28,7 +28,9 @@ from equipoise.measures.objectives import (
     r_squared,
 )
 from equipoise.measures.trivial import constant_prediction, has_collapsed, has_collapsed_regression
+from equipoise.results import Reason, because
 from equipoise.studies.findings._data import DEV, TEST, Attribute, Codes, Floats, Layout, StudyData
+from equipoise.studies.findings._reasons import StudyReason
 from equipoise.studies.storage import Store, Truth
 from equipoise.tallies.confusion import Confusion, ratio
 from equipoise.tallies.residuals import Residuals, moments
@@ -373,11 +375,9 @@ class ConstantRecord:
     fairness: float
     distance: float
     values: tuple[ConstantValue, ...] = ()
-    reason: str | None = None
+    reason: Reason | None = None
 
 
-NO_CORRELATION = "a constant prediction has no correlation with the target"
-NO_GROUPS = "no class has rows in two groups or more"
 TRAINING, DEV_ROWS = "original training rows", "dev rows"
 
 
@@ -405,7 +405,7 @@ def constant_record(
     distance = found[main.distance, attribute]
     reason = None
     if np.isnan(distance):
-        reason = NO_CORRELATION if layout.task == "regression" else NO_GROUPS
+        reason = because(StudyReason.NO_CORRELATION if layout.task == "regression" else StudyReason.NO_SHARED_CLASS)
     return ConstantRecord(
         prediction=prediction, share=share, basis=basis, attribute=attribute, performance=performance,
         fairness=fairness, distance=distance, reason=reason,

@@ -168,13 +168,13 @@ def check_same_plan(study: Study, store: Store, *, to_train: bool = False) -> li
             f"The trials in {store.place.shown!r} were trained on other data, groups or splits than the cohort "
             f"{study.original.name!r} has now (fingerprint {study.fingerprint[:15]}, there "
             f"{', '.join(sorted(one[:15] for one in trained))})",
-            help="bring the earlier data back, or run the study on the new data in another store: --store NEW.db.",
+            help="restore the earlier data, or run the study on the new data in another store: --store NEW.db.",
         )
     change = plan_change(done, study.trials()).words
     raise BadInput(
         f"The plan {study.name!r} was not run in {store.place.shown!r} as it is now"
         + (f". {change}" if change else ""),
-        help="run this study first (what is trained already is not trained again), or bring the earlier plan back"
+        help="run this study first (what is trained already is not trained again), or restore the earlier plan"
         + (f': performance = "{study.earlier_performance}", fairness = "GAP".' if has_earlier else "."),
     )
 

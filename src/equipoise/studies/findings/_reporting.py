@@ -64,7 +64,7 @@ def measure_study(
     if not len(data):
         failed = f"; {len(data.failures):,} failed: {data.failures[0].reason}" if data.failures else ""
         again = (
-            "mend the cause, then equipoise study run PLAN --retry-failed (in Python: raise version, or another store)."
+            "fix the cause, then equipoise study run PLAN --retry-failed (in Python: raise version, or another store)."
         )
         raise BadInput(
             f"No trial of the study {data.name!r} is done{failed}",
@@ -78,7 +78,7 @@ def measure_study(
     values = {split: batched(quantities, tables, layout) for split, tables in data.tables.items()}
     if needs_scores(deciding):
         if data.aucs is None:
-            raise BadInput(f"The study {data.name!r} is decided by the AUC, and its scores are not at hand")
+            raise BadInput(f"The study {data.name!r} is decided by the AUC, and its scores are not available")
         for split, own_values in values.items():
             fill_in(own_values, quantities, deciding, partial(data.aucs, split))
     place = next(

@@ -12,7 +12,7 @@ from equipoise.audits.evidence import SpreadChange
 from equipoise.foundation.registry import report_of
 from equipoise.foundation.text import plural
 from equipoise.measures.measure import Better
-from equipoise.results import Finding, Interval, Result, Table, Verdict, direction_of, matching
+from equipoise.results import Finding, Interval, Reason, Result, Table, Verdict, direction_of, matching
 from equipoise.stats import Band, LimitedBy
 from equipoise.studies.findings._cells import SpreadNote
 from equipoise.studies.findings._claims import Claim
@@ -95,7 +95,7 @@ class StudyRecord:
     prob_single_run_misleads: float | None = None
     prob_best: float | None = None
     verdict: Verdict | None = None
-    reason: str | None = None
+    reason: Reason | None = None
     costs: tuple[str, ...] = ()
     scope: str = ""
     runs_needed: int | None = None
@@ -317,7 +317,7 @@ class ContrastRecord:
     margin: float | None
     equivalent: bool | None
     equivalence_p: float | None
-    reason: str
+    reason: Reason
 
     @property
     def good(self) -> bool | None:

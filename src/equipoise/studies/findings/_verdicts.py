@@ -24,7 +24,7 @@ from equipoise.audits.evidence import (
     within,
 )
 from equipoise.foundation.text import plural
-from equipoise.results import Verdict
+from equipoise.results import Reason, Verdict, all_of, because
 from equipoise.stats import (
     CORRECTIONS,
     FEW_SEEDS,
@@ -43,16 +43,13 @@ from equipoise.stats import (
 from equipoise.studies.findings._cells import SEEDS, Cell, Units, series_of
 from equipoise.studies.findings._data import Floats
 from equipoise.studies.findings._quantities import Quantity
+from equipoise.studies.findings._reasons import StudyReason
 
 POWER = 0.8
 # A change that is worth detecting unless the plan says otherwise: 2 points.
 SMALLEST_EFFECT = 0.02
 PAIRED = Plan(test=WILCOXON, alternative="two-sided", correction="none", threshold=0.05, pair="seed")
 UNPAIRED = replace(PAIRED, test="mann-whitney", pair=None)
-NOT_OVER_PEOPLE = (
-    "not tested over people: the counts of people who are drawn again do not tell it, or leave it undefined in most "
-    "draws"
-)
 
 
 class StudyTest(StrEnum):
@@ -131,7 +128,7 @@ class Judged:
     single: float
     people: float
     verdict: Verdict
-    reason: str
+    reason: Reason
     undecided: Undecided | None
     limited_by: LimitedBy | None
     power: float
@@ -323,36 +320,37 @@ def _equivalence(found: Tested, quantities: Sequence[Quantity], rules: Rules) ->
 
 def _verdict(
     case: Case, found: Tested, limits: Limits, ranks: Comparison, at: tuple[int, int], rules: Rules
-) -> tuple[Verdict, Undecided | None, str]:
-    """Return the verdict, why it is undecided if it is, and both in words."""
+) -> tuple[Verdict, Undecided | None, Reason]:
+    """Return the verdict, why it is undecided if it is, and the reasons for both."""
     change, adjusted = float(found.changes.change[at]), float(found.p_adjusted[at])
     number, unit = int(found.changes.units[at]), case.units.unit
     if math.isnan(change):
         empty = next((side for side in (ranks.technique, ranks.baseline) if not len(side)), None)
         name = case.cell.name if empty is None else empty.technique
-        return Verdict.UNDECIDED, Undecided.NO_VALUES, f"no run of {name!r} has a value on {ranks.technique.metric!r}"
+        why = because(StudyReason.NO_VALUES, treatment=name, measure=ranks.technique.metric)
+        return Verdict.UNDECIDED, Undecided.NO_VALUES, why
     if number < FEWEST_SEEDS:
-        shared = f"{plural(number, 'seed')} on both sides" if unit == SEEDS else f"{plural(number, 'run')} of each"
-        return (
-            Verdict.UNDECIDED,
-            Undecided.TOO_FEW,
-            f"undecided with {shared}: a comparison needs at least {FEWEST_SEEDS}",
+        why = (
+            because(StudyReason.TOO_FEW_SEEDS, seeds=number, least=FEWEST_SEEDS)
+            if unit == SEEDS
+            else because(StudyReason.TOO_FEW_RUNS, runs=number, least=FEWEST_SEEDS)
         )
+        return Verdict.UNDECIDED, Undecided.TOO_FEW, why
     if found.untested[at]:
-        return Verdict.UNDECIDED, Undecided.PEOPLE_UNTESTED, NOT_OVER_PEOPLE
-    told = (
-        f"mean {ranks.technique.mean:.4g} against {ranks.baseline.mean:.4g}, {_units(case, number)}, p = {adjusted:.2g}"
-    )
+        return Verdict.UNDECIDED, Undecided.PEOPLE_UNTESTED, because(StudyReason.NOT_TESTED_OVER_PEOPLE)
+    numbers = {
+        "mean": ranks.technique.mean, "against": ranks.baseline.mean, "units": _units(case, number), "p": adjusted,
+    }  # fmt: skip
     if within(adjusted, rules.threshold):
-        return (Verdict.LOWER if change < 0 else Verdict.HIGHER), None, f"{told} after correction"
+        verdict = Verdict.LOWER if change < 0 else Verdict.HIGHER
+        return verdict, None, because(StudyReason.SIGNIFICANT, **numbers)
+    why = because(StudyReason.NOT_SIGNIFICANT, **numbers)
     limit = limits.by[at[0]][at[1]]
-    told = f"not significant: {told} after correction"
     if limit is None or limit is LimitedBy.NOTHING:
-        return Verdict.NONE, None, told
+        return Verdict.NONE, None, why
     needed = limits.needed[at]
-    return Verdict.UNDECIDED, Undecided.POWER, (
-        f"{told}; {limit_words(limit, None if math.isinf(needed) else int(needed), rules.smallest_effect, unit)}"
-    )  # fmt: skip
+    limited = limit_reason(limit, None if math.isinf(needed) else int(needed), rules.smallest_effect, unit)
+    return Verdict.UNDECIDED, Undecided.POWER, all_of((why, limited)) or why
 
 
 def _units(case: Case, number: int) -> str:
@@ -361,31 +359,35 @@ def _units(case: Case, number: int) -> str:
     return f"{len(case.units.names[0])} against {len(case.units.names[1])} {case.units.unit}"
 
 
-def limit_words(limit: LimitedBy, needed: int | None, effect: float, unit: str = SEEDS) -> str:
-    """Say what limits a comparison, and what would detect a change of the relevant size."""
-    change = f"a change of {effect:g}"
-    if limit is LimitedBy.SEEDS:
-        about = f"about {needed} {unit}" if needed is not None else f"more than 1,000 {unit}"
-        return f"limited by {unit}: {about} would detect {change}"
-    if limit is LimitedBy.PEOPLE:
-        return f"limited by test people: more {unit} cannot detect {change}"
-    if limit is LimitedBy.BOTH:
-        return f"limited by {unit} and test people: it takes more of both to detect {change}"
-    return f"{change} would have been detected"
+LIMITS = {
+    LimitedBy.PEOPLE: StudyReason.LIMITED_BY_PEOPLE,
+    LimitedBy.BOTH: StudyReason.LIMITED_BY_BOTH,
+    LimitedBy.NOTHING: StudyReason.NOT_LIMITED,
+}
+
+
+def limit_reason(limit: LimitedBy, needed: int | None, effect: float, unit: str = SEEDS) -> Reason:
+    """Return what limits a comparison, with what would detect a change of the relevant size."""
+    if limit is not LimitedBy.SEEDS:
+        return because(LIMITS[limit], unit=unit, effect=effect)
+    if needed is None:
+        return because(StudyReason.LIMITED_BY_MANY_SEEDS, unit=unit, effect=effect)
+    return because(StudyReason.LIMITED_BY_SEEDS, unit=unit, needed=needed, effect=effect)
 
 
 def _judged(
     case: Case, found: Tested, limits: Limits, ranks: Comparison, at: tuple[int, int],
-    decided: tuple[Verdict, Undecided | None, str], rules: Rules, costly: Sequence[tuple[Comparison, Verdict]],
+    decided: tuple[Verdict, Undecided | None, Reason], rules: Rules, costly: Sequence[tuple[Comparison, Verdict]],
     equivalence: tuple[Floats, Floats],
 ) -> Judged:  # fmt: skip
-    verdict, undecided, told = decided
-    costs, in_words = costs_of(ranks, costly, rules.threshold)
+    verdict, undecided, why = decided
+    costs, explained = costs_of(ranks, costly, rules.threshold)
     [variance] = variance_changes([ranks], rules.threshold)
     number = int(found.changes.units[at])
     few = case.units.unit == SEEDS and FEWEST_SEEDS <= number < FEW_SEEDS
-    words = [told, *_asides(found, ranks, at, verdict, rules, few=few), *case.units.notes]
-    words += [f"costs: {', '.join(map(str, in_words))}"] if in_words else []
+    reasons = [why, *_asides(found, ranks, at, verdict, rules, few=few), *case.units.notes]
+    if explained:
+        reasons.append(because(StudyReason.COSTS, costs=", ".join(map(str, explained))))
     needed, limit = limits.needed[at], limits.by[at[0]][at[1]]
     bounded = limit is not None
     equivalence_p, adjusted = (float(one[at]) for one in equivalence)
@@ -395,7 +397,7 @@ def _judged(
         p_adjusted=float(found.p_adjusted[at]), p_runs=float(found.p_runs[at]), p_people=float(found.p_people[at]),
         p_rank=ranks.p, level=found.level, low=float(found.low[at]), high=float(found.high[at]),
         single=math.sqrt(found.changes.single[at]), people=math.sqrt(found.people[at]) if case.people is not None else
-        math.nan, verdict=verdict, reason="; ".join(words), undecided=undecided,
+        math.nan, verdict=verdict, reason=all_of(reasons) or why, undecided=undecided,
         limited_by=limit if undecided is Undecided.POWER else None, power=float(limits.power[at]),
         needed=int(needed) if bounded and math.isfinite(needed) else None,
         smallest_effect=rules.smallest_effect if bounded else None, few_seeds=few, costs=costs, variance=variance,
@@ -409,14 +411,14 @@ def _judged(
 
 def _asides(
     found: Tested, ranks: Comparison, at: tuple[int, int], verdict: Verdict, rules: Rules, *, few: bool
-) -> Iterator[str]:
+) -> Iterator[Reason]:
     """Yield what else must be known to read a comparison."""
     if few:
-        yield f"few seeds: with {int(found.changes.units[at])} the test rests on their spread being normal"
+        yield because(StudyReason.FEW_SEEDS, seeds=int(found.changes.units[at]))
     p_runs, p_people = float(found.p_runs[at]), float(found.p_people[at])
     if verdict not in (Verdict.LOWER, Verdict.HIGHER) and p_runs <= rules.threshold < p_people:
-        yield f"seeds agree (p = {p_runs:.2g}), but other people could give the opposite (p = {p_people:.2g})"
-    yield from map(str, asides(ranks, None, copies=False))
+        yield because(StudyReason.OTHER_PEOPLE, seeds=p_runs, people=p_people)
+    yield from asides(ranks, None, copies=False)
 
 
 def scope_of(case: Case, *, people: bool) -> str:

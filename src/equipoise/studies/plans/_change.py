@@ -57,7 +57,7 @@ class PlanChange:
         return (
             f"The plan has changed: {self.fitting:,} of {self.stored:,} stored trials fit this plan"
             + (f": {why}" if why else "")
-            + f". {self.missing:,} trials are to be trained; those that do not fit are kept."
+            + f". {self.missing:,} trials will be trained; those that do not fit are kept."
         )
 
 

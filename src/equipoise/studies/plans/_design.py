@@ -82,7 +82,7 @@ def groups_of(cohort: Cohort, group: str | Sequence[str] | None) -> tuple[str, .
         if group is None and len(names) > 1:
             raise BadInput(
                 f"The cohort {cohort.name!r} has several group columns ({', '.join(names)})",
-                help=f'name one, such as group = "{names[0]}", or several to be crossed.',
+                help=f'name one, such as group = "{names[0]}", or several to cross them.',
             )
         for name in names:
             if name not in cohort.groups:

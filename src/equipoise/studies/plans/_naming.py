@@ -129,7 +129,7 @@ def distinct(found: Sequence[Any], words: Sequence[str], what: str) -> None:
     for place, one in enumerate(found):
         first = seen.setdefault(one, place)
         if first != place:
-            raise BadInput(f"The {what} {words[place]} stands in the plan twice", help="leave one of them out.")
+            raise BadInput(f"The {what} {words[place]} is in the plan twice", help="leave one of them out.")
 
 
 def treatments_of(given: Any) -> list[tuple[Named, ...]]:
@@ -179,7 +179,7 @@ def treatment_entry(name: str) -> Entry:
         if not (isinstance(entry.thing, type) and issubclass(entry.thing, Treatment)):
             known = [one.name for one in registry.entries("treatment") if _takes_part(one)]
             raise BadInput(
-                f"The treatment {entry.name!r} is an estimator and takes no part in studies",
+                f"The treatment {entry.name!r} is an estimator and cannot be used in studies",
                 available=", ".join(known),
                 help="call it from a training function of your own: Study(train=..., version=1).",
             )
@@ -212,7 +212,7 @@ def _dealt(entries: Sequence[Entry], settings: Mapping[str, Any]) -> list[dict[s
         if len(holders) > 1:
             raise BadInput(
                 f"{name} is a hyper-parameter of {' and of '.join(entries[place].name for place in holders)}",
-                help=f"say whose it is: {entries[holders[0]].name} = {{ {name} = ... }}",
+                help=f"say which treatment it is for: {entries[holders[0]].name} = {{ {name} = ... }}",
             )
         if not holders:
             known = [one for entry in entries for one in _parameters(entry)]

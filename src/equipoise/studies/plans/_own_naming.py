@@ -43,13 +43,13 @@ def own_function(function: Function, version: int) -> OwnFunction:
     name = getattr(function, "__qualname__", None)
     if not callable(function) or name is None or "<lambda>" in name:
         raise BadInput(
-            f"train is {function!r}", available="a function with a name, for the name is what its trials are known by",
+            f"train is {function!r}", available="a function with a name, as its trials are identified by it",
             help="write it with def, and give hyper-parameters with hyper=.",
         )  # fmt: skip
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise BadInput(
             f"The version of {name} is {version!r}", available="a whole number of at least 1",
-            help="raise it whenever the function comes to mean another training: version=2.",
+            help="raise it whenever the function changes what it trains: version=2.",
         )  # fmt: skip
     return OwnFunction(function, f"{_module(function)}.{name}", version, source_hash(function))
 
@@ -80,7 +80,7 @@ def named_functions(functions: Sequence[OwnFunction], settings: Sequence[Mapping
         except (TypeError, ValueError):
             raise BadInput(
                 f"The hyper-parameters are {dict(values)!r}",
-                available="numbers, texts, true and false, for they name the trial",
+                available="numbers, text, true and false, as they identify the trial",
             ) from None
     return [Named(one.name, one.version, plain(values)) for one in functions for values in settings]
 
@@ -98,7 +98,7 @@ def _check_signature(one: OwnFunction, values: Mapping[str, Any]) -> None:
             f"The function {one.name}{signature} cannot be called with (cohort, seed"
             f"{''.join(f', {name}={value!r}' for name, value in values.items())}): {error}",
             available="a function that takes cohort, seed, and every hyper-parameter by its name",
-            help="def my_function(cohort, seed, rate=0.1): ... goes with hyper={'rate': [0.1, 1]}.",
+            help="def my_function(cohort, seed, rate=0.1): ... matches hyper={'rate': [0.1, 1]}.",
         ) from None
 
 
@@ -110,7 +110,7 @@ def functions_of(train: Function | Sequence[Function] | None, version: int | Non
     if version is None:
         raise BadInput(
             "train was given without a version",
-            available="a whole number that is raised whenever the function comes to mean another training",
+            available="a whole number that is raised whenever the function changes what it trains",
             help="Study(..., train=my_function, version=1)",
         )
     found = tuple(own_function(one, version) for one in given)
@@ -144,7 +144,7 @@ def check_not_own(version: int | None, hyper: Mapping[str, Any] | None, needs_gr
     """Refuse what only a function of one's own has a use for."""
     for name, value in (("version", version), ("hyper", hyper), ("needs_group_at_prediction", needs_group)):
         if value:
-            raise BadInput(f"{name} was given without train", help="it is for a training function of your own.")
+            raise BadInput(f"{name} was given without train", help="it is for your own training function.")
 
 
 def own_baseline(

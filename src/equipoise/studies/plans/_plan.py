@@ -149,13 +149,15 @@ class CohortPlan(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     name: str | None = Field(None, description="A registered cohort (equipoise list cohorts), or a name for the file.")
-    file: str | None = Field(None, description="CSV, Parquet or Arrow, as seen from the plan.")
-    path: str | None = Field(None, description="Where a registered cohort's own file is, as seen from the plan.")
+    file: str | None = Field(None, description="CSV, Parquet or Arrow, relative to the plan.")
+    path: str | None = Field(None, description="The file of a registered cohort, relative to the plan.")
     options: dict[str, str | int | float | bool] = Field(
-        {}, description="Further options of a registered cohort, such as skew = 0.95 of cifar10s."
+        {}, description="More options of a registered cohort, such as skew = 0.95 of cifar10s."
     )
-    target: str | None = Field(None, description="The true outcome (of a file), or another column of a cohort as such.")
-    groups: Names = Field([], description="Columns of groups (of a file), or other columns of a cohort as such.")
+    target: str | None = Field(
+        None, description="The true outcome (of a file), or another column of a registered cohort."
+    )
+    groups: Names = Field([], description="Columns of groups (of a file), or other columns of a registered cohort.")
     features: Names = Field(
         [], description="Columns to learn from (of a file), by name or by a pattern such as e*; by default all others."
     )
@@ -164,18 +166,18 @@ class CohortPlan(BaseModel):
     task: Literal["class", "regression"] = Field("class", description="What is predicted (of a file).")
     cluster: str | None = Field(None, description="The column of rows that belong together (of a file).")
     pictures: str | None = Field(
-        None, description="The column that names picture files, as seen from the file; they are the only feature then."
+        None, description="The column of picture files, relative to the file; they are then the only feature."
     )
-    resize: Positive | None = Field(None, description="The side in pixels that all pictures are brought to.")
-    on_damaged: Literal["stop", "skip"] = Field("stop", description="What is done about a picture that is damaged.")
+    resize: Positive | None = Field(None, description="Resize all pictures to this side, in pixels.")
+    on_damaged: Literal["stop", "skip"] = Field("stop", description="What to do with a damaged picture.")
     extra_columns: str | None = Field(
         None, description="A table with the same rows in the same order, such as equipoise label writes: more columns."
     )
-    dev: Share | None = Field(None, description="Where there is no dev split: a seeded share of the training rows.")
-    test: Share | None = Field(None, description="Where there is no test split: a seeded share of the training rows.")
-    split_seed: Whole = Field(0, description="Which rows these shares take.")
+    dev: Share | None = Field(None, description="Without a dev split: a seeded share of the training rows.")
+    test: Share | None = Field(None, description="Without a test split: a seeded share of the training rows.")
+    split_seed: Whole = Field(0, description="The seed of these shares.")
     split_within: Literal["class"] | None = Field(
-        None, description="Take these shares of the rows of each class, and not of all training rows together."
+        None, description="Take these shares within each class instead of from all training rows together."
     )
 
 
@@ -207,13 +209,14 @@ class StudyPlan(BaseModel):
         [Entry(name="as_given")], description="Distributions of the training data; a list in a setting is several."
     )
     size: Positive | None = Field(
-        None, description="Training rows of every condition; by default as many as none of them has to repeat."
+        None, description="Training rows in every condition; by default the most for which no condition repeats rows."
     )
     learner: Entry | Annotated[list[Entry], Field(min_length=1)] = Field(
         Entry(name="mlp"), description="What is trained, with its settings; a list in a setting is several learners."
     )
     treatments: Annotated[list[TreatmentEntry], Field(min_length=1)] = Field(
-        [TreatmentEntry(name="untreated")], description="What is done about the bias, and what it is compared with."
+        [TreatmentEntry(name="untreated")],
+        description="The treatments of the bias, with the baseline they are compared with.",
     )
     seeds: Positive | Annotated[list[Whole], Field(min_length=1)] = Field(
         5, description="How many seeds (0, 1, ...), or which. A seed draws the rows and starts the network."
@@ -223,11 +226,12 @@ class StudyPlan(BaseModel):
         "native", description="native, jitter (another rounding each repeat), deterministic, or deterministic jitter."
     )
     precision: Precision = Field(
-        "float32", description="float32, float64, tf32 (short products of a card) or bfloat16 (pictures alone)."
+        "float32",
+        description="float32, float64, tf32 (faster products on a graphics card) or bfloat16 (pictures only).",
     )
     device: Literal["cpu", "cuda"] = Field("cpu", description="Where trials are trained.")
     selection: Selection | Annotated[list[Selection], Field(min_length=1)] = Field(
-        "dto", description="The epoch with the best dev DTO or dev performance, or the last; a list runs several ways."
+        "dto", description="The epoch with the best dev DTO or dev performance, or the last; a list runs each of them."
     )
     performance: Performance | None = Field(
         None,
@@ -240,9 +244,13 @@ class StudyPlan(BaseModel):
         description="The fairness that epochs and treatments are chosen by, better high: 1 - GAP, 1 - DP, 1 - EO, "
         "1 - EOTP, or worst_group, the performance in the group in which it is lowest.",
     )
-    stack: Positive | None = Field(None, description="Most trials that train together; by default by their size.")
-    measures: Names = Field([], description="Measures the report tells; by default accuracy, fairness and DTO.")
-    baseline: str | None = Field(None, description="The treatment that others are compared with; by default untreated.")
+    stack: Positive | None = Field(
+        None, description="The most trials that train together; by default chosen by their size."
+    )
+    measures: Names = Field([], description="Measures in the report; by default accuracy, fairness and DTO.")
+    baseline: str | None = Field(
+        None, description="The baseline that treatments are compared with; by default untreated."
+    )
     smallest_effect: Effect = Field(
         0.02,
         description="The change that is worth detecting (0.02 is 2 points): study check says whether the plan can, an "
@@ -250,7 +258,7 @@ class StudyPlan(BaseModel):
     )
     equivalence_margin: Effect | None = Field(
         None,
-        description="How far a change may go and still be irrelevant: adds a test that it is within -d to d. The store "
+        description="The largest irrelevant change d: adds a test that a change is within -d to d. The store "
         "records it before results are read.",
     )
     against: Names = Field(
@@ -258,8 +266,8 @@ class StudyPlan(BaseModel):
     )
     choose_by: ChooseBy = Field(
         "recall@1",
-        description="Where trials embed rows: of a treatment's settings the one with most of it in the worst group of "
-        "dev rows speaks for it. nmi where most classes have one row.",
+        description="Where trials embed rows: the setting of a treatment with most of it in the worst group of "
+        "dev rows represents it. nmi where most classes have one row.",
     )
 
 
@@ -367,7 +375,7 @@ def planned_cohort(said: CohortPlan, plan: Path) -> Cohort:
     for name in _given(said, OF_PICTURES) if said.pictures is None else []:
         raise _misplaced(name, f"{name} is given, and no pictures", "name their column: pictures = ...")
     if said.pictures is not None and said.features:
-        raise _misplaced("features", "features are named beside pictures", "pictures are the only feature.")
+        raise _misplaced("features", "features are named together with pictures", "pictures are the only feature.")
     return _of_file(said, os.path.join(plan.parent, said.file), _extra(said, plan))
 
 

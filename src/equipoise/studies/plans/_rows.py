@@ -35,7 +35,7 @@ from equipoise.training.material import Codes, Material
 
 def trained_fingerprint(cohort: Cohort) -> str:
     """Name what a trial is trained and judged on: features, target, groups and splits, row by row."""
-    assert cohort.split is not None, "splits are settled first"
+    assert cohort.split is not None, "splits are decided first"
     parts = [cohort.task.encode(), cohort.target.encode(), *(name.encode() for name in cohort.groups)]
     columns = dict.fromkeys((*cohort.features, cohort.target, *cohort.groups))
     # The splits by what they are, not by the name of the column they stand in.
@@ -118,7 +118,7 @@ def with_splits(
     """Return a cohort that has the splits train, dev and test.
 
     ``test`` and then ``dev`` are shares of the training rows (of all rows, where there is no split), chosen by the seed
-    and not by the order of rows; no cluster is parted. A split that is there already is kept, and asking for it again
+    and not by the order of rows; no cluster is split. A split that is there already is kept, and asking for it again
     is refused. With ``within="class"`` the share is taken of the rows of each class: at least one of two or more, and
     never all of them.
     """
@@ -154,7 +154,7 @@ def _is_within(within: str | None, dev: float | None, test: float | None) -> boo
         raise unknown_name("within", str(within), (CLASS,), "the splits of a study")
     if within is not None and dev is None and test is None:
         raise BadInput(
-            f"A share is to be taken within each {within}, and no share is given",
+            f"A share within each {within} was requested, and no share is given",
             help="say how large it is: dev = 0.2; or leave it out.",
         )
     return within is not None
@@ -164,16 +164,16 @@ def _classes(cohort: Cohort, clusters: NDArray[np.int64] | None, train: NDArray[
     """Return the class of each row; training rows that belong together must be of one class."""
     if cohort.task != "class":
         raise BadInput(
-            f"A share is to be taken within each class, and the cohort {cohort.name!r} is a {cohort.task} task",
-            help="leave it out: the share is then one of all training rows.",
+            f"A share within each class was requested, and the cohort {cohort.name!r} is a {cohort.task} task",
+            help="leave it out: the share is then of all training rows.",
         )
     coded = factorise(cohort[cohort.target])
     if clusters is not None:
         pairs = np.unique(np.stack([clusters[train], coded.codes[train]]), axis=1)
         if pairs.shape[1] > len(np.unique(clusters[train])):
             raise BadInput(
-                f"A share is to be taken within each class, and rows of one {cohort.cluster} are of several classes",
-                help="leave it out: the share is then one of all training rows, and no cluster is parted.",
+                f"A share within each class was requested, and one {cohort.cluster} has rows of several classes",
+                help="leave it out: the share is then of all training rows, and no cluster is split.",
             )
     return coded
 
@@ -194,8 +194,8 @@ def _taken(
         )
     if name in labels:
         raise BadInput(
-            f"{name} = {share:g} was asked for, and the cohort {cohort!r} has a split {name!r} of its own",
-            help=f"leave {name} out: the split that is there is used.",
+            f"{name} = {share:g} was given, and the cohort {cohort!r} already has a split {name!r}",
+            help=f"leave {name} out: the existing split is used.",
         )
     rows = np.flatnonzero(labels == "train")
     if classes is not None:
@@ -240,8 +240,8 @@ def _of_classes(
         parts.append(taken)
     if not parts:
         raise BadInput(
-            f"{name} = {share:g} is to be taken within each class, and none has two training rows that may be parted",
-            help="leave it out: the share is then one of all training rows.",
+            f"{name} = {share:g} is to be taken within each class, and none has two separable training rows",
+            help="leave it out: the share is then of all training rows.",
         )
     return np.concatenate(parts)
 
@@ -268,7 +268,7 @@ def _check(labels: NDArray[np.str_], cohort: Cohort) -> None:
     raise BadInput(
         f"The cohort {cohort.name!r} has no {listing(absent)} split"
         + (f"; its splits are {listing(present)}" if cohort.split is not None else " and no split column"),
-        available="train to learn from, dev to select on, test to judge by",
+        available="train to learn from, dev to select on, test to evaluate on",
         help=f"{'; '.join(ways) or 'name the split column with split='}.",
     )
 

@@ -49,7 +49,7 @@ FORMAT = 1
 ENTRY = "equipoise.trial"
 SPLITS = ("dev", "test")
 MOST_HEADER = 16 * 1024**2
-DAMAGED = "copy or write the file again; trials that are missing are trained again."
+DAMAGED = "copy or write the file again; missing trials are trained again."
 
 Tensors = Mapping[str, NDArray[Any]]
 
@@ -118,7 +118,7 @@ def read_trial(path: Path) -> Recorded:
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadInput(f"{path.name} does not say how a trial ended ({_words(error)})", help=DAMAGED) from error
     if recorded is None:
-        raise BadInput(f"What is in {path.name} is not what was written", help=DAMAGED)
+        raise BadInput(f"The content of {path.name} is not what was written", help=DAMAGED)
     return recorded
 
 
@@ -155,16 +155,18 @@ def _check_header(path: Path) -> None:
 def _recorded(said: Mapping[str, Any], tensors: Tensors) -> Recorded:
     state, failure, seconds = said["state"], said["failure"], said["seconds"]
     _need(state in ("done", "failed"), f"its state is {state!r}")
-    _need(failure is None or isinstance(failure, str), "its failure is no text")
+    _need(failure is None or isinstance(failure, str), "its failure is not text")
     _need(_is_number(seconds) and math.isfinite(seconds) and seconds >= 0, f"it took {seconds!r} seconds")
     traceback = said.get("traceback")
-    _need(traceback is None or isinstance(traceback, str), "its traceback is no text")
+    _need(traceback is None or isinstance(traceback, str), "its traceback is not text")
     best = said["best_epoch"]
     _need(_is_whole(best) and 0 <= best < 2**31, f"its best epoch is {best!r}")
-    _need(isinstance(said["environment"], dict), "its environment is no table")
-    _need(all(isinstance(note, str) for note in said["notes"]), "its notes are no texts")
+    _need(isinstance(said["environment"], dict), "its environment is not a table")
+    _need(all(isinstance(note, str) for note in said["notes"]), "its notes are not text")
     history = tensors["history"]
-    _need(history.dtype == np.float64 and history.ndim == 2 and history.shape[1] == COLUMNS, "its epochs are no table")
+    _need(
+        history.dtype == np.float64 and history.ndim == 2 and history.shape[1] == COLUMNS, "its epochs are not a table"
+    )
     wanted = SPLITS if state == "done" else ()
     return Recorded(
         trial=_trial(said["trial"]),
@@ -186,22 +188,22 @@ def _trial(described: Any) -> Trial:
     _need(isinstance(described, dict), "it has no trial")
     trial = trial_of(described)
     texts = (trial.cohort, trial.rounding, trial.precision, trial.device, trial.selection, *trial.groups)
-    _need(all(isinstance(text, str) for text in texts), "a name is no text")
+    _need(all(isinstance(text, str) for text in texts), "a name is not text")
     chosen_by = (trial.performance, trial.fairness)
-    _need(all(text is None or isinstance(text, str) for text in chosen_by), "what it was chosen by is no text")
+    _need(all(text is None or isinstance(text, str) for text in chosen_by), "its selection is not text")
     numbers = (trial.size, trial.seed, trial.repeat, trial.choice)
     _need(all(_is_whole(number) for number in numbers), "a number is not whole")
     for named in (trial.condition, trial.learner, *trial.treatments):
         _need(isinstance(named.name, str) and _is_whole(named.version), "a part of it has no name or version")
-        _need(isinstance(named.settings, dict), f"the settings of {named.name!r} are no table")
+        _need(isinstance(named.settings, dict), f"the settings of {named.name!r} are not a table")
     return trial
 
 
 def _predicted(split: str, tensors: Tensors) -> Predicted:
     values, scores = tensors[f"{split}.values"], tensors.get(f"{split}.scores")
-    _need(values.ndim == 1 and values.dtype.kind in "iuf", f"the predictions of {split} are no column of numbers")
+    _need(values.ndim == 1 and values.dtype.kind in "iuf", f"the predictions of {split} are not a column of numbers")
     if scores is not None:
-        _need(scores.ndim == 2 and scores.dtype.kind == "f", f"the scores of {split} are no table of numbers")
+        _need(scores.ndim == 2 and scores.dtype.kind == "f", f"the scores of {split} are not a table of numbers")
         _need(len(scores) == len(values), f"{split} has {len(values):,} predictions and {len(scores):,} scores")
     return Predicted(values.astype(np.int64) if values.dtype.kind in "iu" else values, scores)
 
@@ -261,10 +263,10 @@ def run_to_folder(
     """
     folder = Path(to)
     if folder.exists() and not folder.is_dir():
-        raise BadInput(f"{str(folder)!r} is a file", available="a folder for trial files, which is made if need be")
+        raise BadInput(f"{str(folder)!r} is a file", available="a folder for trial files, created if needed")
     if not scores and _is_decided_by_scores(work):
         raise BadInput(
-            "Performance is auc, which is computed from scores, and scores are not to be kept",
+            "Performance is auc, which is computed from scores, and scores are not kept",
             help='leave out --no-scores (scores=False), or choose performance = "balanced_accuracy". Nothing was '
             "trained.",
         )
@@ -300,7 +302,7 @@ def part_of(text: str) -> Part:
     first, sign, last = text.partition("/")
     if sign and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last):
         return int(first), int(last)
-    raise BadInput(f"--part is {text!r}", available="a part of the whole, from 1/4 to 4/4 for four machines")
+    raise BadInput(f"--part is {text!r}", available="a part of the work, from 1/4 to 4/4 for four machines")
 
 
 def _untrained(stack: Stack, folder: Path, there: set[str]) -> list[Trial]:

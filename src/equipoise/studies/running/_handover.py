@@ -90,7 +90,7 @@ def write(folder: Path, handed: Handed) -> None:
 
     work = handed.work
     if type(work) not in (Work, OwnWork):
-        raise CannotLeave(f"Work of the kind {type(work).__name__} is known in this process only.")
+        raise CannotLeave(f"Work of the kind {type(work).__name__} exists only in this process.")
     described, tensors = _truth_parts(handed.truth)
     said: dict[str, Any] = {
         "work": description_of(replace(work, learners={}), ""),  # learners may be objects
@@ -176,7 +176,7 @@ def _own_parts(work: OwnWork) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 def _flat(column: NDArray[Any], name: str) -> list[Any]:
     values: list[Any] = column.reshape(-1).tolist()
     if column.dtype.kind not in "OU" or not {type(value) for value in values} <= {str, int, float, bool, type(None)}:
-        raise CannotLeave(f"The column {name!r} holds values that other processes cannot be handed.")
+        raise CannotLeave(f"The column {name!r} holds values that cannot be passed to other processes.")
     return values
 
 
@@ -215,7 +215,7 @@ def _coded(value: Any) -> Any:
         return {"named": _name(value)}
     if hasattr(value, "get_params"):  # an estimator of scikit-learn's kind: made again as its clone would be
         return {"made": _name(type(value)), "with": _coded(dict(value.get_params(deep=False)))}
-    raise CannotLeave(f"{value!r} is known in this process only.")
+    raise CannotLeave(f"{value!r} exists only in this process.")
 
 
 def _restored(coded: Any) -> Any:
@@ -246,7 +246,7 @@ def _name(thing: Any) -> list[str]:
         same = False
     if not same:
         raise CannotLeave(
-            f"{module}.{name} is known in this process only: put it into a module that other processes find to use "
+            f"{module}.{name} exists only in this process: move it to a module that other processes find to use "
             "several workers."
         )
     return [module, name]

@@ -77,7 +77,7 @@ class OwnWork(Work):
         if array.ndim == 2:
             if array.shape[1] != len(classes):
                 raise BadInput(
-                    f"The function returned {array.shape[1]} scores a {split} row",
+                    f"The function returned {array.shape[1]} scores per {split} row",
                     available=f"one for each of the classes {listing(classes)}, in this order",
                 )
             scores = _finite(array, split).astype(np.float32)
@@ -111,8 +111,8 @@ class OwnWork(Work):
         if len(outside):
             raise BadInput(
                 f"The function returned {len(outside):,} scores outside 0 to 1, such as {outside[0]:g}",
-                available="one score a row from 0 to 1, predicted from 0.5 on",
-                help="turn it into a probability, or return scores [row, class], of which the largest is predicted.",
+                available="one score per row from 0 to 1, predicted from 0.5 on",
+                help="convert it to a probability, or return scores [row, class], of which the largest is predicted.",
             )
         place = self.material.classes.index(self.favourable) if self.favourable in self.material.classes else 1
         both = np.stack([1.0 - scores, scores], axis=1).astype(np.float32)

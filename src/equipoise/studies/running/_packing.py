@@ -65,7 +65,7 @@ def tensors_of(work: Work) -> dict[str, NDArray[Any]]:
     found: dict[str, NDArray[Any]] = {}
     for split in SPLITS:
         rows: Rows = getattr(work.material, split)
-        assert split != "test" or rows.target is None, "test labels stay at home"
+        assert split != "test" or rows.target is None, "test labels stay here"
         for part in PARTS:
             values = getattr(rows, part)
             if values is not None:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 # before the trials are counted again for who watches.
 LEASE, BEAT, PAUSE = 60.0, 10.0, 0.5
 APART = (
-    "Other readouts of this training were recorded before. The network that is read here was trained anew, and may "
-    "have rounded otherwise."
+    "Other readouts of this training were recorded before. The network used here was trained again, and may "
+    "have rounded differently."
 )
 
 
@@ -57,7 +57,7 @@ def run_in_store(
 
     refuse_within_a_worker()
     if workers < 1:
-        raise BadInput(f"There shall be {workers} workers", available="a whole number of at least 1")
+        raise BadInput(f"workers is {workers}", available="a whole number of at least 1")
     check_device(study.work)
     with open_store(os.fspath(where), plan=study.plan_key, artefacts=artefacts) as store:
         change = change_of(study, store)
@@ -134,7 +134,7 @@ def check_same_data(work: Work, store: Store) -> None:
         raise BadInput(
             f"The data of the cohort {name!r} are not those of the trials in {store.place.shown!r}: they have changed "
             f"(fingerprint {str(data)[:15]}, there {', '.join(sorted(str(one)[:15] for one in others))})",
-            help="bring the earlier data back, or keep trials of the new data in a store of their own: --store "
+            help="restore the earlier data, or keep trials of the new data in another store: --store "
             "NEW.db (store=). Nothing was changed.",
         )
 
@@ -147,7 +147,7 @@ def warn_of_changed_sources(work: Work, store: Store) -> None:
         if earlier - {source}:
             warnings.warn(
                 f"The source of {name} has changed since earlier trials of this version were trained; they are kept as "
-                "they are. If it means another training now, raise version=.",
+                "they are. If it now trains something else, raise version=.",
                 stacklevel=4,
             )
 
@@ -181,8 +181,8 @@ def _is_importable(study: Study) -> bool:
     inside = next((one.name for one in study.functions if not one.importable), None)
     if inside is not None:
         warnings.warn(
-            f"{inside} is defined in a notebook, a script or a function, where other processes do not find it: one "
-            "worker runs here. Put it into a module to use several.",
+            f"{inside} is defined in a notebook, a script or a function, where other processes cannot find it: one "
+            "worker runs here. Move it to a module to use several.",
             stacklevel=3,
         )
     return inside is None
@@ -270,7 +270,7 @@ def trained(work: Work, leased: Sequence[Trial], progress: Callable[[Progress], 
     if stack is None:
         raise BadInput(
             f"The store asks for a trial that this plan does not have ({leased[0].treatment}, seed {leased[0].seed}): "
-            "the plan was changed, or run a second time in another form",
+            "the plan was changed, or run again in another form",
             help="run the plan as it is now; what is recorded is kept.",
         )
     whole = is_deterministic(leased[0].rounding)

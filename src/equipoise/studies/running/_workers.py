@@ -118,7 +118,7 @@ def _check(worker: Worker, code: int, deaths: int) -> None:
     if deaths > MOST_DEATHS:
         raise BadInput(
             f"Workers died {deaths} times while no trial was recorded, at last with {_code(code)}",
-            help="see whether memory is short (fewer workers, or stack = 4 in the plan). What was recorded is safe.",
+            help="check the memory (fewer workers, or stack = 4 in the plan). Recorded trials are safe.",
         )
 
 

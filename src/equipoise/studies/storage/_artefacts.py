@@ -26,7 +26,7 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(
-            f"The folder {str(folder)!r} cannot be made ({error.strerror})", help="name one that is yours."
+            f"The folder {str(folder)!r} cannot be created ({error.strerror})", help="name one that you may write to."
         ) from error
 
 
@@ -53,7 +53,7 @@ TRACEBACK = "traceback"
 KEPT = "kept."
 NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
 LONGEST_NAME = 100
-AGAIN = "equipoise study run PLAN trains what is damaged again; or go back to a copy of the store."
+AGAIN = "equipoise study run PLAN trains what is damaged again; or restore a copy of the store."
 # What rounding may leave of 1 where float32 probabilities are added up.
 ROUNDING = np.float32(2**-22)
 
@@ -109,7 +109,7 @@ class Keeping:
         except OSError as error:
             raise BadInput(
                 f"{what} should be in the file {str(path)!r}, which cannot be read ({error.strerror})",
-                help="bring the folder of artefacts back, or name it with --artefacts.",
+                help="restore the folder of artefacts, or name it with --artefacts.",
             ) from error
         if hashlib.sha256(whole).hexdigest() != artefact.digest:
             raise BadInput(f"{what} in the file {str(path)!r} is not what was written there", help="restore the file.")
@@ -143,8 +143,8 @@ class Keeping:
     def _folder(self) -> Path:
         if self.folder is None:
             raise BadInput(
-                f"Predictions of more than {MOST_IN_DATABASE:,} bytes need a folder, and none is known",
-                help="name one that every worker sees with --artefacts DIR.",
+                f"Predictions of more than {MOST_IN_DATABASE:,} bytes need a folder, and none was given",
+                help="name one that every worker can reach: --artefacts DIR.",
             )
         return self.folder
 
@@ -194,7 +194,7 @@ def kept_name(name: str) -> str:
     if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         raise BadInput(
             f"An array of a trial is named {name[:LONGEST_NAME]!r}",
-            available="small letters, digits and _, parts apart by dots, such as embedding.test",
+            available="small letters, digits and _, parts separated by dots, such as embedding.test",
         )
     return KEPT + name
 

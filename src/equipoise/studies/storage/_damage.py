@@ -181,7 +181,7 @@ def names_from(connection: Connection, cohort: str, truth: Truth | None) -> Name
         return truth.names
     raise BadInput(
         "The names of classes and groups in the store are damaged",
-        help="go back to a copy of the store, or report it by its plan, which has them too.",
+        help="restore a copy of the store, or report with the plan, which has them too.",
     )
 
 

@@ -195,22 +195,22 @@ def refuse_network(path: Path) -> None:
     kind = kind_of(path)
     if is_network(kind):
         raise BadInput(
-            f"The store {str(path)!r} would lie on a network file system ({kind}), "
+            f"The store {str(path)!r} would be on a network file system ({kind}), "
             "where two machines could write over each other",
             available="a path on a local disk, or a PostgreSQL URL",
             help="use --store with a local path or postgresql://user@host/database; "
-            "or run with --to DIR on each machine and merge the folders at home.",
+            "or run with --to DIR on each machine and merge the folders on one machine.",
         )
 
 
-NOTHING = "nothing of what was being written is kept, and what was recorded before is safe"
+NOTHING = "the write was discarded, and what was recorded before is safe"
 HELD = (
     "The store {where!r} was held by another program for too long; " + NOTHING,
-    "see what else has it open, and run again.",
+    "check which other program has it open, and run again.",
 )
 DAMAGED = (
     "The store {where!r} is damaged",
-    "go back to a copy of it; what can still be read is saved by: sqlite3 STORE .recover | sqlite3 NEW.",
+    "restore a copy of it; what is still readable is saved by: sqlite3 STORE .recover | sqlite3 NEW.",
 )
 # What SQLite or PostgreSQL says (in small letters), and what it means for the store and its owner.
 MEANINGS = (
@@ -218,13 +218,13 @@ MEANINGS = (
     (
         "readonly database",
         "The store {where!r} cannot be written to; " + NOTHING,
-        "copy it to a folder that is yours; a report reads it where it is.",
+        "copy it to a folder that you may write to; a report can read it where it is.",
     ),
     ("locked", *HELD),
     ("lock timeout", *HELD),
     (
         "idle-in-transaction timeout",
-        "Others were let write to the store {where!r}, because this program stood still while it wrote; " + NOTHING,
+        "Other programs wrote to the store {where!r}, because this one was suspended during a write; " + NOTHING,
         "run again.",
     ),
     (
@@ -238,9 +238,9 @@ MEANINGS = (
     (
         "disk i/o error",
         "The disk of the store {where!r} failed to read or write; " + NOTHING,
-        "see whether the disk is full or failing, and run again.",
+        "check whether the disk is full or failing, and run again.",
     ),
-    ("unable to open", "The store {where!r} cannot be opened", "see whether its folder and file may be read."),
+    ("unable to open", "The store {where!r} cannot be opened", "check whether its folder and file can be read."),
 )
 
 
@@ -361,7 +361,7 @@ def _check_path(path: Path, *, create: bool, read_only: bool) -> None:
     if path.exists() and not path.is_file():
         raise BadInput(f"The store {str(path)!r} is not a file", help="name an ordinary file.")
     if not path.exists() and not create:
-        raise BadInput(f"There is no store {str(path)!r}", help="run the study first, or name its store.")
+        raise BadInput(f"Store not found: {str(path)!r}", help="run the study first, or name its store.")
     if not path.parent.is_dir():
         raise BadInput(
             f"The folder {str(path.parent)!r} of the store {path.name!r} does not exist", help="create it first."
@@ -369,7 +369,7 @@ def _check_path(path: Path, *, create: bool, read_only: bool) -> None:
     if not read_only and not all(os.access(one, os.W_OK) for one in (path.parent, path) if one.exists()):
         raise BadInput(
             f"The store {str(path)!r} cannot be written to",
-            help="copy it to a folder that is yours; a report reads it where it is.",
+            help="copy it to a folder that you may write to; a report can read it where it is.",
         )
 
 
@@ -489,7 +489,7 @@ def _begin_postgres(connection: Connection) -> None:
 def writing(engine: Engine, place: Place) -> Iterator[Connection]:
     """Open a transaction that writes; it happens entirely or, where anything goes wrong, not at all."""
     if place.read_only:
-        raise BadInput(f"The store {place.shown!r} was opened to be read", help="open it without read_only.")
+        raise BadInput(f"The store {place.shown!r} was opened read-only", help="open it without read_only.")
     with told(place.shown), engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
         yield connection
 

@@ -243,7 +243,7 @@ def readout(predicted: Predicted, truth: Truth, split: str) -> NDArray[Any]:
     if values.shape != (len(rows),):
         raise BadInput(
             f"There are predictions of shape {values.shape} for the {split} rows, which are {len(rows):,}",
-            available="one prediction a row, in the order of the cohort",
+            available="one prediction per row, in the order of the cohort",
         )
     if truth.task == "regression":
         return _sums(values.astype(np.float64), rows, truth)

@@ -96,13 +96,13 @@ def _migrate(engine: Engine, place: Place, version: int) -> None:
     steps = [MIGRATIONS.get(older) for older in range(version, VERSION)]
     if None in steps:
         raise BadInput(
-            f"The store {place.shown!r} has the layout of version {version}, which nothing reads any more",
+            f"The store {place.shown!r} has the layout of version {version}, which is no longer supported",
             available=f"versions {min(MIGRATIONS)} to {VERSION}",
         )
     if place.read_only:
         raise BadInput(
             f"The store {place.shown!r} has the layout of version {version}, and this program reads version {VERSION}",
-            help="open it once where it may be written to: it is carried forward, and a copy is kept as it was.",
+            help="open it once where it can be written: it is migrated, and a copy of the original is kept.",
         )
     kept: Path | None = backup(place, f"version-{version}") if place.path is not None else None
     try:
@@ -117,8 +117,8 @@ def _migrate(engine: Engine, place: Place, version: int) -> None:
     except BadInput as error:
         beside = f"; a copy of it is {str(kept)!r}" if kept else ""
         raise BadInput(
-            f"The store {place.shown!r} could not be carried forward from version {version} "
-            f"({error.given.rstrip('.')}); it is as it was{beside}",
+            f"The store {place.shown!r} could not be migrated from version {version} "
+            f"({error.given.rstrip('.')}); it is unchanged{beside}",
             help=error.help,
         ) from error
 

@@ -174,7 +174,7 @@ def trials(
     """Return the trials of a plan, in its order; without their history where that is not asked for."""
     unknown = [state for state in states or () if state not in STATES]
     if unknown:
-        raise BadInput(f"There is no state {listing(unknown)}", available=listing(STATES))
+        raise BadInput(f"Unknown state {listing(unknown)}", available=listing(STATES))
     made = tables()
     one, place, more = made.trials.c, made.places.c, made.details.c
     joined = made.places.join(made.trials, place.trial == one.id).join(made.details, more.trial == one.id)
@@ -235,7 +235,7 @@ def readouts(connection: Connection, plan: str, split: str, truth: Truth | None 
     if len({*zip(cohorts, kinds, shapes, strict=True)}) > 1:
         raise BadInput(
             f"The trials of this plan were counted on {len(set(cohorts))} cohorts",
-            help="give each cohort a plan of its own.",
+            help="use one plan per cohort.",
         )
     names = names_from(connection, cohorts[0], truth)
     return Readouts(split, keys, decoded(kinds[0], json.loads(shapes[0]), contents), names, tuple(damaged))

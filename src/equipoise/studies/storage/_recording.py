@@ -65,7 +65,7 @@ def _prepared(recorded: Recorded, truth: Truth, keeping: Keeping) -> Prepared:
         raise BadInput(
             f"The trial {trial.key} was trained on another cohort ({trial.cohort}) than the one it is judged by "
             f"({truth.cohort})",
-            help="judge it by the data it was trained on: the file may have changed under its name.",
+            help="evaluate it on the data it was trained on: the file may have changed.",
         )
     if recorded.state == "failed":
         left = replace(recorded, predictions={}, kept={}, failure=recorded.failure or "no reason was given")
@@ -114,7 +114,7 @@ def record(connection: Connection, owner: str, handed: Sequence[Prepared], truth
         else:
             refused[key] = f"{owner} does not hold its lease" + (f": {holder} took it over" if holder else "")
     unknown = {one.recorded.trial.key for one in handed} - set(held) - set(refused)
-    refused |= dict.fromkeys(unknown, "the store does not know it")
+    refused |= dict.fromkeys(unknown, "it is not in the store")
     chosen = [one for one in handed if one.recorded.trial.key in held]
     _write(connection, chosen, held, truth, now, (trials.c.state == "running") & (trials.c.owner == owner))
     return Written(tuple(held), refused=refused)
@@ -190,7 +190,7 @@ def _write(
     )  # fmt: skip
     written = connection.execute(ended, [_trial_row(one.recorded, ids, texts) for one in handed]).rowcount
     if written != len(handed):
-        raise EquipoiseError(f"{len(handed) - written} trials were recorded by another at the same moment.")
+        raise EquipoiseError(f"{len(handed) - written} trials were recorded by another process at the same time.")
     details = made.details.update().where(made.details.c.trial == bound("number")).values(
         best_epoch=bound("best"), notes=bound("noted"), failure=bound("reason"), history=bound("epochs"),
         checksum=bound("sum"),
@@ -215,8 +215,8 @@ def _know_cohort(connection: Connection, truth: Truth) -> None:
     known = connection.execute(sql().select(cohorts.c.digest).where(cohorts.c.cohort == truth.cohort)).scalar_one()
     if known != truth.digest:
         raise BadInput(
-            f"The store counted trials of the cohort {truth.cohort} against other targets, groups or classes",
-            help="use another store, or the cohort as it was.",
+            f"The store counted trials of the cohort {truth.cohort} with other targets, groups or classes",
+            help="use another store, or the earlier cohort.",
         )
 
 

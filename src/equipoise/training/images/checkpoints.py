@@ -30,7 +30,7 @@ SCHEMA = "equipoise.checkpoint/1"
 # The entry of the header that says what the training is and where it stands.
 ENTRY = "equipoise.checkpoint"
 OPTIMISER = "optimiser"
-WAY_OUT = "remove the file, or name another folder for checkpoints: the training then begins anew."
+WAY_OUT = "remove the file, or name another folder for checkpoints: the training then starts again."
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ def resume(folder: str, name: str, run: Run) -> Stand | None:
         with safe_open(str(path), framework="pt") as file:
             said = json.loads((file.metadata() or {}).get(ENTRY, "null"))
             if not isinstance(said, dict) or said.get("schema") != SCHEMA:
-                raise BadInput(f"{path.name} is no checkpoint of this version", help=WAY_OUT)
+                raise BadInput(f"{path.name} is not a checkpoint of this version", help=WAY_OUT)
             if said["training"] != name:
                 raise BadInput(f"The checkpoint {path.name} is of another plan or trial", help=WAY_OUT)
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - it is no mapping

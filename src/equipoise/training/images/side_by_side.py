@@ -106,7 +106,7 @@ class SideBySide:
         dev, test = logits_of(one.run, self.material.dev, "the dev rows"), None
         if not np.isfinite(dev).all():
             one.stopped = (
-                f"What the network says was no longer finite after epoch {epoch}: training stopped. A lower "
+                f"The outputs of the network were no longer finite after epoch {epoch}: training stopped. A lower "
                 "learning_rate may help."
             )
             return
@@ -157,10 +157,10 @@ class SideBySide:
         seconds = one.stand.seconds / len(one.trials)
         notes: tuple[str, ...] = ()
         if len(one.trials) > 1:
-            notes = (f"One training of {one.stand.seconds:.1f} s was read in {len(one.trials)} ways; each of them is "
-                     "said to have taken its share.",)  # fmt: skip
+            notes = (f"One training of {one.stand.seconds:.1f} s was read in {len(one.trials)} ways; each is "
+                     "credited with its share of the time.",)  # fmt: skip
         if self.unsaved:
-            notes = (*notes, f"No checkpoint could be written, and a killed training begins anew: {self.unsaved}")
+            notes = (*notes, f"No checkpoint could be written, so a killed training starts again: {self.unsaved}")
         return [self._outcome(one, place, seconds, notes) for place in range(len(one.trials))]
 
     def _outcome(self, one: Training, place: int, seconds: float, notes: tuple[str, ...]) -> Outcome:

@@ -28,11 +28,13 @@ class ImageNetwork(Learner):
     parameters: ClassVar[Table] = {
         "network": Choice("the network", "resnet18", NETWORKS),
         "epochs": Parameter("passes through the training rows", 200, 1, 5, 200, whole=True),
-        "batch_size": Parameter("pictures a step; what does not fill a batch waits", 128, 1, 32, 1024, whole=True),
+        "batch_size": Parameter(
+            "pictures per step; an incomplete batch waits for the next epoch", 128, 1, 32, 1024, whole=True
+        ),
         "learning_rate": Parameter("the largest step size", 0.1, 1e-12, 1e-3, 1.0),
-        "momentum": Parameter("how much of the last step stays in the next", 0.9, 0.0, 0.5, 0.99, "linear", most=1.0),
+        "momentum": Parameter("momentum of the gradient steps", 0.9, 0.0, 0.5, 0.99, "linear", most=1.0),
         "weight_decay": Parameter("the weight of half the squared parameters in the loss", 5e-4, 0.0, 1e-6, 1e-2),
-        "schedule": Choice("how the step size goes", "steps", SCHEDULES),
+        "schedule": Choice("schedule of the step size", "steps", SCHEDULES),
         "augmentation": Choice("whether training pictures are shifted by up to 4 pixels and mirrored", True),
     }
     stages: ClassVar[tuple[str, ...]] = ("pre", "in")

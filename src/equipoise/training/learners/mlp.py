@@ -25,7 +25,7 @@ from equipoise.training.stacking import Stack
 RECIPE: Table = {
     "learning_rate": Parameter("the step size of Adam", 3e-3, 1e-12, 1e-4, 1e-1),
     "weight_decay": Parameter("the weight of half the squared parameters in the loss", 0.0, 0.0, 1e-6, 1e-1),
-    "batch_size": Parameter("rows a step, at most: batches are even", 1024, 1, 32, 4096, whole=True),
+    "batch_size": Parameter("the most rows per step: batches are of equal size", 1024, 1, 32, 4096, whole=True),
     "epochs": Parameter("passes through the training rows, at most", 100, 1, 10, 200, whole=True),
     "patience": Parameter("epochs without a better one until training stops", 5, 1, 3, 20, whole=True),
 }

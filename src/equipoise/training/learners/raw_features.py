@@ -31,7 +31,7 @@ class RawFeatures(Learner):
     """The inputs themselves as an embedding, nothing trained: a row's class is that of the nearest training row."""
 
     parameters: ClassVar[Table] = {
-        "unit_length": Choice("whether rows are brought to length 1, as a metric learner's are", True),
+        "unit_length": Choice("whether rows are scaled to length 1, as a metric learner's are", True),
         "downstream": DOWNSTREAM,
         "trainings": TRAINED,
     }
@@ -44,7 +44,7 @@ class RawFeatures(Learner):
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
         """Return all hyper-parameters; what is not allowed is refused."""
         if task != "class":
-            raise BadInput("The learner raw_features says classes", available="a cohort with classes")
+            raise BadInput("The learner raw_features predicts classes", available="a cohort with classes")
         made = super().completed(values, task)
         made["downstream"] = check_downstream(made["downstream"])
         made["trainings"] = check_trainings(made["trainings"], made["downstream"])

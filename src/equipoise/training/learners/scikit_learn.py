@@ -78,7 +78,7 @@ class ScikitLearn(Learner):
             settings = made.get_params(deep=False)
         elif kind is not given:
             raise BadInput(
-                f"The estimator is an object of {name}, which has no get_params: it does not say what it was made with",
+                f"The estimator is an object of {name}, which has no get_params, so its settings are unknown",
                 help="give the class, with settings; or let it inherit from sklearn.base.BaseEstimator.",
             )
         return {**values, "estimator": name, "settings": plain_value(settings, WHAT)}
@@ -168,7 +168,7 @@ def _trained(material: Material, trial: Prepared, settings: Settings) -> Outcome
     acting = overrides(trial.treatments, "during")
     if acting:
         raise BadInput(
-            f"The treatment {', '.join(acting)} acts during training, and the learner scikit_learn trains in one go",
+            f"The treatment {', '.join(acting)} acts during training; scikit_learn trains in a single call",
             available="treatments before and after training",
             help="use the learner mlp, or module with a network of your own.",
         )
@@ -272,7 +272,7 @@ def _predicted(made: Any, inputs: NDArray[np.float32], material: Material) -> Pr
     if values.shape != (len(inputs),) or not np.isin(values, np.arange(len(material.classes))).all():
         raise BadInput(
             f"{type(made).__name__} predicted {values.dtype} of the shape {values.shape}, not classes",
-            available=f"a class code a row, 0 to {len(material.classes) - 1}",
+            available=f"one class code per row, 0 to {len(material.classes) - 1}",
             help="use a classifier; a regressor is for cohorts whose task is a regression.",
         )
     return Predicted(values.astype(np.int64), _scores(made, inputs, len(material.classes)))
@@ -281,7 +281,7 @@ def _predicted(made: Any, inputs: NDArray[np.float32], material: Material) -> Pr
 def _numbers(values: NDArray[Any], rows: int) -> NDArray[Any]:
     if values.shape != (rows,) or values.dtype.kind not in "fiu" or not np.isfinite(values).all():
         raise BadInput(
-            f"The estimator predicted {values.dtype} of the shape {values.shape}", available="a finite number a row"
+            f"The estimator predicted {values.dtype} of the shape {values.shape}", available="one finite number per row"
         )
     return values
 
@@ -298,4 +298,4 @@ def _scores(made: Any, inputs: NDArray[np.float32], classes: int) -> NDArray[np.
 
 
 def _first_line(message: Any) -> str:
-    return (str(message).strip().splitlines() or ["a warning without words"])[0].rstrip(".:")
+    return (str(message).strip().splitlines() or ["a warning without text"])[0].rstrip(".:")

@@ -82,7 +82,7 @@ def enough_classes(classes: int, loss: str) -> None:
 def given(mined: Mined | None, loss: str) -> Mined:
     """Return what was mined; a loss that needs it says so where nothing was."""
     if mined is None:
-        raise BadInput(f"The loss {loss} was given no triplets", help="call a miner first and hand over what it finds.")
+        raise BadInput(f"The loss {loss} was given no triplets", help="call a miner first and pass its triplets.")
     return mined
 
 

@@ -45,11 +45,11 @@ def steps_of(rows: int, batch_size: int, multiple: int, sampler: str) -> int:
         raise BadInput(
             f"The sampler {sampler} was given {rows:,} training rows and batches of {batch_size:,}",
             available=f"batches of {2 * multiple:,} at least (two classes), and as many rows",
-            help="take more rows, or fewer samples a class.",
+            help="take more rows, or fewer samples per class.",
         )
     if batch_size % multiple:
         raise BadInput(
-            f"The sampler {sampler} takes {multiple} rows a class, and the batch size is {batch_size:,}",
+            f"The sampler {sampler} takes {multiple} rows per class, and the batch size is {batch_size:,}",
             available=f"a multiple of {multiple}",
             help=f"a batch size of {fitting:,} would fit.",
         )

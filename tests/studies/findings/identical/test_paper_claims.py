@@ -170,8 +170,8 @@ def test_runs_that_are_copies_are_noted() -> None:
         if row["treatment"] == "oversampling":
             row["maxdiff"] = 0
     notes = " ".join(reproduction_of(content).notes)
-    assert "Identical runs of oversampling came out the same" in notes
-    assert "came out the same" not in " ".join(reproduction_of(pictures()).notes)
+    assert "Identical runs of oversampling were the same" in notes
+    assert "were the same" not in " ".join(reproduction_of(pictures()).notes)
 
 
 def test_what_is_undefined_is_no_copy_and_cannot_be_told() -> None:
@@ -179,7 +179,7 @@ def test_what_is_undefined_is_no_copy_and_cannot_be_told() -> None:
     for row in content["identical_runs"]:
         row["maxdiff"] = None
     made = reproduction_of(content)
-    assert "came out the same" not in " ".join(made.notes)
+    assert "were the same" not in " ".join(made.notes)
     assert {one.finding: one.holds for one in made.records if one.finding in ("1", "1, classes")} == {
         "1": "cannot be told", "1, classes": "cannot be told",
     }  # fmt: skip

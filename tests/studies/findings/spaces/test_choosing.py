@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from sklearn.metrics import normalized_mutual_info_score
 
 from equipoise.foundation.errors import BadInput
+from equipoise.results import because
 from equipoise.studies.findings._cells import cells_of
 from equipoise.studies.findings._data import Layout, StudyData
+from equipoise.studies.findings._reasons import SpaceReason
 from equipoise.studies.findings.spaces._choosing import MEASURES, choosings_of, dev_rows, rechosen
 from equipoise.studies.findings.spaces._values import KeptArrays
 from equipoise.studies.plans._naming import ChooseBy
@@ -188,7 +190,7 @@ def test_groups_without_a_value_are_named_and_left_out() -> None:
     _, (choosing,) = chosen_among(trials, kept, truth, attribute=("colour",))
     assert choosing.left_out == ("blue", "red")
     assert choosing.chosen is None
-    assert {one.reason for one in choosing.settings} == {"no group has a value"}
+    assert {str(one.reason) for one in choosing.settings} == {"no group has a value"}
 
 
 def test_settings_are_compared_on_the_seeds_that_all_have() -> None:
@@ -200,14 +202,14 @@ def test_settings_are_compared_on_the_seeds_that_all_have() -> None:
     assert choosing.notes == ("1 seed of 3 left out: not every setting has them.",)
     _, (choosing,) = chosen_among(trials[2:4], kept, truth)
     assert choosing.chosen is None
-    assert {one.reason for one in choosing.settings} == {"the settings have no seed in common"}
+    assert {str(one.reason) for one in choosing.settings} == {"the settings have no seed in common"}
 
 
 def test_a_setting_that_kept_no_embedding_is_named_and_not_chosen() -> None:
     truth = truth_of()
     trials = [trial(settings, 0) for settings in GRID[:3]]
     _, (choosing,) = chosen_among(trials, Kept(trials, truth, without=frozenset({1})), truth)
-    assert choosing.settings[1].reason == "no embedding was kept"
+    assert choosing.settings[1].reason == because(SpaceReason.NO_EMBEDDING)
     assert np.isnan(choosing.settings[1].worst)
     assert choosing.settings[1].worst_group is None
     assert choosing.notes == ("No trial with rho=100.0 kept the embedding of its dev rows.",)
@@ -227,7 +229,7 @@ def test_a_control_is_never_chosen_and_stands_for_itself() -> None:
         kept.arrays["embedding.dev", place] = np.eye(CLASSES + 1)[truth.splits["dev"].target]
     cells, (choosing,) = chosen_among([*trials, trial({}, 0, name="untreated")], kept, truth)
     assert [one.chosen for one in choosing.settings] == [False, False, False, True]
-    assert {one.reason for one in choosing.settings[:3]} == {"a control is never chosen"}
+    assert {one.reason for one in choosing.settings[:3]} == {because(SpaceReason.CONTROL)}
     again = rechosen(cells, [choosing])
     assert all(cell.chosen for cell in again)
     assert len({cell.treatment for cell in again}) == 5

@@ -13,8 +13,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from scipy import stats
 
+from equipoise.results import because
 from equipoise.stats import benjamini_hochberg
 from equipoise.studies.findings import _people as people
+from equipoise.studies.findings._reasons import SpaceReason
 from equipoise.studies.findings._reporting import measure_study, result_of
 from equipoise.studies.findings._result import StudyResult
 from equipoise.studies.findings.spaces._measuring import Spaces, spaces_of
@@ -198,7 +200,7 @@ def test_a_treatment_is_held_against_the_baseline_by_the_setting_that_dev_rows_c
     own = [one for one in result.space_contrasts if one.kind == "treatment" and one.treatment == "parade"]
     assert {one.setting for one in own} == {chosen.setting}
     assert {one.versus for one in own} == {"untreated"}
-    assert any("speaks for it" in note and chosen.setting in note for note in result.notes)
+    assert any("represents it" in note and chosen.setting in note for note in result.notes)
     assert {one.rule for one in own if one.of == "gap"} == {HALVES}
 
 
@@ -288,7 +290,7 @@ def test_a_number_that_no_group_has_is_undefined_and_says_why() -> None:
     colours = ("black", *(f"colour {place}" for place in range(11)))
     data, _ = study([Method("margin")], [Named("as_given", 1, {})], seeds=2, colours=colours)
     lone = [one for one in result_of(data).spaces if one.measure == NMI and one.kind == "group"]
-    assert all(math.isnan(one.mean) and one.reason == "the group has one class only" for one in lone)
+    assert all(math.isnan(one.mean) and one.reason == because(SpaceReason.ONE_CLASS) for one in lone)
 
 
 def test_of_many_classes_and_groups_people_are_not_drawn_again_and_the_report_says_so(

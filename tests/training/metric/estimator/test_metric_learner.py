@@ -250,7 +250,7 @@ def test_a_backbone_that_returns_no_features_is_refused(what: str, words: str) -
         ((X, Y), {"backbone": 3}, "of the kind int"),
         ((X, Y), {"treatments": [Reweighting()]}, "weighs training rows"),
         ((X, Y), {"treatments": [Oversampling()]}, "groups of the rows are not known"),
-        ((Batches(X, Y), None, Y), {"treatments": [Oversampling()]}, "a data loader does not tell groups"),
+        ((Batches(X, Y), None, Y), {"treatments": [Oversampling()]}, "a data loader has no groups"),
         ((Batches(X, Y),), {"backbone": "small"}, "a backbone by name"),
         ((Batches(X, Y), Y[Y < 3]), {}, "which it did not give before"),
     ],

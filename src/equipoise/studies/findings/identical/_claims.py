@@ -236,7 +236,7 @@ def _class_differs(study: _Study) -> Iterator[PaperClaim]:
         finding="1, classes", claim=claim,
         here=(
             f"{metric_of(most)} of {most['class']!r} differs by {points(most['class_maxdiff'])} "
-            f"({study.called(most)}), the mean over classes by {points(overall)} at the most. "
+            f"({study.called(most)}), the mean over classes by {points(overall)} at most. "
             + ("No class goes" if not complete else f"{plural(complete, 'class goes', 'classes go')}")
             + " from 0 to 100%."
         ),
@@ -282,7 +282,7 @@ def _one_run_misleads(study: _Study) -> Iterator[PaperClaim]:
         here=(
             f"In {out_of(overlap, len(own), 'experiment')} the ranges overlap; in {lower:,} the mean is higher yet "
             "some run is lower than one of the baseline."
-            + (f" At worst one run of each points the wrong way {share(max(risk))} of the time." if risk else "")
+            + (f" At worst one run of each misleads {share(max(risk))} of the time." if risk else "")
         ),
         holds=judged(lower > 0),
         numbers={"experiments": len(own), "overlap": overlap, "one_run_lower": lower,

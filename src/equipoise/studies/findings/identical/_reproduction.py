@@ -42,7 +42,7 @@ TABLE_4: dict[str, tuple[str, str | None, float, float, float, float]] = {
 }  # fmt: skip
 NOTES = (
     "The paper trains on 50,000 images for 200 epochs (500 for the adversarial techniques); numbers of a study with "
-    "fewer are shown beside its numbers, not as a test of them.",
+    "fewer are shown next to its numbers, not as a test of them.",
     "The paper's rule is a one-sided test in the direction that the means point to, at 0.05 and without correction.",
     "In the paper's code for CIFAR-10S the seed is set after the network is built, so its runs may differ in their "
     "first weights too; here they do not.",
@@ -149,7 +149,7 @@ def _unfinished(content: Mapping[str, Any]) -> Iterator[str]:
     if marked:
         parts = [f"{words} ({listing(dict.fromkeys(names), 12)})" for words, names in marked.items()]
         yield (
-            f"Trained too briefly to judge by: {'; '.join(parts)}. A finding that rests on them is inconclusive, "
+            f"Trained too briefly to be evidence: {'; '.join(parts)}. A finding that rests on them is inconclusive, "
             "whether it agrees with the paper or not."
         )
 
@@ -163,8 +163,8 @@ def _copies(content: Mapping[str, Any]) -> Iterator[str]:
     same = [name for name, most in spread.items() if most == 0]
     if same:
         yield (
-            f"Identical runs of {listing(same, 4)} came out the same to the last digit. The paper's rule counts such "
-            "copies as runs, so what it finds there is no evidence; the corrected rule counts them once."
+            f"Identical runs of {listing(same, 4)} were the same to the last digit. The paper's rule counts such "
+            "copies as runs, so its results there are not evidence; the corrected rule counts them once."
         )
 
 
@@ -219,7 +219,7 @@ def reproduction_from(path: str | os.PathLike[str], command: Iterable[str] | Non
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(
             f"{Path(path).name!r} is not the whole result of a study ({type(error).__name__}: {error})",
-            help="make it again with this version: equipoise study report PLAN --json FILE.",
+            help="create it again with this version: equipoise study report PLAN --json FILE.",
         ) from error
 
 

@@ -89,7 +89,7 @@ def untold_note(study: Measured) -> tuple[str, ...]:
     told = told_of(sets)
     if len(told) == len(sets):
         return ()
-    return (f"Identical runs are told one by one for the first seeds of each treatment: {len(told):,} of {len(sets):,} "
+    return (f"Identical runs are listed for the first seeds of each treatment: {len(told):,} of {len(sets):,} "
             "sets.",)  # fmt: skip
 
 

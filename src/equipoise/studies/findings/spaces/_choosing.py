@@ -14,8 +14,10 @@ from equipoise.foundation.registry import registry
 from equipoise.foundation.text import plural
 from equipoise.measures.gap_rules import halves_difference
 from equipoise.measures.measure import get_measure
+from equipoise.results import Reason, because
 from equipoise.studies.findings._cells import Cell, Under
 from equipoise.studies.findings._data import DEV, Codes, Floats
+from equipoise.studies.findings._reasons import SpaceReason
 from equipoise.studies.findings.spaces._result import SpaceSetting
 from equipoise.studies.findings.spaces._values import KeptArrays
 from equipoise.studies.storage import Truth
@@ -30,7 +32,6 @@ HEADS = ("embedding", "features", "chance")
 # What a plan or a cohort may declare; NMI where singletons dominate, which have no recall.
 MEASURES = {"recall@1": "recall_at_k", "nmi": "normalised_mutual_information"}
 DEFAULT = "recall@1"
-CONTROL = "a control is never chosen"
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def is_control(cell: Cell) -> bool:
 def dev_rows(truth: Truth, attribute: Sequence[str] | None = None) -> DevRows:
     """Return the dev rows with the groups of an attribute, or of several crossed; a missing value is no group."""
     if truth.task != "class":
-        raise BadInput("The targets are numbers", available="classes: a setting is chosen by what lies next to what")
+        raise BadInput("The targets are numbers", available="classes: a setting is chosen by the classes of neighbours")
     labels = truth.names.labels(attribute)
     names = list(dict.fromkeys(own for own in labels if None not in own))
     place = np.array([names.index(own) if own in names else -1 for own in labels], dtype=np.int64)
@@ -192,8 +193,8 @@ def _chosen(tried: _Tried, measure: str, rows: DevRows) -> Choosing:
     groups = [name for name, known in zip(rows.groups, defined, strict=True) if known]
     worst = gap = overall = np.full(len(tried.cells), np.nan)
     named: list[str | None] = [None] * len(tried.cells)
-    reason = "the settings have no seed in common" if not seeds else None if groups else "no group has a value"
-    if reason is None:
+    why = SpaceReason.NO_SHARED_SEED if not seeds else None if groups else SpaceReason.NO_GROUP_VALUE
+    if why is None:
         each, overall = values[..., 1:][..., defined], values[..., 0].mean(axis=1)
         worst, gap = each.min(axis=-1).mean(axis=1), halves_difference(each).mean(axis=1)
         lowest = each.mean(axis=1).argmin(axis=-1).tolist()
@@ -211,11 +212,18 @@ def _chosen(tried: _Tried, measure: str, rows: DevRows) -> Choosing:
             settings=_numbers(cell, tried), measure=measure, overall=float(overall[place]), gap=float(gap[place]),
             worst=float(worst[place]), worst_group=named[place], seeds=len(seeds), chosen=place == best,
             leakage=_leakage(cell, tried),
-            reason="no embedding was kept" if not there[place] else reason or (CONTROL if controls[place] else None),
+            reason=_reason(SpaceReason.NO_EMBEDDING if not there[place] else why, control=bool(controls[place])),
         ))  # fmt: skip
     left_out = tuple(name for name, known in zip(rows.groups, defined, strict=True) if not known)
     first = tried.cells[0]
     return Choosing(first.under, first.treatment, measure, rows.attribute, tuple(settings), left_out, tuple(notes))
+
+
+def _reason(code: SpaceReason | None, *, control: bool) -> Reason | None:
+    """Return why a setting is not chosen; being a control is the last of the reasons."""
+    if code is None and control:
+        code = SpaceReason.CONTROL
+    return None if code is None else because(code)
 
 
 def _numbers(cell: Cell, tried: _Tried) -> dict[str, Any]:

@@ -12,10 +12,11 @@ import numpy as np
 from equipoise.audits.downstream import classifier_from_source
 from equipoise.audits.evidence import WILCOXON, Plan, Series, compare, within
 from equipoise.foundation.text import plural
-from equipoise.results import Verdict
+from equipoise.results import Reason, Verdict, because
 from equipoise.stats import CORRECTIONS, FEWEST_SEEDS, Change, paired_change, sources_interval, sources_p
 from equipoise.studies.findings._cells import SEEDS, Cell, Units, mean_intervals, units_of
 from equipoise.studies.findings._data import Floats
+from equipoise.studies.findings._reasons import SpaceReason, StudyReason
 from equipoise.studies.findings._verdicts import StudyTest, deciding_level
 from equipoise.studies.findings.spaces._measuring import SpaceQuantity, Spaces
 from equipoise.studies.findings.spaces._result import (
@@ -32,17 +33,12 @@ from equipoise.studies.findings.spaces._result import (
 from equipoise.studies.findings.spaces._values import NMI, NMI_BY_CHANCE, RECALL, UNIFORMITY, better_of, degree_of
 from equipoise.studies.trial import canonical
 
-POSITIVE = (
-    "the halves are chosen by how well they fare, so it is above 0 by construction and has no interval: read its "
-    "difference from another cell instead"
-)
 UNDEFINED = {
-    RECALL: "no row of the group has another row of its class",
-    NMI: "the group has one class only",
-    NMI_BY_CHANCE: "the group has one class only",
-    UNIFORMITY: "the group's rows do not span min(rows, dimensions) directions",
+    RECALL: SpaceReason.NO_OTHER_ROW_OF_CLASS,
+    NMI: SpaceReason.ONE_CLASS,
+    NMI_BY_CHANCE: SpaceReason.ONE_CLASS,
+    UNIFORMITY: SpaceReason.ROWS_DO_NOT_SPAN,
 }
-NO_VALUE = "the group has no rows or no class with a denominator"
 
 
 def cells_with_spaces(spaces: Spaces) -> list[Cell]:
@@ -69,7 +65,7 @@ def records_of(spaces: Spaces) -> Iterator[SpaceRecord]:
                 **described(quantity), kind=quantity.kind, unit=units.unit,
                 runs=int((~np.isnan(own[:, number])).sum()), seeds=len(cell.distinct_seeds), mean=mean, stdev=stdev,
                 low=None if untold else low, high=None if untold else high,
-                reason=POSITIVE if untold else _reason(quantity, mean),
+                reason=because(SpaceReason.POSITIVE_BY_CONSTRUCTION) if untold else _reason(quantity, mean),
             )  # fmt: skip
 
 
@@ -94,8 +90,10 @@ def _sources(spaces: Spaces, cell: Cell) -> set[tuple[str, str, str | None]]:
     return {(own.attribute, own.source, own.training) for own in (spaces.quantities[place] for place in known)}
 
 
-def _reason(quantity: SpaceQuantity, mean: float) -> str | None:
-    return None if not np.isnan(mean) else UNDEFINED.get(quantity.measure, NO_VALUE)
+def _reason(quantity: SpaceQuantity, mean: float) -> Reason | None:
+    if not np.isnan(mean):
+        return None
+    return because(UNDEFINED.get(quantity.measure, SpaceReason.NO_DENOMINATOR))
 
 
 CONTROL = 0.5
@@ -228,13 +226,13 @@ def _p(change: Change) -> float:
 
 def _verdict(
     pairs: int, difference: float, adjusted: float, values: tuple[float, float], threshold: float
-) -> tuple[Verdict, str]:
+) -> tuple[Verdict, Reason]:
     if math.isnan(adjusted):
-        return Verdict.UNDECIDED, f"undecided with {plural(pairs, 'pair')}: a comparison needs at least {FEWEST_SEEDS}"
-    told = f"mean {values[0]:.4g} against {values[1]:.4g}, {plural(pairs, 'pair')}, p = {adjusted:.2g} after correction"
+        return Verdict.UNDECIDED, because(StudyReason.TOO_FEW_PAIRS, pairs=pairs, least=FEWEST_SEEDS)
+    numbers = {"mean": values[0], "against": values[1], "units": plural(pairs, "pair"), "p": adjusted}
     if not within(adjusted, threshold):
-        return Verdict.NONE, f"not significant: {told}"
-    return (Verdict.LOWER if difference < 0 else Verdict.HIGHER), told
+        return Verdict.NONE, because(StudyReason.NOT_SIGNIFICANT, **numbers)
+    return (Verdict.LOWER if difference < 0 else Verdict.HIGHER), because(StudyReason.SIGNIFICANT, **numbers)
 
 
 def _series(case: _Case, side: int) -> Series:

@@ -14,8 +14,10 @@ from equipoise.audits.embedding import embedding_map
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.imports import require
 from equipoise.foundation.seeds import stream
+from equipoise.results import because
 from equipoise.studies.findings._cells import Cell
 from equipoise.studies.findings._data import Codes, StudyData
+from equipoise.studies.findings._reasons import SpaceReason
 from equipoise.studies.findings.spaces._choosing import DEV_EMBEDDING, dev_rows, is_control
 from equipoise.studies.findings.spaces._comparing import cells_with_spaces
 from equipoise.studies.findings.spaces._measuring import Spaces, groupings
@@ -182,7 +184,7 @@ def examples_of(data: StudyData, apart: Apart) -> SpaceExamples | None:
     try:
         return SpaceExamples(examples=_examples(data, apart))
     except EquipoiseError as error:
-        return SpaceExamples(reason=f"Example pictures are not shown. {' '.join(str(error).split())}")
+        return SpaceExamples(reason=because(SpaceReason.NOT_SHOWN, error=" ".join(str(error).split())))
 
 
 def queries_of(codes: Codes) -> list[int]:

@@ -53,11 +53,11 @@ def space_notes(result: StudyResult) -> Iterator[str]:
     if any(record.rule == HALVES for record in result.spaces):
         yield (
             "With more than two groups the gap is the mean of the better half minus that of the worse half, as in "
-            "Dullerud et al. (2022). Halves are chosen by how well they do, so it is above 0 even where "
+            "Dullerud et al. (2022). Halves are chosen by their values, so it is above 0 even where "
             "nothing differs: it has no interval, and what is tested is its difference between cells."
         )
     if result.space_examples is not None and result.space_examples.reason is not None:
-        yield result.space_examples.reason
+        yield str(result.space_examples.reason)
     undefined = sorted({title_of(record.measure) for record in result.spaces if not record.defined})
     if undefined:
         yield f"Undefined for some groups, and left out of their gaps: {listing(undefined)}."
@@ -71,9 +71,9 @@ def choice_notes(choosings: Sequence[Choosing]) -> Iterator[str]:
         told = (
             f"Of {plural(len(one.settings), 'setting')} of {one.treatment} ({one.under.condition}, "
             f"{one.under.learner}) the one with the best {title_of(one.measure)} of the worst group of "
-            f"{one.attribute} on dev rows speaks for it: {which}"
+            f"{one.attribute} on dev rows represents it: {which}"
         )
-        without = f"; without a value there, and left out: {listing(one.left_out)}" if one.left_out else ""
+        without = f"; left out, as they have no value there: {listing(one.left_out)}" if one.left_out else ""
         yield f"{told}{without}."
         yield from one.notes
 

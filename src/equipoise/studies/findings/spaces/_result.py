@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from equipoise.audits.downstream import Classifier, classifier_from_source
 from equipoise.measures.measure import Better
-from equipoise.results import Verdict
+from equipoise.results import Reason, Verdict
 
 Kind = Literal["overall", "group", "worst", "gap"]
 ContrastKind = Literal["imbalance", "treatment", "balanced training", "other training"]
@@ -57,7 +57,7 @@ class SpaceRecord:
     stdev: float
     low: float | None
     high: float | None
-    reason: str | None = None
+    reason: Reason | None = None
 
     @property
     def upstream(self) -> bool:
@@ -110,7 +110,7 @@ class SpaceContrast:
     p: float
     p_adjusted: float
     verdict: Verdict
-    reason: str
+    reason: Reason
     larger: Side | None = None
 
     @property
@@ -143,7 +143,7 @@ class SpaceSetting:
     seeds: int
     leakage: Mapping[str, float] = field(default_factory=dict)
     chosen: bool = False
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +198,7 @@ class SpaceExamples:
     """Rows as pictures with their nearest others, or the reason why there are none."""
 
     examples: tuple[SpaceExample, ...] = ()
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 # From so many values of C they are a sweep, which has a chart and a sentence of its own.

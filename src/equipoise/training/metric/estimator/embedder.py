@@ -104,8 +104,8 @@ def checked(features: Any, rows: int) -> torch.Tensor:
             found: torch.Tensor = features
             return found
     raise BadInput(
-        f"The backbone gave {told} for {rows:,} rows",
-        available="a tensor of features, one row a sample: [row, feature]",
+        f"The backbone returned {told} for {rows:,} rows",
+        available="a tensor of features, one row per sample: [row, feature]",
         help="pool and flatten at its end, and return the features alone, not a tuple or logits with them.",
     )
 

@@ -139,7 +139,7 @@ class LoaderFeed:
         strange = told[self.classes[places] != told]
         if len(strange):
             raise BadInput(
-                f"The data loader gave the label {listing([repr(strange.tolist()[0])])}, which it did not give before",
+                f"The data loader returned the label {listing([repr(strange.tolist()[0])])}, which is new",
                 available="the labels of its first pass, or those that y names",
                 help="name all labels with y=, such as fit(loader, y=all_labels).",
             )
@@ -150,13 +150,13 @@ def pair_of(batch: Any) -> tuple[Any, NDArray[Any]]:
     """Return inputs and labels of a batch of a data loader."""
     if not isinstance(batch, tuple | list) or len(batch) < 2:
         raise BadInput(
-            f"The data loader gave a batch of the kind {type(batch).__name__}",
+            f"The data loader returned a batch of the kind {type(batch).__name__}",
             available="(inputs, labels): a tuple or list of two",
         )
     labels = np.asarray(batch[1])
     if labels.ndim != 1 or len(labels) != len(batch[0]):
         raise BadInput(
-            f"The data loader gave {len(batch[0]):,} inputs and labels of the shape {labels.shape}",
+            f"The data loader returned {len(batch[0]):,} inputs and labels of the shape {labels.shape}",
             available="one label for each input",
         )
     return batch[0], labels

@@ -44,7 +44,7 @@ def trained(
         embedder.training(True)
         losses = [_step(embedder, fed, objective, optimisers) for fed in feed.batches(epoch)]
         if not losses:
-            raise BadInput("The data loader gave no batch", available="at least one batch of (inputs, labels)")
+            raise BadInput("The data loader returned no batch", available="at least one batch of (inputs, labels)")
         said = library.stack(losses).double().cpu().numpy()
         broken = [place for place, value in enumerate(said.tolist()) if value - value != 0]
         if broken:

@@ -144,7 +144,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 inputs = batch[0] if isinstance(batch, tuple | list) else batch
                 parts.append(self.embedder_.read(ready(inputs, settings.device, dtype_of(settings))))
         if not parts:
-            raise BadInput("The data loader gave no batch", available="at least one batch of inputs")
+            raise BadInput("The data loader returned no batch", available="at least one batch of inputs")
         return np.concatenate(parts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -197,7 +197,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if acting and (sensitive_features is None or is_loader(X)):
             raise BadInput(
                 f"The treatment {acting[0]} was given, and the groups of the rows are not known",
-                available="arrays with sensitive_features; a data loader does not tell groups",
+                available="arrays with sensitive_features; a data loader has no groups",
                 help="fit(X, y, sensitive_features=...).",
             )
 
@@ -235,7 +235,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.backbone, str):
             raise BadInput(
                 "A data loader was given, and a backbone by name",
-                available="a backbone of your own, or None where the loader gives features",
+                available="a backbone of your own, or None if the loader returns features",
                 help="build it: equipoise.networks.building.build(name) returns a module for scaled pictures.",
             )
         labels = y if y is not None else [label for batch in X for label in pair_of(batch)[1].tolist()]

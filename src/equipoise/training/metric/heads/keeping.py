@@ -12,7 +12,7 @@ from equipoise.training.material import Outcome
 from equipoise.training.metric.heads.objective import Objective
 
 # Heads of treatments keep no best epoch.
-OTHER_EPOCH = "What a treatment kept of its own heads is of the last epoch; the embedding is of epoch {epoch}."
+OTHER_EPOCH = "What a treatment kept of its heads is from the last epoch; the embedding is of epoch {epoch}."
 
 
 def with_kept(

@@ -50,7 +50,7 @@ class ArcFace(MetricLoss):
     ) -> torch.Tensor:
         """Return the loss of each head."""
         if learnt is None:
-            raise BadInput("ArcFace was given no vectors", help="hand over what start(...) returned, as learnt=.")
+            raise BadInput("ArcFace was given no vectors", help="pass what start(...) returned, as learnt=.")
         library = require("torch", extra="train", purpose="Metric learning")
         vectors = library.nn.functional.normalize(learnt["vectors"], dim=-1)
         rows = full(embeddings)

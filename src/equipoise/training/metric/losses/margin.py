@@ -45,7 +45,7 @@ class Margin(MetricLoss):
         """Return the loss of each head."""
         near, far, there = triplet_squares(embeddings, mined, "margin")
         if learnt is None:
-            raise BadInput("The margin loss was given no beta", help="hand over what start(...) returned, as learnt=.")
+            raise BadInput("The margin loss was given no beta", help="pass what start(...) returned, as learnt=.")
         classes = labels.gather(-1, given(mined, "margin").anchors)
         beta = taken(learnt["beta"].unsqueeze(-1), classes).squeeze(-1)
         margin = self.values["margin"]

@@ -26,7 +26,7 @@ class MultiSimilarity(MetricLoss):
     parameters: ClassVar[Table] = {
         "alpha": Parameter("sharpness for positives", 2.0, least=1e-6, low=1.0, high=10.0),
         "beta": Parameter("sharpness for negatives", 40.0, least=1e-6, low=10.0, high=100.0),
-        "base": Parameter("similarity that parts positives from negatives, lambda", 0.5, least=-1, low=0.0, high=1.0,
+        "base": Parameter("similarity that divides positives from negatives, lambda", 0.5, least=-1, low=0.0, high=1.0,
                           scale="linear"),
         "slack": Parameter("how far from hard a pair may be, epsilon", 0.1, least=0, low=0.01, high=0.5),
     }  # fmt: skip

@@ -49,7 +49,7 @@ class ProxyNCA(MetricLoss):
     ) -> torch.Tensor:
         """Return the loss of each head."""
         if learnt is None:
-            raise BadInput("Proxy-NCA was given no proxies", help="hand over what start(...) returned, as learnt=.")
+            raise BadInput("Proxy-NCA was given no proxies", help="pass what start(...) returned, as learnt=.")
         library = require("torch", extra="train", purpose="Metric learning")
         rows, proxies = (
             self.values["scale"] * library.nn.functional.normalize(values, dim=-1)

@@ -18,7 +18,7 @@ class Triplet(MetricLoss):
     """mean over triplets of [d(a,p)^2 - d(a,n)^2 + margin]_+."""
 
     parameters: ClassVar[Table] = {
-        "margin": Parameter("how much farther a negative shall be, squared", 0.2, least=0, low=0.05, high=1.0),
+        "margin": Parameter("how much farther away a negative must be, squared", 0.2, least=0, low=0.05, high=1.0),
     }
     needs: ClassVar[Literal["triplets", "pairs", "nothing"]] = "triplets"
 

@@ -27,7 +27,7 @@ class DistanceWeighted(Miner):
     """
 
     parameters: ClassVar[Table] = {
-        "floor": Parameter("distances below it count as it", 0.5, least=1e-6, low=0.1, high=1.0, most=2),
+        "floor": Parameter("smaller distances count as this", 0.5, least=1e-6, low=0.1, high=1.0, most=2),
         "cut": Given("distance beyond which a negative is left out", "a number above 0, or None for no cut"),
     }
 

@@ -32,7 +32,7 @@ class SamplesPerClass(Sampler):
         if len(classes.sizes) < 2:
             raise BadInput(
                 f"The training rows have {len(classes.sizes)} class(es)", available="two or more",
-                help="metric learning needs rows of another class: look at the target column.",
+                help="metric learning needs rows of another class: check the target column.",
             )  # fmt: skip
         steps = steps_of(len(labels), batch_size, number, "samples_per_class")
         generator = stream(seed, "samples per class", epoch)

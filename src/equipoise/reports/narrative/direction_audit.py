@@ -1,0 +1,160 @@
+"""What the audit of a discovered direction says: whether the gap on real rows is more than chance, and against what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from equipoise.cohorts.factors import LOWER, UPPER
+from equipoise.discovery.direction_audit import THRESHOLD, DirectionAudit
+from equipoise.discovery.labelling import MIDDLE
+from equipoise.foundation.registry import report
+from equipoise.foundation.text import plural
+from equipoise.reports import _formats as formats
+from equipoise.reports._document import (
+    Bullets,
+    Cell,
+    Column,
+    DataTable,
+    Document,
+    Meaning,
+    Name,
+    Row,
+    Section,
+    Statements,
+    Text,
+    Tile,
+)
+from equipoise.reports._provenance import document_provenance
+from equipoise.reports._report import Report
+from equipoise.results import GapVerdict, Record
+
+# A cosine to the target from which on the gap may be the target's.
+CLOSE = 0.1
+PREDICTED = "The sides are predicted from pictures: they say nothing about a person."
+
+
+@report("direction_audit")
+class DirectionAuditReport(Report):
+    """The report of an audit of a direction."""
+
+    def document(self, result: DirectionAudit) -> Document:
+        """Return everything that is said about it."""
+        shown = result.verdict == GapVerdict.GAP
+        open_ = () if shown else (Statements(Name(result.name), (f"No gap is shown: {result.reason}.",)),)
+        return Document(
+            title=("Does the classifier treat the two sides of ", Name(result.name), " differently?"),
+            facts=_rows(result),
+            answer=_answer(result),
+            meaning=Meaning.NEUTRAL if shown else Meaning.QUIET,
+            lead=(Statements("", tuple(_numbers(result))),),
+            tiles=_tiles(result),
+            inconclusive=open_,
+            caution=PREDICTED,
+            sections=(
+                Section("rates", "Rates of the upper side less those of the lower", (_table(result),), short="Rates"),
+                *(
+                    (Section("context", "What else differs", (Bullets(context),), short="Context", essential=True),)
+                    if (context := tuple(_context(result)))
+                    else ()
+                ),
+            ),
+            notes=result.notes,
+            provenance=document_provenance(result, "equipoise.discovery.direction_audit.audit_direction"),
+        )
+
+    def words(self, result: DirectionAudit) -> Iterator[str]:
+        """Yield the sentences of the terminal and of the JSON."""
+        yield f"{result.name}: {_rows(result)}"
+        yield from _rates(result)
+        yield from _numbers(result)
+        yield "A gap is shown." if result.reason is None else f"No gap is shown: {result.reason}."
+        yield from _context(result)
+        yield from result.notes
+
+
+def _answer(found: DirectionAudit) -> Text:
+    if found.verdict == GapVerdict.GAP:
+        return (
+            "The error rates differ between the two sides of ", Name(found.name),
+            f": by {formats.points(found.gap)}, more than along random directions.",
+        )  # fmt: skip
+    return ("No gap is confirmed between the two sides of ", Name(found.name), f": {found.reason}.")
+
+
+def _rows(found: DirectionAudit) -> str:
+    lower, upper, middle = (found.rows[side] for side in (LOWER, UPPER, MIDDLE))
+    left_out = f" ({middle:,} in the middle are left out)" if middle else ""
+    return (
+        f"{plural(lower, 'row')} of the split {found.split!r} on the lower, {upper:,} on the upper side{left_out}, "
+        f"as estimated by {found.how}."
+    )
+
+
+def _rates(found: DirectionAudit) -> Iterator[str]:
+    for record in found.contrasts:
+        if record.defined:
+            between = f" [{_interval(record)}]" if _interval(record) else ""
+            change = f"{100 * record.value:+.1f} points from lower to upper{between}"
+        else:
+            change = f"undefined ({record.reason})"
+        yield f"{_rate(record)} of {record.class_!r}: {change}."
+
+
+def _numbers(found: DirectionAudit) -> Iterator[str]:
+    if np.isfinite(found.gap):
+        median = 100 * float(np.median(found.chance))
+        yield (
+            f"The gap given the true label is {100 * found.gap:.1f} points; the median of {len(found.chance):,} random "
+            f"directions is {median:.1f} (rank {found.rank_among_random:,} of {len(found.chance) + 1:,})."
+        )
+
+
+def _context(found: DirectionAudit) -> Iterator[str]:
+    tracked = found.association
+    if tracked.defined:
+        differs = f"The share of true labels differs by {100 * tracked.value:.1f} points between the sides"
+        if tracked.p is not None and tracked.p <= THRESHOLD:
+            yield (
+                f"{differs}, significantly: the direction goes with the label, so rates given the label may differ "
+                "because the rows of one side are harder."
+            )
+        else:
+            yield f"{differs}, not significantly."
+    for name, cosine in found.cosines.items():
+        if abs(cosine) > CLOSE:
+            yield f"The direction has a cosine of {cosine:.2f} to {name!r}; random directions have none."
+
+
+def _tiles(found: DirectionAudit) -> tuple[Tile, ...]:
+    gap = "undefined" if not np.isfinite(found.gap) else formats.points(found.gap)
+    rank = "–" if found.rank_among_random is None else f"{found.rank_among_random:,} of {len(found.chance) + 1:,}"
+    p = "not tested" if not np.isfinite(found.people) else f"p = {found.people:.2g}"
+    return (
+        Tile("gap given the true label", gap, None, f"over rows: {p}"),
+        Tile("rank among random directions", rank, None, "1: none has as large a gap"),
+        Tile("rows", f"{sum(found.rows.values()):,}", None, f"split {found.split}"),
+    )
+
+
+def _table(found: DirectionAudit) -> DataTable:
+    columns = (
+        Column("Rate"), Column("Class"), Column("Upper less lower", number=True), Column("Interval", number=True),
+    )  # fmt: skip
+    rows = []
+    for record in found.contrasts:
+        value = f"{100 * record.value:+.1f} points" if record.defined else f"undefined ({record.reason})"
+        cells = (Cell(_rate(record)), Cell(Name(str(record.class_))), Cell(value), Cell(_interval(record) or "–"))
+        rows.append(Row(cells))
+    return DataTable("Rates of the upper side less those of the lower", columns, tuple(rows), what="rates")
+
+
+def _rate(record: Record) -> str:
+    return record.measure.replace("_", " ")
+
+
+def _interval(record: Record) -> str:
+    if record.low is None or record.high is None:
+        return ""
+    return f"{100 * record.low:.1f} to {100 * record.high:.1f}"
