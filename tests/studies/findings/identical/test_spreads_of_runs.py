@@ -187,7 +187,7 @@ def test_a_large_study_tells_the_first_seeds_of_each_technique_and_says_so(monke
     assert not any("told one by one" in note for note in whole.notes)
     monkeypatch.setattr("equipoise.studies.findings.identical._runs.MOST_SETS", 16)
     part = result_of(data)
-    assert "Identical runs are listed one by one for the first seeds of each treatment: 16 of 48 sets." in part.notes
+    assert "Identical runs are listed for the first seeds of each treatment: 16 of 48 sets." in part.notes
     assert {one.seed for one in part.identical_runs} == {0, 1}
     assert {one.seeds for one in part.fairest_of_n} == {2}
     assert set(part.identical_runs) < set(whole.identical_runs)
