@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
+import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from equipoise.foundation import doors
 
-ROOMS = (
-    "equipoise.audits", "equipoise.audits.change", "equipoise.audits.compare", "equipoise.audits.downstream",
-    "equipoise.audits.embedding", "equipoise.audits.evidence", "equipoise.audits.leakage", "equipoise.audits.ranking",
-    "equipoise.results", "equipoise.stats",
-)  # fmt: skip
+SOURCE = Path(doors.__file__).parents[1]
+ROOMS = sorted(
+    ".".join(("equipoise", *path.parent.relative_to(SOURCE).parts))
+    for path in SOURCE.rglob("__init__.py")
+    if "door(__name__" in path.read_text(encoding="utf-8")
+)
+
+
+def test_these_rooms_have_doors() -> None:
+    assert {"equipoise.audits", "equipoise.reports", "equipoise.results", "equipoise.stats"} <= set(ROOMS)
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_a_door_lists_what_type_checkers_see_and_says_what_the_room_is_for(name: str) -> None:
+    room = importlib.import_module(name)
+    tree = ast.parse(inspect.getsource(room))
+    checked = [n for n in tree.body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
+    seen = {
+        alias.asname
+        for statement in ast.walk(ast.Module([part for block in checked for part in block.body], []))
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+        if alias.asname == alias.name or alias.name.startswith("_")
+    }
+    own = {n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    constants = {target.id for n in tree.body if isinstance(n, ast.Assign) for target in n.targets
+                 if isinstance(target, ast.Name)}  # fmt: skip
+    assert set(room.__all__) <= seen | own | constants
+    assert seen <= set(room.__all__)
+    assert inspect.getdoc(room)
 
 
 @pytest.mark.parametrize("name", ROOMS)
