@@ -56,7 +56,7 @@ def _per_group(measure: Measure, view: View) -> Iterator[Record]:
         for place, group in enumerate(view.shown.groups):
             yield _rate(measure, view, group, "overall", None, tuple(part[place] for part in parts))
         return
-    for class_place, name in _classes(view):
+    for class_place, name in _classes(view, view.shown):
         for place, group in enumerate(view.shown.groups):
             cell = tuple(part[place, class_place] for part in parts)
             yield _rate(measure, view, group, "class", name, cell)
@@ -66,9 +66,9 @@ def _per_group(measure: Measure, view: View) -> Iterator[Record]:
         yield from _means(measure, view, values)
 
 
-def _classes(view: View) -> list[tuple[int, str]]:
+def _classes(view: View, tally: Any) -> list[tuple[int, str]]:
     """The classes to report one by one; of a label only its presence."""
-    named = list(enumerate(view.shown.classes))
+    named = list(enumerate(tally.classes))
     return named[-1:] if view.label is not None else named
 
 
@@ -165,7 +165,7 @@ def _compared(measure: Measure, view: View) -> Iterator[Record]:
         yield Record(value=value, status=Status.UNDEFINED if np.isnan(value) else Status.OK, reason=reason,
                      group=low, against=high, **shared, **view.place())  # fmt: skip
         return
-    for place, name in _classes(replace(view, shown=view.compared)):
+    for place, name in _classes(view, view.compared):
         undefined = bool(np.isnan(values[place]))
         low, high = furthest(place)
         record = Record(
@@ -242,7 +242,7 @@ def _against(measure: Measure, view: View) -> Iterator[Record]:
     successes, trials = trials_of(rate_of, view, groups)
     sizes = rate_of.function(view.only_compared(view.rows))[1]
     number, compared = len(groups) - 1, []
-    for class_place, name in _classes(replace(view, shown=view.compared)):
+    for class_place, name in _classes(view, view.compared):
         column = rates[:, class_place]
         if not np.isnan(column).any():
             fixed = groups.index(view.reference) if view.reference in groups else int(sizes[:, class_place].argmax())
