@@ -553,15 +553,17 @@ def _too_few(statistic: Statistic, view: View) -> Reason:
     return because(AuditReason.FEW_LARGE_GROUPS, least=view.least_people, whom=whom)
 
 
-def _furthest_pair(tables: Iterable[RateTable], column: int, groups: Sequence[str]) -> tuple[str, str] | None:
+def _furthest_pair(tables: Sequence[RateTable], column: int, groups: Sequence[str]) -> tuple[str, str] | None:
     """Return the pair of groups (lower, higher) whose rates differ most for their error."""
     best: tuple[float, tuple[str, str]] | None = None
     for table in tables:
         counts, first = table.candidates(column)
         if first is None:
             continue
-        variance = table.variances[list(first), column].sum()
-        z = float((counts[0, 0] / counts[0, 1] - counts[0, 2] / counts[0, 3]) / np.sqrt(variance))
+        z = float("inf")
+        if len(tables) > 1:
+            variance = table.variances[list(first), column].sum()
+            z = float((counts[0, 0] / counts[0, 1] - counts[0, 2] / counts[0, 3]) / np.sqrt(variance))
         if best is None or z > best[0]:
             best = (z, (groups[first[0]], groups[first[1]]))
     return None if best is None else best[1]
