@@ -1,4 +1,4 @@
-"""What the audit of a discovered direction says: whether the gap on real rows is more than chance, and against what."""
+"""What the audit of a discovered direction says: whether the gap on real rows is significant, and compared with what."""
 
 from __future__ import annotations
 
