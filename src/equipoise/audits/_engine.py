@@ -6,6 +6,10 @@ rows or clusters (``stats.GroupMeans``). This module does what is the same for a
 contrasts with tests, gaps and ratios compared with chance and bounded, the suppression of small groups, and power.
 ``MultipleTesting`` then corrects every test of the report together, and ``GroupResult`` turns records into statements
 and gates.
+
+Rates of classes and values with an error of their own (``_values``) are compared by the same parts: a difference with
+its test is a ``Contrast``, the test of a largest difference a ``GapTest``, and what was too small to tell has a code of
+``AuditReason``.
 """
 
 from __future__ import annotations

@@ -403,12 +403,12 @@ class _Effective(_Null):
 
     def permute(self, number: int, names: Sequence[str]) -> dict[str, tuple[Floats, Floats]]:
         used = dict.fromkeys(rate for name in names for rate in self.statistics[name].rates)
-        return {rate: self._dealt(self.rates[rate], number) for rate in used}
+        return {rate: self._allocated(self.rates[rate], number) for rate in used}
 
     def statistic(self, name: str, drawn: Mapping[str, tuple[Floats, Floats]]) -> Floats:
         return self._of_counts([name], drawn.__getitem__)[name]
 
-    def _dealt(self, table: RateTable, number: int) -> tuple[Floats, Floats]:
+    def _allocated(self, table: RateTable, number: int) -> tuple[Floats, Floats]:
         # Rounded twice, so that a last digit does not decide what becomes of a half.
         sizes = np.rint(table.trials.round(6))
         total = np.rint(np.where(table.kept, table.successes, 0.0).sum(axis=0).round(6))

@@ -15,7 +15,7 @@ from equipoise.audits._tallies import NumberRows
 from equipoise.audits._values import Evidence, ValueStatistic, clustered_evidence, least_gap
 from equipoise.audits._view import View
 from equipoise.measures.measure import get_measure
-from equipoise.stats import block_p, dealt_blocks, heterogeneity, jackknife, weighted_mean_error
+from equipoise.stats import block_p, heterogeneity, jackknife, row_blocks, weighted_mean_error
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.counts import CLUSTER
@@ -118,7 +118,7 @@ def _permuted(
     for one in STATISTICS:
         for number, (group, others, _) in enumerate(pairs if one.contrasted else ()):
             statistics[f"{one.name} {number}"] = _apart(one, group, others, of.weight)
-    blocks = dealt_blocks(rows.sums(of.pivot), rows.places(view.attribute, of.groups), len(of.groups), generator)
+    blocks = row_blocks(rows.sums(of.pivot), rows.places(view.attribute, of.groups), len(of.groups), generator)
     found = block_p(
         blocks, lambda sums: moments(sums, of.groups, of.pivot), statistics, generator, draws, view.tests
     )  # fmt: skip

@@ -12,8 +12,8 @@ from equipoise.foundation.doors import door
 if TYPE_CHECKING:
     from equipoise.stats._blocks import MOST_BLOCKS as MOST_BLOCKS
     from equipoise.stats._blocks import block_p as block_p
-    from equipoise.stats._blocks import dealt_blocks as dealt_blocks
     from equipoise.stats._blocks import jackknife as jackknife
+    from equipoise.stats._blocks import row_blocks as row_blocks
     from equipoise.stats._cluster_permutation import Units as Units
     from equipoise.stats._cluster_permutation import clustered_auc as clustered_auc
     from equipoise.stats._cluster_permutation import clustered_mean_error as clustered_mean_error
@@ -261,7 +261,7 @@ _MODULES = {
     ),
     "_ranking": ("WithBest", "compare_with_best", "winner_if_equal"),
     "_resampling": ("FEWEST_UNITS", "drawn_cells", "percentiles", "spread_of", "stretches", "unit_totals", "widening"),
-    "_blocks": ("MOST_BLOCKS", "block_p", "dealt_blocks", "jackknife"),
+    "_blocks": ("MOST_BLOCKS", "block_p", "row_blocks", "jackknife"),
     "_scores": (
         "auc_interval",
         "auc_spread",

@@ -28,7 +28,7 @@ MOST_MOVED = 100_000_000
 BATCH = 4_000_000
 
 
-def dealt_blocks(sums: Floats, places: Integers, groups: int, generator: np.random.Generator) -> list[Floats]:
+def row_blocks(sums: Floats, places: Integers, groups: int, generator: np.random.Generator) -> list[Floats]:
     """Return each group's block sums ``[block, sum]`` from those of rows; blocks of all groups are of one size."""
     people = np.bincount(places[places >= 0], minlength=groups)
     size = max(1, min(-(-int(people.sum()) // MOST_BLOCKS), int(people.min()) // FEWEST_BLOCKS))
@@ -42,8 +42,8 @@ def dealt_blocks(sums: Floats, places: Integers, groups: int, generator: np.rand
 
 def _blocks(sums: Floats, size: int, generator: np.random.Generator) -> Floats:
     number = len(sums) // size
-    dealt = sums[generator.permutation(len(sums))[: number * size]]
-    return np.asarray(dealt.reshape(number, size, sums.shape[1]).sum(axis=1), dtype=np.float64)
+    chosen = sums[generator.permutation(len(sums))[: number * size]]
+    return np.asarray(chosen.reshape(number, size, sums.shape[1]).sum(axis=1), dtype=np.float64)
 
 
 def block_p(
