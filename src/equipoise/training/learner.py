@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation.errors import BadInput
-from equipoise.training.diverging.stepping import Stepper
 from equipoise.training.material import Material, Outcome, Settings
 from equipoise.training.parameters import Table, completed
 from equipoise.training.preparing import Prepared
+
+if TYPE_CHECKING:
+    from equipoise.training.diverging.stepping import Stepper
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.training.material import Codes
-from equipoise.training.metric.heads.acting import MetricEnded
+
+if TYPE_CHECKING:
+    from equipoise.training.metric.heads.acting import MetricEnded
 
 PROBE = "linear"
 # Trials on the same frozen features and rows share what can be read from them; the last few answers are remembered.
