@@ -128,8 +128,8 @@ def demonstrated(
             restarts=RESTARTS, settings=search_settings(seed), judging=judge_settings(seed),
             names=("a classifier of size", "a small VAE of sprites"), command=command,
             report=lambda what, done: told(what, TRAINING + (1 - TRAINING) * done),
-            notes=(f"Hyperplanes were fitted to {LABELLED:,} generated pictures, on held-out rows: {fits}; "
-                   f"{PLANTED} was kept from the search.", *(f"Left out: {one}." for one in made.truth.dropped)),
+            notes=(f"Hyperplanes were fitted to {LABELLED:,} generated pictures, on held-out rows: {fits}. The search "
+                   f"did not know about {PLANTED}.", *(f"Left out: {one}." for one in made.truth.dropped)),
         )  # fmt: skip
     return made, found
 

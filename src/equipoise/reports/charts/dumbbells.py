@@ -125,9 +125,7 @@ def before_after(result: AuditResult, subject: Subject) -> Chart | None:
     ]
     own = [change for _, change in placed if change.group is not None]
     findings = sum(1 for change in own if change.finding)
-    words = (
-        f"Rates of {subject.title} before and after: {plural(findings, 'finding')} among {plural(len(own), 'change')}."
-    )
+    words = f"Rates of {subject.title} before and after: {findings:,} of {plural(len(own), 'change')} confirmed."
     names = [_change_label(line) for line in lines]
     low, high = _scale([100 * rate for _, change in placed for rate in (change.before, change.after)])
     return draw(
@@ -137,7 +135,7 @@ def before_after(result: AuditResult, subject: Subject) -> Chart | None:
         name=f"changes {subject.title}",
         title=f"{subject.title}: before and after",
         caption=(
-            f"{plural(len(own), 'change')}, {plural(findings, 'finding')}. A hollow ring is the rate before. All "
+            f"{plural(len(own), 'change')}, {findings:,} confirmed. A hollow ring is the rate before. All "
             f"panels have one scale, from {low:g} to {high:g}%."
         ),
         words=words,

@@ -315,9 +315,7 @@ def space_gaps(result: AuditResult) -> Chart | None:
     ]
     findings = sum(1 for _, record, _ in placed if record.finding)
     looks = used(GAP_LOOKS, rows)
-    words = (
-        f"Gaps of {plural(len(measures), 'measure')} on {plural(len(labels), 'line')}: {plural(findings, 'finding')}."
-    )
+    words = f"Gaps of {plural(len(measures), 'measure')} on {plural(len(labels), 'line')}: {findings:,} confirmed."
     return draw(
         interval_panels(looks, GAP_NUMBERS, panels=len(measures), lines=len(labels), title="worse off →", zero=True),
         rows,
@@ -325,7 +323,7 @@ def space_gaps(result: AuditResult) -> Chart | None:
         name="gaps of the space",
         title="Gaps with their intervals",
         caption=(
-            f"{plural(len(placed), 'gap')}, {plural(findings, 'finding')}. Right of 0 the minoritised groups are worse "
+            f"{plural(len(placed), 'gap')}, {findings:,} confirmed. Right of 0 the minoritised groups are worse "
             "off, whichever end of the measure is better; left of 0 they are better off. Best minus worst is never "
             "below 0 and has no interval."
         ),
@@ -451,7 +449,7 @@ def downstream_gaps(result: AuditResult) -> Chart | None:
     looks = used(GAP_LOOKS, rows)
     words = (
         f"Downstream gaps of {plural(len(learners), 'classifier')} in {plural(len(measures), 'measure')}: "
-        f"{plural(findings, 'finding')}."
+        f"{findings:,} confirmed."
     )
     panels: list[object] = [measure.replace("_", " ").capitalize() for measure in measures]
     trained = "" if len(learners) > 1 else f" The classifier: {learner_title(learners[0])}."
@@ -471,7 +469,7 @@ def downstream_gaps(result: AuditResult) -> Chart | None:
         name="downstream",
         title="Gaps of classifiers trained on the points",
         caption=(
-            f"{plural(len(placed), 'gap')}, {plural(findings, 'finding')}, in percentage points with 95% intervals. "
+            f"{plural(len(placed), 'gap')}, {findings:,} confirmed, in percentage points with 95% intervals. "
             f"Right of 0 the named group is worse off.{trained}"
         ),
         words=words,

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from equipoise.foundation.text import plural
+from equipoise.reports._formats import signed_thousandths
+from equipoise.reports.narrative._story import edges, inside
 from equipoise.results import Verdict
 from equipoise.studies.findings import (
     AMI,
@@ -107,7 +109,8 @@ def _moved(own: Sequence[SpaceContrast]) -> str:
     undecided = sum(one.verdict == Verdict.UNDECIDED for one in own)
     if undecided:
         sentence += f", inconclusive for {undecided} (with {plural(max(one.pairs for one in own), 'pair')} of seeds)"
-    return f"{sentence}; the largest change is that of {_name(largest)}: from {_between(largest)}"
+    most = "most for" if up or down else "the largest change is that of"
+    return f"{sentence}; {most} {_name(largest)}, from {_between(largest)}"
 
 
 def _name(one: SpaceContrast) -> str:
@@ -116,12 +119,9 @@ def _name(one: SpaceContrast) -> str:
 
 
 def _between(one: SpaceContrast) -> str:
-    if math.isnan(one.low):
-        return f"{one.against_value:+.3f} to {one.value:+.3f}, a difference of {one.difference:+.3f}"
-    return (
-        f"{one.against_value:+.3f} to {one.value:+.3f}, a difference of {one.difference:+.3f} "
-        f"({one.low:+.3f} to {one.high:+.3f})"
-    )
+    before, after, change = map(signed_thousandths, (one.against_value, one.value, one.difference))
+    around = edges(one.low, one.high, None, signed_thousandths) if not math.isnan(one.low) else ""
+    return f"{before} to {after}{inside(f'a change of {change}', around)}"
 
 
 def _how(training: str | None) -> str:
@@ -156,8 +156,9 @@ def _trainings(result: StudyResult) -> Iterator[str]:
             instead = "plain training on balanced rows"
         yield (
             f"{_begun(_how(training))} instead of {instead}, the gap in {title_of(SPOKEN)} of "
-            f"{source_title(source)} changes by {mean:+.3f} on average{where}: significantly smaller in {fell} of "
-            f"{plural(len(own), 'case')}, larger in {rose}" + (f", inconclusive in {unsure}." if unsure else ".")
+            f"{source_title(source)} changes by {signed_thousandths(mean)} on average{where}: significantly smaller in "
+            f"{fell} of {plural(len(own), 'case')}, larger in {rose}"
+            + (f", inconclusive in {unsure}." if unsure else ".")
         )
 
 
@@ -184,8 +185,9 @@ def sweep_words(result: StudyResult) -> Iterator[str]:
             lowest, highest = (f"{sweep.values[place]:g}" for place in (0, -1))
             yield (
                 f"Over C from {lowest} to {highest} the gap in accuracy of {sweep.title} {_how(training)} changes from "
-                f"{gaps[0]:+.3f} to {gaps[-1]:+.3f}{where}; accuracy is highest at C = {sweep.values[best]:g} "
-                f"({whole[best]:.3f}), where the gap is {gaps[best]:+.3f} (means over seeds and methods, not tested)."
+                f"{signed_thousandths(gaps[0])} to {signed_thousandths(gaps[-1])}{where}; accuracy is highest at C = "
+                f"{sweep.values[best]:g} ({whole[best]:.3f}), where the gap is {signed_thousandths(gaps[best])} (means "
+                "over seeds and methods, not tested)."
             )
 
 
@@ -213,8 +215,8 @@ def _treatments(result: StudyResult) -> Iterator[str]:
         yield (
             f"{gap.treatment} against {gap.versus} ({gap.learner}, {_title(result, gap)}, {gap.attribute}): the gap in "
             f"recall@1 changes from {_between(gap)}, {_sure(gap)}; recall@1 of everyone changes by "
-            f"{whole.difference:+.3f}, {_sure(whole)}. Of {plural(len(narrowed), 'gap')}, {better} narrowed and "
-            f"{worse} widened significantly."
+            f"{signed_thousandths(whole.difference)}, {_sure(whole)}. Of {plural(len(narrowed), 'gap')}, {better} "
+            f"narrowed and {worse} widened significantly."
         )
 
 

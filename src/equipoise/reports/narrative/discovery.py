@@ -204,26 +204,31 @@ def _course(one: Shown) -> str:
 def _lead(made: Investigation) -> Iterator[Statements]:
     """Yield what is confirmed of each direction."""
     for place, one in enumerate(made.confirmed):
-        told: list[Text] = [] if place == 0 else [f"The {_course(one)}."]
-        told += _confirmed(made, one)
-        yield Statements(Name(one.judged.name), tuple(told))
+        course = "" if place == 0 else f"The {_course(one)}. "
+        yield Statements(Name(one.judged.name), (f"{course}{_size(made, one)}", *_kept_still(made, one)))
 
 
-def _confirmed(made: Investigation, one: Shown) -> Iterator[Text]:
+def _size(made: Investigation, one: Shown) -> str:
+    """Say how much the probability changes along a direction, and how that compares with random directions."""
     judged = one.judged
     rank = judged.rank_among_random
     chance = "" if rank is None else f" {_capital(rank_words(rank, judged.random_directions))}."
-    yield (
+    return (
         f"Over {made.judging.latents:,} fresh latents the probability changes by {judged.way:.3f} in total "
         f"({made.judging.level:.0%} interval {judged.way_low:.3f} to {judged.way_high:.3f}){_times(one)}.{chance}"
     )
+
+
+def _kept_still(made: Investigation, one: Shown) -> Iterator[Text]:
+    """Say that the target stays put, and what the reference does."""
+    judged = one.judged
     cosine = judged.cosines.get(made.target) if made.target is not None else None
     if cosine is not None:
-        yield ("The target, ", Name(str(made.target)), f", stays put (cosine {_cosine(cosine)}).")
+        yield ("The target (", Name(str(made.target)), f") stays put (cosine {_cosine(cosine)}).")
     if math.isfinite(judged.reference_way):
         yield (
-            "The probability of the reference, ", Name(str(made.reference)),
-            f", changes by {judged.reference_way:.3f} in total.",
+            "The probability of the reference (", Name(str(made.reference)),
+            f") changes by {judged.reference_way:.3f} in total.",
         )  # fmt: skip
 
 
