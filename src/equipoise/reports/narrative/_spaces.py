@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 
 from equipoise.audits import AuditResult
 from equipoise.audits.downstream import DownstreamRecord
-from equipoise.audits.leakage import LeakageRecord
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
 from equipoise.reports._cells import (
     counts,
     everyone_or,
     interval,
-    known,
-    limited_table,
     number,
-    p_value,
     record_verdict,
     span,
     verdict,
 )
 from equipoise.reports._document import (
-    MOST_ROWS,
     Block,
     Cell,
     ChartBlock,
-    Column,
     DataTable,
     Details,
     Meaning,
     Name,
-    Row,
     Section,
     Terms,
     Text,
@@ -58,12 +50,8 @@ from equipoise.reports._spaces import (
 )
 from equipoise.reports._subjects import Placed, Subject, groups_of, subjects_of
 from equipoise.reports.narrative._outcomes import most_groups
+from equipoise.reports.narrative._tables import Field, corrected, ends, matrix, quiet, record_table, value
 from equipoise.results import Record, Status
-
-GAP_COLUMNS = (
-    Column("Value", number=True), Column("95% interval", number=True), Column("p, corrected", number=True),
-    Column("Verdict"),
-)  # fmt: skip
 
 
 def space_sections(result: AuditResult, charts: dict[str, tuple[str, ...]]) -> Iterator[Section]:
@@ -87,25 +75,20 @@ def space_sections(result: AuditResult, charts: dict[str, tuple[str, ...]]) -> I
 
 def _values(result: AuditResult, subjects: Sequence[Subject], charts: tuple[str, ...]) -> Section:
     defined = {record.measure for subject in subjects for _, record in values_of(result, subject) if record.defined}
-    measures = [name for name in VALUES if name in defined]
+    columns = {name: value_title(result, name) for name in VALUES if name in defined}
     everyone = values_of(result, None)
-    most = most_groups(len(subjects))
     tables: list[Block] = []
     for subject in subjects:
         own = values_of(result, subject)
         groups = groups_of(own)
-        rows = [
-            Row(
-                (Cell(everyone_or(group)),
-                 *(_value(own if group is not None else everyone, measure, group) for measure in measures)),
-                emphasis=group is None,
-            )
-            for group in [None, *groups[:most]]
-        ]  # fmt: skip
-        columns = (Column("Group"), *(Column(value_title(result, name)) for name in measures))
-        tables.append(DataTable(subject.title, columns, tuple(rows), len(groups), "groups"))
+        shown = [None, *groups[: most_groups(len(subjects))]]
+        cells = {
+            (group, name): _value(own if group is not None else everyone, name, group)
+            for group in shown for name in columns
+        }  # fmt: skip
+        tables.append(matrix(subject.title, shown, columns, cells, total=len(groups)))
     terms = tuple(
-        (value_title(result, name), f"{meaning_of(name, None)} ({better_end(name)} is better)") for name in measures
+        (title, f"{meaning_of(name, None)} ({better_end(name)} is better)") for name, title in columns.items()
     )
     return Section(
         "values", "How good the space is for each group",
@@ -140,6 +123,12 @@ def _interval(place: int, record: Record) -> Text:
     return interval(place, record, formats.bare_percent if record.kind == "rate" else formats.fine)
 
 
+GAP_FIELDS = (
+    Field("Value", lambda place, r: _number(place, r) if r.defined else quiet(r.status), True),
+    Field("95% interval", _interval, True), corrected(),
+)  # fmt: skip
+
+
 def _gaps(result: AuditResult, subjects: Sequence[Subject]) -> Section:
     tables: list[Block] = [_gap_table(result, subject) for subject in subjects]
     placed = [
@@ -148,16 +137,18 @@ def _gaps(result: AuditResult, subjects: Sequence[Subject]) -> Section:
     ]  # fmt: skip
     tested = [record for _, record in placed if record.p_adjusted is not None]
     confirmed = sum(bool(record.finding) for record in tested)
-    rows = [
-        Row((Cell(value_title(result, r.measure), (Subject(r.attribute, r.split).title,)),
-             Cell(RULES.get(r.variant, r.variant)), *_gap_cells(p, r), record_verdict(r)))
-        for p, r in placed[:MOST_ROWS]
-    ]  # fmt: skip
-    every = limited_table(
-        "Every gap by every rule; the paper's sign is majoritised minus minoritised whichever end is better, and is "
-        "not tested a second time. The correction is for all that were tested",
-        (Column("Gap in"), Column("Rule"), *GAP_COLUMNS), rows, total=len(placed), what="gaps",
+    fields = (
+        Field("Gap in", lambda _, r: Cell(
+            value_title(result, r.measure), (Subject(r.attribute, r.split).title,)
+        )),
+        Field("Rule", lambda _, r: RULES.get(r.variant, r.variant)), *GAP_FIELDS,
+        Field("Verdict", lambda _, r: record_verdict(r)),
     )  # fmt: skip
+    caption = (
+        "Every gap by every rule; the paper's sign is majoritised minus minoritised whichever end is better, and is "
+        "not tested a second time. The correction is for all that were tested"
+    )
+    every = record_table(caption, fields, placed, what="gaps")
     of = f"; of {len(tested):,} tested, {confirmed:,} confirmed" if tested else ""
     intro = (
         "Above 0 the minoritised groups are worse off, whichever end of the measure is better; below 0 they are better "
@@ -172,18 +163,16 @@ def _gaps(result: AuditResult, subjects: Sequence[Subject]) -> Section:
 
 def _gap_table(result: AuditResult, subject: Subject) -> DataTable:
     against = majoritised(result, subject)
-    rows = []
-    for place, record in main_gaps(result, subject):
-        below = () if record.variant == ORIENTED else (RULES.get(record.variant, record.variant),)
-        said = said_by(result, record) if record.status == Status.OK else ""
-        rows.append(Row((
-            Cell(value_title(result, record.measure), below), *_gap_cells(place, record),
-            verdict(record.finding, _meaning(record)) if record.status == Status.OK
-            else Cell(record.status, meaning=Meaning.QUIET),
-            Cell(said or str(record.reason or "")),
-        )))  # fmt: skip
+    fields = (
+        Field("Gap in", lambda _, r: Cell(
+            value_title(result, r.measure), () if r.variant == ORIENTED else (RULES.get(r.variant, r.variant),)
+        )),
+        *GAP_FIELDS,
+        Field("Verdict", lambda _, r: verdict(r.finding, _meaning(r)) if r.status == Status.OK else quiet(r.status)),
+        Field("What it says", lambda _, r: (r.status == Status.OK and said_by(result, r)) or str(r.reason or "")),
+    )  # fmt: skip
     caption = subject.title if against is None else f"{subject.title}: all other groups compared with {against}"
-    return DataTable(caption, (Column("Gap in"), *GAP_COLUMNS, Column("What it says")), tuple(rows), what="gaps")
+    return record_table(caption, fields, main_gaps(result, subject), what="gaps")
 
 
 def _meaning(record: Record) -> Meaning:
@@ -191,31 +180,22 @@ def _meaning(record: Record) -> Meaning:
     return Meaning.BETTER if record.variant == ORIENTED and record.value < 0 else Meaning.WORSE
 
 
-def _gap_cells(place: int, record: Record) -> tuple[Cell, Cell, Cell]:
-    value = Cell(_number(place, record)) if record.defined else Cell(record.status, meaning=Meaning.QUIET)
-    return value, Cell(_interval(place, record)), Cell(p_value(place, record.p_adjusted))
-
-
 def _leakage(result: AuditResult, charts: tuple[str, ...]) -> Section:
-    rows = []
-    for place, record in enumerate(result.leakage):
-        own = functools.partial(_leakage_number, place, record)
-        rows.append(Row((
-            Cell(Name(record.attribute), (learner_title(record.probe),)), Cell(own("balanced")),
-            Cell(span(place, record.balanced_low, record.balanced_high, formats.thousandths, "leakage",
-                      ("balanced_low", "balanced_high"))),
-            Cell(own("chance")), Cell(own("shuffled_balanced")),
-            Cell(p_value(place, record.balanced_p_adjusted, "leakage", "balanced_p_adjusted")),
-            verdict(record.finding, Meaning.NEUTRAL),
-            Cell(own("accuracy"), (("largest group ", *pieces(own("majority"))),)),
-        )))  # fmt: skip
-    columns = (
-        Column("Attribute and probe"), Column("Balanced accuracy", number=True), Column("95% interval", number=True),
-        Column("Chance", number=True), Column("Permuted groups", number=True), Column("p, corrected", number=True),
-        Column("Verdict"), Column("Accuracy", number=True),
+    source, write = "leakage", formats.thousandths
+    fields = (
+        Field("Attribute and probe", lambda _, r: Cell(Name(r.attribute), (learner_title(r.probe),))),
+        value("Balanced accuracy", "balanced", write, source, unknown=""),
+        ends("95% interval", write, source, ("balanced_low", "balanced_high")),
+        value("Chance", "chance", write, source, unknown=""),
+        value("Permuted groups", "shuffled_balanced", write, source, unknown=""),
+        corrected(source, "balanced_p_adjusted"), Field("Verdict", lambda _, r: verdict(r.finding, Meaning.NEUTRAL)),
+        Field("Accuracy", lambda place, r: Cell(
+            number(place, r.accuracy, write, "accuracy", source),
+            (("largest group ", *pieces(number(place, r.majority, write, "majority", source))),),
+        ), True),
     )  # fmt: skip
-    table = limited_table("Probes: balanced accuracy against chance, accuracy against the share of the largest group",
-                          columns, rows, what="probes")  # fmt: skip
+    caption = "Probes: balanced accuracy against chance, accuracy against the share of the largest group"
+    table = record_table(caption, fields, enumerate(result.leakage), what="probes")
     intro = (
         "Probes were trained to predict the group of a row from its point alone, and evaluated on rows they had not "
         "seen. Balanced accuracy is the mean of the groups' hit rates, so a large group counts no more than a small "
@@ -224,10 +204,6 @@ def _leakage(result: AuditResult, charts: tuple[str, ...]) -> Section:
     )
     return Section("leakage", "Can the group be read from the points?", (table, ChartBlock(charts)), intro,
                    short="Leakage", essential=True)  # fmt: skip
-
-
-def _leakage_number(place: int, record: LeakageRecord, field: str) -> Text:
-    return number(place, getattr(record, field), formats.thousandths, field, "leakage")
 
 
 def _downstream(result: AuditResult, charts: tuple[str, ...]) -> Section:
@@ -242,15 +218,16 @@ def _downstream(result: AuditResult, charts: tuple[str, ...]) -> Section:
         f"{sum(tested):,} of {plural(len(tested), 'gap')} that could be tested {'is' if sum(tested) == 1 else 'are'} "
         "confirmed, after correction among the downstream gaps." if tested else "No gap was tested."
     )  # fmt: skip
-    columns = (Column("Group"), Column("Classifier"), Column("Measure"), *GAP_COLUMNS)
-    main = limited_table(
-        "Gaps in percentage points; above 0 the group is worse off", columns,
-        [_downstream_row(place, record) for place, record in gaps], what="gaps", most=24,
+    fields = (
+        Field("Group", _downstream_group), Field("Classifier", lambda _, r: learner_title(r.learner)),
+        Field("Measure", lambda _, r: r.measure.replace("_", " ")),
+        Field("Value", _downstream_value, True), Field("95% interval", _downstream_interval, True),
+        corrected("downstream"), Field("Verdict", _downstream_verdict),
     )  # fmt: skip
-    every = limited_table(
-        "Gaps in percentage points (above 0 the group is worse off), then the values of each group in %", columns,
-        [_downstream_row(place, record) for place, record in placed], what="values",
-    )  # fmt: skip
+    caption = "Gaps in percentage points; above 0 the group is worse off"
+    main = record_table(caption, fields, gaps, what="gaps", most=24)
+    caption = "Gaps in percentage points (above 0 the group is worse off), then the values of each group in %"
+    every = record_table(caption, fields, placed, what="values")
     blocks: list[Block] = [*([main] if gaps else []), ChartBlock(charts),
                            Details(f"All downstream values as a table ({len(placed):,})", (every,))]  # fmt: skip
     intro = (
@@ -261,50 +238,50 @@ def _downstream(result: AuditResult, charts: tuple[str, ...]) -> Section:
                    essential=True)  # fmt: skip
 
 
-def _downstream_row(place: int, record: DownstreamRecord) -> Row:
-    gap = record.kind in ("gap", "largest gap")
-    write, ends = (formats.points, formats.points) if gap else (formats.percent, formats.bare_percent)
+def _is_gap(record: DownstreamRecord) -> bool:
+    return record.kind in ("gap", "largest gap")
+
+
+def _downstream_group(_: int, record: DownstreamRecord) -> Cell:
     about: list[str | Name] = [] if record.attribute is None else [record.attribute]
-    if record.kind == "largest gap":
-        about.append(", best minus worst")
+    about += [", best minus worst"] if record.kind == "largest gap" else []
     group: Text = everyone_or(record.group)
     if record.against is not None:
         group = (record.group or "everyone", " compared with ", Name(record.against))
-    end = (
-        Cell(str(record.reason or record.status), meaning=Meaning.QUIET) if record.status != Status.OK
-        else verdict(record.finding, Meaning.WORSE) if gap else Cell()
-    )  # fmt: skip
-    value = (
-        Cell(number(place, record.value, write, "value", "downstream")) if known(record.value) is not None
-        else Cell(record.status, meaning=Meaning.QUIET)
-    )  # fmt: skip
-    return Row((
-        Cell(group, (tuple(about),) if about else ()), Cell(learner_title(record.learner)),
-        Cell(record.measure.replace("_", " ")), value, Cell(span(place, record.low, record.high, ends, "downstream")),
-        Cell(p_value(place, record.p_adjusted, "downstream")), end,
-    ))  # fmt: skip
+    return Cell(group, (tuple(about),) if about else ())
+
+
+def _downstream_value(place: int, record: DownstreamRecord) -> Cell | Text:
+    write = formats.points if _is_gap(record) else formats.percent
+    return number(place, record.value, write, "value", "downstream") or quiet(record.status)
+
+
+def _downstream_interval(place: int, record: DownstreamRecord) -> Text:
+    write = formats.points if _is_gap(record) else formats.bare_percent
+    return span(place, record.low, record.high, write, "downstream")
+
+
+def _downstream_verdict(_: int, record: DownstreamRecord) -> Cell:
+    if record.status != Status.OK:
+        return quiet(str(record.reason or record.status))
+    return verdict(record.finding, Meaning.WORSE) if _is_gap(record) else Cell()
 
 
 def _propagation(result: AuditResult, charts: tuple[str, ...]) -> Section:
-    rows = [
-        Row((
-            Cell(Name(point.attribute)),
-            Cell(number(place, point.upstream, formats.points, "upstream", "propagation") or "undefined"),
-            Cell(learner_title(point.learner)), Cell(point.measure.replace("_", " ")),
-            Cell(number(place, point.downstream, formats.points, "downstream", "propagation") or "undefined"),
-            Cell(span(place, point.low, point.high, formats.points, "propagation")),
-        ))
-        for place, point in enumerate(result.propagation)
-    ]  # fmt: skip
+    source = "propagation"
     upstream = value_title(result, result.propagation[0].upstream_measure)
-    columns = (
-        Column("Attribute"), Column(f"Gap in {upstream}", number=True), Column("Classifier"), Column("Measure"),
-        Column("Gap downstream", number=True), Column("95% interval", number=True),
+    fields = (
+        Field("Attribute", lambda _, point: Name(point.attribute)),
+        value(f"Gap in {upstream}", "upstream", formats.points, source),
+        Field("Classifier", lambda _, point: learner_title(point.learner)),
+        Field("Measure", lambda _, point: point.measure.replace("_", " ")),
+        value("Gap downstream", "downstream", formats.points, source), ends("95% interval", formats.points, source),
     )  # fmt: skip
-    table = limited_table("Gap of the space and gap downstream, in percentage points", columns, rows, what="pairs")
+    caption = "Gap of the space and gap downstream, in percentage points"
+    table = record_table(caption, fields, enumerate(result.propagation), what="pairs")
     return Section(
         "propagation", "Does the gap of the space carry over?",
-        (ChartBlock(charts), Details(f"The pairs as a table ({len(rows):,})", (table,))),
+        (ChartBlock(charts), Details(f"The pairs as a table ({len(result.propagation):,})", (table,))),
         "A gap of the space itself beside the gaps of what was trained on it. Of three groups or more both are best "
         "minus worst.", short="Carried over",
     )  # fmt: skip
