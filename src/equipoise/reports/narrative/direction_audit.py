@@ -1,4 +1,4 @@
-"""What the audit of a discovered direction says: whether the gap on real rows is significant, and compared with what."""
+"""What the audit of a discovered direction says: whether the gap on real rows is significant, and beyond chance."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from equipoise.cohorts.factors import LOWER, UPPER
 from equipoise.discovery.direction_audit import THRESHOLD, DirectionAudit
 from equipoise.discovery.labelling import MIDDLE
 from equipoise.foundation.registry import report
-from equipoise.foundation.text import plural
-from equipoise.reports import _formats as formats
+from equipoise.foundation.text import plural, points
 from equipoise.reports._document import (
     Bullets,
     Cell,
@@ -42,15 +41,15 @@ class DirectionAuditReport(Report):
     def document(self, result: DirectionAudit) -> Document:
         """Return everything that is said about it."""
         shown = result.verdict == GapVerdict.GAP
-        open_ = () if shown else (Statements(Name(result.name), (f"No gap is shown: {result.reason}.",)),)
+        numbers = (Statements("", tuple(_numbers(result))),)
         return Document(
             title=("Does the classifier treat the two sides of ", Name(result.name), " differently?"),
             facts=_rows(result),
             answer=_answer(result),
             meaning=Meaning.NEUTRAL if shown else Meaning.QUIET,
-            lead=(Statements("", tuple(_numbers(result))),),
+            lead=numbers if shown else (),
             tiles=_tiles(result),
-            inconclusive=open_,
+            inconclusive=() if shown else numbers,
             caution=PREDICTED,
             sections=(
                 Section("rates", "Rates of the upper side less those of the lower", (_table(result),), short="Rates"),
@@ -78,7 +77,7 @@ def _answer(found: DirectionAudit) -> Text:
     if found.verdict == GapVerdict.GAP:
         return (
             "The error rates differ between the two sides of ", Name(found.name),
-            f": by {formats.points(found.gap)}, more than along random directions.",
+            f": by {points(found.gap)}, more than along random directions.",
         )  # fmt: skip
     return ("No gap is confirmed between the two sides of ", Name(found.name), f": {found.reason}.")
 
@@ -128,7 +127,7 @@ def _context(found: DirectionAudit) -> Iterator[str]:
 
 
 def _tiles(found: DirectionAudit) -> tuple[Tile, ...]:
-    gap = "undefined" if not np.isfinite(found.gap) else formats.points(found.gap)
+    gap = "undefined" if not np.isfinite(found.gap) else points(found.gap)
     rank = "–" if found.rank_among_random is None else f"{found.rank_among_random:,} of {len(found.chance) + 1:,}"
     p = "not tested" if not np.isfinite(found.people) else f"p = {found.people:.2g}"
     return (
