@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
+import inspect
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +14,9 @@ import numpy as np
 import pytest
 
 from equipoise import AuditResult, BadInput
-from equipoise.audits.embedding import EMBEDDING_EVIDENCE, EmbeddingReason, audit_embedding
+from equipoise.audits.downstream import downstream
+from equipoise.audits.embedding import EMBEDDING_EVIDENCE, EmbeddingReason, audit_embedding, embedding_map
+from equipoise.audits.leakage import leakage
 from equipoise.reports._spaces import said_by
 from equipoise.results import because
 
@@ -253,3 +259,15 @@ def test_a_train_column_may_be_written_as_a_file_writes_it(written: list[str], t
         downstream=["logistic_regression"], downstream_target="half",
     )  # fmt: skip
     assert {r.learner for r in result.downstream} == {"logistic_regression"}
+
+
+@pytest.mark.parametrize("function", [audit_embedding, embedding_map, downstream, leakage])
+def test_every_argument_is_documented_once_and_the_example_runs(function: Callable[..., object]) -> None:
+    documented = str(inspect.getdoc(function))
+    for name in inspect.signature(function).parameters:
+        lines = re.findall(rf"^(?:\w+, )?{name}(?:, \w+)? : ", documented, re.MULTILINE)
+        assert len(lines) == (0 if name == "command" else 1), name
+    assert "Returns\n-------" in documented
+    (examples,) = doctest.DocTestFinder(recurse=False).find(function, globs=dict(function.__globals__))
+    assert examples.examples
+    assert doctest.DocTestRunner().run(examples).failed == 0

@@ -79,14 +79,14 @@ class Option:
 
 
 def documented(options: Iterable[Option], kind: str = "") -> Callable[[Function], Function]:
-    """Write the options that a function takes into the Parameters of its docstring."""
+    """Write the options that a function takes into the Parameters of its docstring; those it describes itself stay."""
     by_argument = {option.in_python: option for option in options if option.used_by(kind)}
 
     def decorate(function: Function) -> Function:
         head, mark, rest = (inspect.getdoc(function) or "").partition("\n{parameters}")
         if mark:
             named = [by_argument[name].documented() for name in inspect.signature(function).parameters
-                     if name in by_argument]  # fmt: skip
+                     if name in by_argument and f"\n{name} : " not in head]  # fmt: skip
             function.__doc__ = "\n".join([head, *named]) + rest
         return function
 

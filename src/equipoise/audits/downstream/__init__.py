@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from equipoise.audits.downstream._rows import rebalanced as rebalanced
     from equipoise.audits.downstream._rows import roles_of as roles_of
     from equipoise.audits.downstream._rows import stratified_folds as stratified_folds
-    from equipoise.audits.downstream._settings import BY_DEV as BY_DEV
     from equipoise.audits.downstream._settings import C_GRID as C_GRID
     from equipoise.audits.downstream._settings import CLASSIFIER_SETTINGS as CLASSIFIER_SETTINGS
     from equipoise.audits.downstream._settings import Classifier as Classifier
@@ -55,7 +54,6 @@ _MODULES = {
     "_result": ("Downstream", "DownstreamReason", "DownstreamRecord", "PropagationPoint", "propagation"),
     "_rows": ("groups_of", "rebalanced", "roles_of", "stratified_folds"),
     "_settings": (
-        "BY_DEV",
         "CLASSIFIER_SETTINGS",
         "C_GRID",
         "Classifier",

@@ -92,6 +92,13 @@ def audit_embedding(  # noqa: D417 - the other parameters are written from their
         A file (``.npy``, ``.npz``, ``.safetensors``, or a table with a column of lists; ``embedding`` then names the
         array or column), or an array of numpy or torch. Without ``rows`` the other arguments are arrays; with it (a
         path, a frame or a Cohort) they name its columns, and rows are taken in their order or matched by ``id``.
+    target : column name or array
+        The class of every point: who is on the picture, or which word it is. It has to be given.
+    embedding : str, optional
+        The array or column of a file that holds the points.
+    downstream : True, or names, tables or objects
+        Classifiers to train on the points: True for all of them, names with settings where wanted
+        (``"logistic_regression:C=0.1,1,10"``), or objects with fit and predict.
     {parameters}
     progress : callable, optional
         Called with the stage and the share of the audit that is done.
