@@ -41,15 +41,17 @@ class DirectionAuditReport(Report):
     def document(self, result: DirectionAudit) -> Document:
         """Return everything that is said about it."""
         shown = result.verdict == GapVerdict.GAP
-        numbers = (Statements("", tuple(_numbers(result))),)
+        numbers = tuple(_numbers(result))
         return Document(
             title=("Does the classifier treat the two sides of ", Name(result.name), " differently?"),
             facts=_rows(result),
             answer=_answer(result),
             meaning=Meaning.NEUTRAL if shown else Meaning.QUIET,
-            lead=numbers if shown else (),
+            lead=(Statements("", numbers),) if shown else (),
             tiles=_tiles(result),
-            inconclusive=() if shown else numbers,
+            inconclusive=()
+            if shown
+            else (Statements(Name(result.name), (f"No gap is shown: {result.reason}.", *numbers)),),
             caution=PREDICTED,
             sections=(
                 Section("rates", "Rates of the upper side less those of the lower", (_table(result),), short="Rates"),
