@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -187,11 +188,12 @@ def test_a_number_says_where_it_stands_in_the_json() -> None:
     }  # fmt: skip
 
 
-def test_a_notebook_shows_the_first_chart_of_a_document_that_names_no_picture() -> None:
+def test_a_notebook_shows_the_chart_that_is_the_picture_and_no_other() -> None:
     spec = {"mark": "bar", "data": {"values": [{"x": 1}]}, "encoding": {"x": {"field": "x"}}, "config": {}}
     chart = Chart("first", "A chart", "Caption.", "Words of the chart.", spec)
     section = Section("one", "One", (ChartBlock(("nowhere", "first")),))
-    shown = fragment(Document("T", "f", "a", Provenance(None, "f()", ()), sections=(section,)), {"first": chart})
-    (image,) = Tree(shown).all("img")
+    bare = Document("T", "f", "a", Provenance(None, "f()", ()), sections=(section,))
+    assert not Tree(fragment(bare, {"first": chart})).all("img")
+    (image,) = Tree(fragment(replace(bare, picture="first"), {"first": chart})).all("img")
     assert image.attributes["alt"] == "Words of the chart."
     assert str(image.attributes["src"]).startswith("data:image/svg+xml,")

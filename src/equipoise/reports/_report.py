@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.files import check_writable, write_whole
 from equipoise.foundation.registry import kind_of, report_of
-from equipoise.reports._document import Document, Images
+from equipoise.reports._document import Document
 from equipoise.results import Result
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Report:
         from equipoise.reports.render.html import fragment
 
         document = self.document(result)
-        return fragment(document, {} if isinstance(document.picture, Images) else self.charts(result))
+        return fragment(document, self.charts(result) if isinstance(document.picture, str) else {})
 
     def show(self, result: Any, console: Console) -> None:
         """Print the result in a terminal."""

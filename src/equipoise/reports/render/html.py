@@ -92,8 +92,7 @@ def form(document: Document) -> str:
 
 def fragment(document: Document, charts: Mapping[str, Chart]) -> str:
     """Return what a notebook shows: the first screen with its picture, and the first tables; nothing in it runs."""
-    drawn = [charts[name] for name in document.chart_names() if name in charts]
-    picture = drawn[0] if drawn and not isinstance(document.picture, Images) else None
+    picture = charts.get(document.picture) if isinstance(document.picture, str) else None
     tables = [block for section in document.sections if section.essential for block in _tables(section.blocks)]
     return environment().get_template("fragment.html.jinja").render(
         document=document,
