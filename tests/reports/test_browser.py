@@ -100,6 +100,25 @@ def test_a_chart_of_several_panels_fits_the_window(browser: Browser, pages: dict
         assert wide == []
 
 
+@pytest.mark.parametrize("name", ["adult", "evidence, plain", "study, curves"])
+def test_a_grid_of_cells_keeps_its_columns_on_a_phone(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    browser.size(*PHONE)
+    browser.open(pages[name])
+    unfold(browser)
+    browser.wait_for("[...document.querySelectorAll('.live')].every(live => live.querySelector('svg'))")
+    grids = browser.evaluate("""
+        JSON.parse(document.getElementById('charts').textContent)
+            .filter(chart => !chart.fit && chart.spec.params.some(one => one.name === 'columns')).map(chart => {
+                const figure = document.getElementById(chart.id);
+                const drawn = figure.querySelector('.live svg').getBoundingClientRect();
+                const columns = chart.spec.params.find(one => one.name === 'columns').value.length;
+                return [columns, drawn.width - figure.clientWidth];
+            })""")
+    assert grids
+    # Seven columns of readable numbers and their names fit; what has more can be scrolled.
+    assert all(over <= 1 for columns, over in grids if columns <= 7), grids
+
+
 def test_charts_are_drawn_anew_when_the_window_changes(browser: Browser, pages: dict[str, Path]) -> None:
     width = "document.querySelector('.live svg').getBoundingClientRect().width"
     browser.size(*DESKTOP)

@@ -14,7 +14,7 @@
       if (wide < spec.width) {
         spec.width = Math.max(150, wide);
         spec.config.legend.columns = width < 500 ? 1 : 2;
-        spec.config.axisY.labelLimit = Math.min(spec.config.axisY.labelLimit, width * 0.34);
+        spec.config.axisY.labelLimit = Math.min(spec.config.axisY.labelLimit, width * 0.3);
         narrowGrid(spec);
       }
       return spec;
@@ -44,19 +44,21 @@
     spec.layer.forEach(function (layer) {
       var axis = layer.encoding.x && layer.encoding.x.axis;
       if (layer.mark.type === "text" && cell < 42) layer.mark.fontSize = 9;
+      var legend = layer.encoding.color && layer.encoding.color.legend;
+      if (legend && legend.columns) legend.columns = 2;
       if (axis && axis.orient === "top") {
-        Object.assign(axis, { labelAngle: -55, labelAlign: "left", labelBaseline: "middle", labelLimit: 110 });
+        Object.assign(axis, { labelAngle: -90, labelAlign: "left", labelBaseline: "middle", labelLimit: 120 });
       }
     });
   }
 
-  function embed(chart, live, width, less) {
+  function embed(chart, live, width, less, tries) {
     var options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, tooltip: { theme: dark() ? "dark" : "light" } };
     return window.vegaEmbed(live, fitted(chart, width, less), options).then(function (made) {
       var drawn = live.querySelector("svg"), over = drawn ? drawn.getBoundingClientRect().width - width : 0;
-      if (less || over <= 0) return made;
+      if (over <= 0 || tries > 2) return made;
       made.finalize();
-      return embed(chart, live, width, over + 2);
+      return embed(chart, live, width, less + over + 2, tries + 1);
     });
   }
 
@@ -75,7 +77,7 @@
     if (!width) return Promise.resolve(); // folded away: drawn when it is opened
     if (views[chart.id] && views[chart.id].width === width) return Promise.resolve();
     figure.classList.add("drawn");
-    return embed(chart, live, width, 0).then(function (made) {
+    return embed(chart, live, width, 0, 0).then(function (made) {
       describe(live.querySelector("svg"), figure.querySelector("img").alt);
       if (views[chart.id]) views[chart.id].finalize();
       views[chart.id] = { width: width, finalize: made.finalize };
