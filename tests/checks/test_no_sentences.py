@@ -116,7 +116,7 @@ def reasons_in_words(tree: ast.AST) -> Iterator[int]:
                     yield keyword.value.lineno
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "reason":
             kinds = {name.id for name in ast.walk(node.annotation) if isinstance(name, ast.Name)}
-            if ("str" in kinds and "Reason" not in kinds) or (node.value is not None and _is_text(node.value)):
+            if "str" in kinds or (node.value is not None and _is_text(node.value)):
                 yield node.lineno
 
 

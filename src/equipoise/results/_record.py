@@ -83,7 +83,7 @@ class Record:
     equivalence_p_adjusted: float | None = None
     equivalent: bool | None = None
     status: Status = Status.OK
-    reason: Reason | str | None = None
+    reason: Reason | None = None
     approximate: bool = False
     limited_by_draws: bool | None = None
 
