@@ -121,11 +121,13 @@ def test_audits_of_embeddings_keep_to_the_schema_too(name: str, validator: Draft
     content = strictly(embedding_cases.CASES[name]().to_json())
     errors = list(validator.iter_errors(content))
     assert not errors, [(list(error.absolute_path), error.message) for error in errors[:5]]
+    for entry in (*content["downstream"], *content["propagation"]):
+        assert (entry["level"] is None) == (entry["low"] is None)
     assert "map" not in content, "its points are single people"
     assert content["downstream"]
     for part in ("downstream", "propagation", *(["leakage"] if name == "plain" else [])):
-        # Documents from before there was a code, or a reason of a probe, stay valid.
-        later = ("reason", "reason_code") if part == "leakage" else ("reason_code",)
+        # Documents from before there was a code, a level, or a reason of a probe, stay valid.
+        later = ("reason", "reason_code") if part == "leakage" else ("reason_code", "level")
         for field in [name for name in (content[part][0] if content[part] else ()) if name not in later]:
             broken = {**content, part: [{key: value for key, value in content[part][0].items() if key != field}]}
             assert not validator.is_valid(broken), (part, field)

@@ -41,7 +41,8 @@ Flags = NDArray[np.bool_]
 
 # Ends and kind of an interval, as a record takes them.
 Interval = Mapping[str, Any]
-NO_INTERVAL: Interval = {"low": None, "high": None, "interval": None}
+CONFIDENCE = 0.95
+NO_INTERVAL: Interval = {"low": None, "high": None, "interval": None, "level": None}
 
 PRECISION, RECALL, ACCURACY = range(len(MACRO_MEASURES))
 # Tables are cheap to draw: so many times the draws that were asked for at the most.
@@ -363,12 +364,17 @@ def _untested() -> tuple[Floats, Flags, tuple[str | None, ...]]:
 
 
 def _score(ends: Sequence[Floats]) -> Interval:
-    return {"low": float(ends[0]), "high": float(ends[1]), "interval": "score"}
+    return {"low": float(ends[0]), "high": float(ends[1]), "interval": "score", "level": CONFIDENCE}
 
 
 def _bootstrap(value: float, spread: float, lowest: float) -> Interval:
     """Return the value plus and minus 1.96 bootstrap standard errors; nothing where draws do not vary."""
     if not spread > 0:
         return NO_INTERVAL
-    half = float(quantile(0.95)) * spread
-    return {"low": max(value - half, lowest), "high": min(value + half, 1.0), "interval": "bootstrap"}
+    half = float(quantile(CONFIDENCE)) * spread
+    return {
+        "low": max(value - half, lowest),
+        "high": min(value + half, 1.0),
+        "interval": "bootstrap",
+        "level": CONFIDENCE,
+    }

@@ -70,6 +70,8 @@ class DownstreamRecord:
     settings: Mapping[str, Value] = field(default_factory=dict)
     # More random draws could have made p smaller; None where p rests on no draws.
     limited_by_draws: bool | None = None
+    # The confidence level of the interval.
+    level: float | None = None
 
     @property
     def defined(self) -> bool:
@@ -106,7 +108,7 @@ class Downstream:
         """Return the records as a data frame of pandas, polars or pyarrow: the first that is installed by default."""
         rows = [record_as_json(record) for record in self.records]
         columns = {name: [row[name] for row in rows] for name in field_names(DownstreamRecord)}
-        for name in ("value", "low", "high", "p", "p_adjusted"):
+        for name in ("value", "low", "high", "level", "p", "p_adjusted"):
             columns[name] = [getattr(record, name) for record in self.records]
         columns["settings"] = [settings_line(record.settings) for record in self.records]
         return frame_of(columns, backend)
@@ -136,6 +138,7 @@ class PropagationPoint:
     p: float | None
     status: Status
     reason: Reason | None
+    level: float | None = None
 
 
 def propagation(
@@ -182,7 +185,7 @@ def _point(measure: str, attribute: str, value: float, record: DownstreamRecord)
     return PropagationPoint(
         upstream_measure=measure, attribute=attribute, upstream=value, downstream=record.value,
         group=record.group, against=record.against, learner=record.learner, training=record.training,
-        measure=record.measure, low=record.low, high=record.high, p=record.p,
+        measure=record.measure, low=record.low, high=record.high, level=record.level, p=record.p,
         status=Status.UNDEFINED if undefined else record.status,
         reason=because(DownstreamReason.UPSTREAM_UNDEFINED) if undefined else record.reason,
     )  # fmt: skip
