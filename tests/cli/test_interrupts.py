@@ -48,7 +48,7 @@ def test_ctrl_c_while_rows_are_counted_stops_the_engine(people: Path) -> None:
     before = (
         "import threading, time\n"
         "from equipoise.tallies import lazy\n"
-        "real = engines.register_engine\n"
+        "real = lazy.register_engine\n"
         "def counts_for_ever(engine):\n"
         "    real(engine)\n"
         "    def busy():\n"
@@ -56,7 +56,7 @@ def test_ctrl_c_while_rows_are_counted_stops_the_engine(people: Path) -> None:
         "        press()\n"
         "    threading.Thread(target=busy, daemon=True).start()\n"
         "    endless = 'SELECT sum((a.range * b.range) % 7) FROM range(10000000) a, range(10000000) b'\n"
-        "    engines.run_query(engine.sql(endless).fetchall)\n"
+        "    lazy.run_query(engine.sql(endless).fetchall)\n"
         "from equipoise.cohorts import readers\n"
         "readers.register_engine = counts_for_ever\n"
     )

@@ -127,15 +127,16 @@ def _answer(spec: AuditSpec, tallies: Tallies, before: Before | None, command: I
     changes: tuple[Change, ...] = ()
     if before is not None:
         changes = changes_of(spec, tallies.counts[None], before, favourable, _splits(tallies))
+    bins, error = auc_error(spec, tallies)
     weight = float(tallies.card_cells.sums[:, 1].sum())
     rules = tuple(four_fifths(records, weight, stream(spec.seed, "four fifths"), spec.reference))
     return AuditResult(
         schema=SCHEMA,
         records=tuple(records),
-        provenance=_provenance(spec, tallies, before, command, favourable),
+        provenance=_provenance(spec, tallies, before, command, favourable, error),
         card=suppressed_card(_card(spec, tallies), spec.suppress_below),
         notes=(
-            *_notes(spec, tallies, favourable),
+            *_notes(spec, tallies, favourable, bins, error),
             *say_approximate(records),
             *(before.notes if before is not None else ()),
         ),
@@ -185,13 +186,13 @@ def _score_pictures(
     assert tallies.scores is not None
     member = tallies.score_class
     assert member is not None
+    if spec.suppress_below:  # a bin of the score is a small cell, and a curve tells every bin
+        return [], []
     visible = visible_groups(spec, tallies, attributes)
     scores = tallies.histogram(attributes, include_missing=spec.include_missing, only=visible)
     others = [name for name in tallies.classes if name != member]
     classes = (others[0] if len(others) == 1 else f"not {member}", member)
     points = calibration_points(scores, tuple(attributes), split)
-    if spec.suppress_below:  # a bin of the score is a small cell, and a curve tells every bin
-        return [], []
     return list(threshold_curves(scores, tuple(attributes), split, classes, member)), list(points)
 
 
@@ -220,30 +221,26 @@ def _card(spec: AuditSpec, tallies: Tallies) -> Card:
     return replace(card, classes=labels, groups=tuple(rows))
 
 
-def _notes(spec: AuditSpec, tallies: Tallies, favourable: str | None) -> Iterator[str]:
+def _notes(spec: AuditSpec, tallies: Tallies, favourable: str | None, bins: int, error: float) -> Iterator[str]:
     total = tallies.card_cells.rows
     for what, number in tallies.dropped.items():
         dropped = fitting(number, "was dropped: it has", "were dropped: they have")
         yield f"{number:,} of {plural(total, 'row')} {dropped} no {what}."
     cells = tallies.card_cells
-    for attribute in spec.groups:
-        axis = f"group:{attribute}"
-        if None in cells.axis(axis):
-            number = cells.where(axis, [None]).rows
-            how = "counted as a group" if spec.include_missing else "shown, and left out of gaps"
-            has, they = ("has", "it is") if number == 1 else ("have", "they are")
-            yield f"{number:,} of {plural(total, 'row')} {has} no {attribute}: {they} {how}."
-    for axis, column in ((SPLIT, spec.split), (CONTROL, spec.control)):
+    how = "counted as a group" if spec.include_missing else "shown, and left out of gaps"
+    told = [(f"group:{attribute}", attribute, f"{how}.") for attribute in spec.groups]
+    told += [
+        (axis, column, f"in no {axis} and left out of those numbers.")
+        for axis, column in ((SPLIT, spec.split), (CONTROL, spec.control))
+        if column is not None
+    ]
+    for axis, column, what in told:
         if axis in cells.axes and None in cells.axis(axis):
             number = cells.where(axis, [None]).rows
-            has, they = ("has", "it is") if number == 1 else ("have", "they are")
-            yield (
-                f"{number:,} of {plural(total, 'row')} {has} no {column}: {they} in no {axis} and left out of those "
-                "numbers."
-            )
+            lacking = fitting(number, f"has no {column}: it is", f"have no {column}: they are")
+            yield f"{number:,} of {plural(total, 'row')} {lacking} {what}"
     yield from _missing_words(cells)
     yield from tallies.notes
-    bins, error = auc_error(spec, tallies)
     if error:
         yield (
             f"AUC: too many rows to rank one by one, so the scores are counted in {bins:,} bins. No AUC is off by more "
@@ -291,8 +288,8 @@ def _rounded_up(error: float) -> str:
 
 
 def _provenance(
-    spec: AuditSpec, tallies: Tallies, before: Before | None, command: Iterable[str] | None,
-    favourable: str | None,
+    spec: AuditSpec, tallies: Tallies, before: Before | None, command: Iterable[str] | None, favourable: str | None,
+    error: float,
 ) -> dict[str, object]:  # fmt: skip
     return provenance(
         fingerprint=tallies.fingerprint,
@@ -303,35 +300,14 @@ def _provenance(
         columns={
             "target": list(spec.target),
             "prediction": list(spec.prediction),
-            "score": spec.score,
             "groups": list(spec.groups),
-            "weight": spec.weight,
-            "control": spec.control,
-            "split": spec.split,
-            "cluster": spec.cluster,
+            **{role: getattr(spec, role) for role in ("score", "weight", "control", "split", "cluster")},
         },
-        options={
-            "task": spec.task,
+        options=spec.options_as_given
+        | {
             "favourable": favourable,
             "favourable_by_default": favourable is not None and spec.favourable is None,
-            "measures": list(spec.measures),
-            "threshold": spec.threshold,
             "score_class": tallies.score_class,
-            "auc_error_bound": auc_error(spec, tallies)[1] if tallies.scores is not None else None,
-            "bins": {name: str(request.edges or f"quantile:{request.quantiles}")
-                     for name, request in spec.bins.items()},
-            "reference": dict(spec.reference),
-            "intersections": spec.intersections,
-            "categorical": list(spec.categorical),
-            "missing": list(spec.missing),
-            "strict": spec.strict,
-            "variant": spec.variant,
-            "include_missing": spec.include_missing,
-            "suppress_below": spec.suppress_below,
-            "least_people": spec.least_people,
-            "gap_of_interest": spec.gap_of_interest,
-            "equivalence_margin": spec.equivalence_margin,
-            "draws": spec.draws,
-            "seed": spec.seed,
+            "auc_error_bound": None if tallies.scores is None else error,
         },
     )  # fmt: skip

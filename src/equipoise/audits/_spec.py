@@ -80,6 +80,16 @@ class AuditSpec:
         return {registry.get("measure", name).details.get("of") for name in self.measures}  # type: ignore[misc]
 
     @property
+    def options_as_given(self) -> dict[str, object]:
+        """Every option as a plain value."""
+        made: dict[str, object] = {}
+        for name in (name for name in DEFAULTS if name not in ROLES):
+            value = getattr(self, name)
+            made[name] = list(value) if isinstance(value, tuple) else value
+        cuts = {column: str(bins.edges or f"quantile:{bins.quantiles}") for column, bins in self.bins.items()}
+        return made | {"reference": dict(self.reference), "bins": cuts}
+
+    @property
     def attributes(self) -> list[list[str]]:
         """What groups are compared by: each attribute, and on request two at a time or all of them crossed."""
         single = [[name] for name in self.groups]
