@@ -20,6 +20,7 @@ from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.recovering import Recovery, leading, recovery
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.seeds import stream
+from equipoise.results import Reason, ReasonCode, because
 
 __all__ = ["Fit", "Recovery", "Truth", "hyperplanes_from_labels", "leading", "recovery"]
 
@@ -28,22 +29,30 @@ How = Literal["orthonormal", "regression", "authors"]
 LEAST = {"R2": 0.1, "AUC": 0.65}
 
 
+class FitReason(ReasonCode):
+    """Why an attribute has no hyperplane."""
+
+    SAME_VALUE = "same_value", "it has the same value in all rows"
+    ONE_VALUE = "one_value", "the rows held out have one value only"
+    LOW = "low_quality", "{measure} is {value:.2f} on held-out rows, below {least:g}"
+
+
 @dataclass(frozen=True)
 class Fit:
     """How well a hyperplane tells an attribute on rows that it was not fitted on: R2 of numbers, AUC of halves.
 
-    ``reason`` says why the attribute was dropped; it is empty where it was kept.
+    ``reason`` says why the attribute was dropped; None where it was kept.
     """
 
     name: str
     measure: str
     value: float
-    reason: str = ""
+    reason: Reason | None = None
 
     @property
     def kept(self) -> bool:
         """Tell whether the attribute has a hyperplane."""
-        return not self.reason
+        return self.reason is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +99,7 @@ def hyperplanes_from_labels(
     columns = [one for name, values in attributes.items() for one in columns_of(name, values, len(z), name in circular)]
     constant = [one for one in columns if one.values.min() == one.values.max()]
     columns = [one for one in columns if one not in constant]
-    fits = {one.name: Fit(one.name, one.measure, float("nan"), "it has the same value in all rows") for one in constant}
+    fits = {one.name: Fit(one.name, one.measure, float("nan"), because(FitReason.SAME_VALUE)) for one in constant}
     test = np.zeros(len(z), dtype=bool)
     test[stream(seed, "held-out latents").permutation(len(z))[: max(round(held_out * len(z)), 2)]] = True
     while columns:
@@ -159,10 +168,10 @@ def _judged(z: Floats, column: Column, plane: Hyperplane, test: NDArray[np.bool_
     """Say how well distances to a plane tell the attribute on rows that were held out."""
     value = quality(column, z @ plane.normal + plane.offset, test)
     if np.isnan(value):
-        return Fit(column.name, column.measure, value, "the rows held out have one value only")
+        return Fit(column.name, column.measure, value, because(FitReason.ONE_VALUE))
     wanted = least[column.measure]
-    low = f"{column.measure} is {value:.2f} on held-out rows, below {wanted:g}" if value < wanted else ""
-    return Fit(column.name, column.measure, value, low)
+    low = because(FitReason.LOW, measure=column.measure, value=value, least=wanted)
+    return Fit(column.name, column.measure, value, low if value < wanted else None)
 
 
 def quality(column: Column, distance: Floats, test: NDArray[np.bool_]) -> float:

@@ -66,7 +66,7 @@ class Finding:
     n: float | None = None
     n_against: float | None = None
     status: Status = Status.OK
-    reason: Reason | str | None = None
+    reason: Reason | None = None
     source: str = "records"
     place: int = 0
 
