@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from equipoise.audits._spec import AuditSpec
 from equipoise.cohorts.binning import Bins, names_of, quantile_edges
-from equipoise.cohorts.tables import Axis, Table
+from equipoise.cohorts.tables import Axis, Span, Table
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.text import plural, shortened
 from equipoise.tallies.cells import Cells
@@ -281,3 +283,13 @@ def named_labels(coded: Coded, words: Mapping[Label, Label], missing: Sequence[s
     """Give the labels of a column their words, and make those missing that the user said are."""
     labels = (words.get(label, label) for label in coded.labels)
     return Coded(coded.codes, tuple(None if label in missing else label for label in labels))
+
+
+def finite_span(table: Table, column: str, role: str = "column", *, help: str = "") -> Span:
+    """Return the range of a column of numbers; refuse one without any, or with infinite ones."""
+    span = table.span(column)
+    if np.isnan(span.low):
+        raise BadInput(f"Every value of the {role} {column!r} is missing", help="name another column.")
+    if not np.isfinite([span.low, span.high]).all():
+        raise BadInput(f"The {role} {column!r} has infinite values", available="finite numbers", help=help)
+    return span

@@ -12,6 +12,7 @@ from equipoise.audits._columns import (
     axes_of,
     check_before_counting,
     check_counts,
+    finite_span,
     named_cells,
     named_labels,
     notes_on_clusters,
@@ -177,7 +178,7 @@ def _check_threshold(spec: AuditSpec, cells: Cells) -> None:
 
 
 def _score_class(spec: AuditSpec, cells: Cells) -> str:
-    """Return the class that the score speaks for."""
+    """Return the class that the score is for."""
     named = spec.score_class or spec.favourable
     classes = [label for label in cells.axis(TARGET) if label is not None] if spec.target else []
     if named is not None:
@@ -195,7 +196,7 @@ def _score_class(spec: AuditSpec, cells: Cells) -> str:
     if set(classes) <= set(TRUTHS):
         return next((label for label, truth in TRUTHS.items() if label in classes and truth == "1"), "True")
     raise BadInput(
-        f"It is not clear which class the score {spec.score!r} speaks for",
+        f"It is not clear which class the score {spec.score!r} is for",
         available=", ".join(ordered(classes)),
         help="say it with --favourable (favourable=), or --score-class (score_class=) if it is another class.",
     )
@@ -239,11 +240,7 @@ def _sum_numbers(counter: _Counter) -> Tallies:
     check_counts(spec, everyone)
     target, prediction = spec.target[0], spec.prediction[0]
     for column in (target, prediction):
-        span = spec.table.span(column)
-        if np.isnan(span.low):
-            raise BadInput(f"Every value of the column {column!r} is missing", help="name another column.")
-        if not np.isfinite([span.low, span.high]).all():
-            raise BadInput(f"The column {column!r} has infinite values", available="finite numbers")
+        finite_span(spec.table, column)
     pivot = Pivot(*spec.table.means([target, prediction]))
     sums = counter.named(spec.table.sum_residuals(counter.by, target, prediction, pivot, spec.weight))
     lost = everyone.rows - sums.rows

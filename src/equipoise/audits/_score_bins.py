@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from equipoise.audits._columns import named_cells
+from equipoise.audits._columns import finite_span, named_cells
 from equipoise.audits._spec import AuditSpec
 from equipoise.audits._tallies import Tallies, can_be_read
 from equipoise.cohorts.tables import Axis, LazyTable, Span
-from equipoise.foundation.errors import BadInput
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import TARGET, group_axis
 from equipoise.tallies.labels import Label, same_truths
@@ -56,7 +55,10 @@ def bin_scores(
 ) -> BinnedScores:  # fmt: skip
     """Count the scores of an audit by these axes; ``counted`` are its rows by group."""
     assert spec.score is not None
-    span = _checked_span(spec)
+    span = finite_span(
+        spec.table, spec.score, "score column",
+        help="replace them by the largest and the smallest finite score: ranks, and so the AUC, stay the same.",
+    )  # fmt: skip
     bins = _affordable_bins(spec, counted)
     if can_be_read(spec.table, counted.rows):
         return _in_memory(spec, keys, words, truths, of_class, bins)
@@ -80,20 +82,6 @@ def auc_error(spec: AuditSpec, tallies: Tallies) -> tuple[int, float]:
         scores = scores_of(tallies.scores, attributes, tallies.score_class, tallies.scale, include_missing=True)
         worst = max(worst, float(scores.auc_bound().max()), float(scores.everyone.auc_bound().max()))
     return len(tallies.scale.edges), worst
-
-
-def _checked_span(spec: AuditSpec) -> Span:
-    assert spec.score is not None
-    span = spec.table.span(spec.score)
-    if np.isnan(span.low):
-        raise BadInput(f"Every value of the score column {spec.score!r} is missing", help="name another column.")
-    if not np.isfinite([span.low, span.high]).all():
-        raise BadInput(
-            f"The score column {spec.score!r} has infinite values",
-            available="finite numbers",
-            help="replace them by the largest and the smallest finite score: ranks, and so the AUC, stay the same.",
-        )
-    return span
 
 
 def _affordable_bins(spec: AuditSpec, counted: Cells) -> int:

@@ -240,7 +240,7 @@ class CalibrationPoint:
 def threshold_curves(
     scores: Scores, attribute: tuple[str, ...], split: str | None, classes: tuple[str, str], member: str
 ) -> Iterator[Curve]:
-    """Yield the curve of every measure of counts, for the class the score speaks for."""
+    """Yield the curve of every measure of counts, for the class the score is for."""
     thresholds = np.linspace(scores.scale.low, scores.scale.high, POINTS)
     if scores.scale.probabilities:
         thresholds = np.arange(POINTS) / (POINTS - 1)
