@@ -227,7 +227,7 @@ class Broken(torch.nn.Module):  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(("what", "words"), [
-    ("tuple", "gave tuple"), ("picture", r"\[2, 12, 1, 1\]"), ("whole", "int64"), ("one", r"\[12\]"),
+    ("tuple", "returned tuple"), ("picture", r"\[2, 12, 1, 1\]"), ("whole", "int64"), ("one", r"\[12\]"),
 ])  # fmt: skip
 def test_a_backbone_that_returns_no_features_is_refused(what: str, words: str) -> None:
     with pytest.raises(BadInput, match=words):
@@ -252,7 +252,7 @@ def test_a_backbone_that_returns_no_features_is_refused(what: str, words: str) -
         ((X, Y), {"treatments": [Oversampling()]}, "groups of the rows are not known"),
         ((Batches(X, Y), None, Y), {"treatments": [Oversampling()]}, "a data loader has no groups"),
         ((Batches(X, Y),), {"backbone": "small"}, "a backbone by name"),
-        ((Batches(X, Y), Y[Y < 3]), {}, "which it did not give before"),
+        ((Batches(X, Y), Y[Y < 3]), {}, "which is new"),
     ],
 )
 def test_what_cannot_be_learnt_from_is_refused(given: Any, values: dict[str, Any], words: str) -> None:
@@ -284,7 +284,7 @@ def test_files_that_are_none_of_it_or_do_not_fit_are_refused(tmp_path: Path) -> 
     with pytest.raises(BadInput, match="is not a whole file"):
         load(tmp_path / "text")
     save_file({"a": np.zeros(2)}, tmp_path / "else")
-    with pytest.raises(BadInput, match="holds no metric learner"):
+    with pytest.raises(BadInput, match="does not hold a metric learner"):
         load(tmp_path / "else")
     learner(epochs=1).fit(X, Y).save(tmp_path / "plain")
     with pytest.raises(BadInput, match="needs no backbone"):
