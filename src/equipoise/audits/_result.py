@@ -20,7 +20,7 @@ from equipoise.foundation.registry import report_of
 from equipoise.foundation.text import plural
 from equipoise.measures.embeddings import GAP_VARIANTS
 from equipoise.measures.measure import Measure, get_measure
-from equipoise.results import Finding, Interval, Measured, Record, Table
+from equipoise.results import Finding, Interval, Measured, NarratedResult, Record, Table
 
 if TYPE_CHECKING:
     from equipoise.audits.downstream import DownstreamRecord, PropagationPoint
@@ -47,7 +47,7 @@ class SpaceMap:
 
 
 @dataclass(frozen=True, repr=False)
-class AuditResult(GroupResult):
+class AuditResult(NarratedResult, GroupResult):
     """An audit. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
 
     kind: ClassVar[str] = "audit"
@@ -81,11 +81,6 @@ class AuditResult(GroupResult):
         """
         text: str = report_of("audit").write_model_card(self, path)
         return text
-
-    @cached_property
-    def words(self) -> tuple[str, ...]:
-        """The audit in sentences, the largest confirmed difference first."""
-        return tuple(report_of("audit").words(self))
 
     @cached_property
     def untold(self) -> tuple[str, ...]:

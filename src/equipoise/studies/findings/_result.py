@@ -9,10 +9,9 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from equipoise.audits.evidence import SpreadChange
-from equipoise.foundation.registry import report_of
 from equipoise.foundation.text import plural
 from equipoise.measures.measure import Better
-from equipoise.results import Finding, Interval, Reason, Result, Table, Verdict, direction_of, matching
+from equipoise.results import Finding, Interval, NarratedResult, Reason, Table, Verdict, direction_of, matching
 from equipoise.stats import Band, LimitedBy
 from equipoise.studies.findings._cells import SpreadNote
 from equipoise.studies.findings._claims import Claim
@@ -350,7 +349,7 @@ class Looks:
 
 
 @dataclass(frozen=True, repr=False)
-class StudyResult(Result):
+class StudyResult(NarratedResult):
     """A study. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
 
     kind: ClassVar[str] = "study"
@@ -398,22 +397,11 @@ class StudyResult(Result):
     # Pictures, for the page alone.
     space_examples: SpaceExamples | None = field(default=None, repr=False)
 
-    @cached_property
-    def words(self) -> tuple[str, ...]:
-        """The study in sentences, the answer first."""
-        return tuple(report_of("study").words(self))
-
-    def __str__(self) -> str:
-        parts = [*self.words]
-        parts += ["Notes:", *self.notes] if self.notes else []
-        return "\n".join(parts)
-
     def as_json(self) -> dict[str, object]:
         """Return the result as plain JSON values, but for the pictures of examples."""
         parts = super().as_json()
         del parts["space_examples"]
-        head = {name: parts.pop(name) for name in ("schema", "records", "provenance")}
-        return {**head, "words": list(self.words), **parts}
+        return parts
 
     @cached_property
     def unders(self) -> tuple[tuple[str, str], ...]:
