@@ -42,7 +42,7 @@ class Place:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float):
-            self._refuse(name, "no number")
+            self._refuse(name, "not a number")
         try:
             found = float(value)
         except OverflowError:
@@ -53,7 +53,7 @@ class Place:
         """Return a whole number; what is not there is None."""
         value = self.number(name)
         if value is not None and not value.is_integer():
-            self._refuse(name, "no whole number")
+            self._refuse(name, "not a whole number")
         return None if value is None else int(value)
 
     def text(self, name: str, missing: str = "") -> str:
@@ -62,7 +62,7 @@ class Place:
         if value is None:
             return missing
         if not isinstance(value, str):
-            self._refuse(name, "no text")
+            self._refuse(name, "not text")
         return value
 
     def inner(self, name: str) -> Place | None:
@@ -71,14 +71,14 @@ class Place:
         if value is None:
             return None
         if not isinstance(value, dict):
-            self._refuse(name, "no table")
+            self._refuse(name, "not a table")
         return Place(value, f"{self.at}/{name}")
 
     def rows(self, name: str) -> list[Place]:
         """Return the rows of a list of tables; none where it is not there."""
         listed = self._list(name)
         if not all(isinstance(one, dict) for one in listed):
-            self._refuse(name, "no list of tables")
+            self._refuse(name, "not a list of tables")
         return [Place(one, f"{self.at}/{name}/{place}") for place, one in enumerate(listed)]
 
     def numbers(self, name: str) -> list[float | None]:
@@ -92,7 +92,7 @@ class Place:
         if value is None:
             return []
         if not isinstance(value, list):
-            self._refuse(name, "no list")
+            self._refuse(name, "not a list")
         return value
 
     def _refuse(self, name: str, why: str) -> NoReturn:
@@ -106,7 +106,7 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     file = Path(path)
 
     def constant(name: str) -> NoReturn:
-        raise ValueError(f"{name} is no number")
+        raise ValueError(f"{name} is not a number")
 
     try:
         content = json.loads(file.read_text(encoding="utf-8"), parse_constant=constant)
@@ -115,7 +115,7 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{str(file)!r} could not be read ({error.strerror})", available=ALLOWED, help="name a file that is there."
         ) from error
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{file.name!r} is no JSON ({error})", available=ALLOWED, help=HELP) from error
+        raise BadInput(f"{file.name!r} is not JSON ({error})", available=ALLOWED, help=HELP) from error
     return dict(checked(content, repr(file.name)).entries)
 
 

@@ -50,10 +50,11 @@ from reproductions.sprites.words import (
     Against,
     Estimate,
     agreement_words,
+    contrasts,
     gap_words,
     headline,
     known_words,
-    sentences,
+    remarks,
 )
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class SpritesReport(Report):
     def document(self, result: Sprites) -> Document:
         """Return everything that is said about the document."""
         whole = checked(result.document)
+        confirmed, inconclusive = (tuple(part) for part in contrasts(whole))
         return Document(
             title="The benchmark on sprites of Li and Xu (2021)",
             facts=(
@@ -120,8 +122,9 @@ class SpritesReport(Report):
             ),
             answer=headline(whole),
             meaning=SIDES[Estimate.of(whole.inner("right_angled_above_chance")).against][1],
-            context=CHANCE_IS_NOT_0,
-            lead=(Statements("", sentences(whole)),),
+            context=f"{CHANCE_IS_NOT_0} {remarks(whole)}",
+            lead=(Statements("", confirmed),) if confirmed else (),
+            inconclusive=(Statements("", inconclusive),) if inconclusive else (),
             picture="difference by method",
             tiles=_tiles(whole),
             sections=tuple(_sections(whole)),

@@ -99,10 +99,19 @@ def headline(document: Place) -> str:
     return f"The search, as in the paper, {as_it_is}; {SEARCHES['right_angled_above_chance']} {at_right_angles}."
 
 
-def sentences(document: Place) -> tuple[str, ...]:
-    """Return the numbers of the answer, and what else is to be said at once."""
-    contrasts = [_contrast(document, name, who) for name, who in SEARCHES.items()]
-    return (*contrasts, *_leader(document), *_planted(document), _counted(document))
+def contrasts(document: Place) -> tuple[list[str], list[str]]:
+    """Return the numbers of the answer: of what differs from chance, and of what is inconclusive."""
+    confirmed: list[str] = []
+    inconclusive: list[str] = []
+    for name, who in SEARCHES.items():
+        decided = Estimate.of(document.inner(name)).against in ("above", "below")
+        (confirmed if decided else inconclusive).append(_contrast(document, name, who))
+    return confirmed, inconclusive
+
+
+def remarks(document: Place) -> str:
+    """Return what helps to read the answer: which method leads, where the bias was taken up, what was scored."""
+    return " ".join([*_leader(document), *_planted(document), _counted(document)])
 
 
 def _contrast(document: Place, name: str, who: str) -> str:

@@ -76,6 +76,9 @@ def test_an_interval_around_0_is_not_distinguished_from_chance() -> None:
     told = Tree(page(made)).by_id("verdict").words
     assert "The search, as in the paper, is not distinguishable from chance" in told
     assert "includes 0" in told
+    confirmed, _, inconclusive = told.partition("Inconclusive, and why")
+    assert "The search, as in the paper: its difference less that of chance" in inconclusive
+    assert "Its part at right angles to target and known factors: its difference" in confirmed
 
 
 def test_without_an_interval_or_chance_nothing_is_claimed() -> None:
@@ -220,9 +223,10 @@ def test_names_that_try_to_run_are_only_shown() -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", "is no JSON"), ("[]", "is a list"), ('{"schema": "equipoise.audit/1"}', "schema 'equipoise.audit/1'"),
+        ("{", "is not JSON"), ("[]", "is a list"), ('{"schema": "equipoise.audit/1"}', "schema 'equipoise.audit/1'"),
         ('{"schema": "equipoise.benchmark.sprites/2"}', "sprites/2"), ("{}", "schema None"), ('{"a": NaN}', "NaN"),
-        ('{"schema": "equipoise.benchmark.sprites/1"}', "has no settings and no counts"), ("[" * 100_000, "is no JSON"),
+        ('{"schema": "equipoise.benchmark.sprites/1"}', "has no settings and no counts"),
+        ("[" * 100_000, "is not JSON"),
     ],
 )  # fmt: skip
 def test_what_is_no_such_document_is_refused(tmp_path: Path, content: str, said: str) -> None:
@@ -240,10 +244,10 @@ def test_what_is_no_such_document_is_refused(tmp_path: Path, content: str, said:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("/table", 3, "/table .* is no list"), ("/table", [3], "no list of tables"),
+        ("/table", 3, "/table .* is not a list"), ("/table", [3], "not a list of tables"),
         ("/table/0/method", 3, "/table/0/method .* is not text"), ("/table/0/biased/mean", "1", "is not a number"),
-        ("/above_chance", [], "is no table"), ("/counts/scored", 1.5, "is no whole number"),
-        ("/settings/score/search/alphas", ["a"], "is not a number"), ("/by_gap/0/gap", {}, "is no list"),
+        ("/above_chance", [], "is not a table"), ("/counts/scored", 1.5, "is not a whole number"),
+        ("/settings/score/search/alphas", ["a"], "is not a number"), ("/by_gap/0/gap", {}, "is not a list"),
     ],
 )  # fmt: skip
 def test_an_entry_of_another_kind_is_refused_by_its_place(path: str, value: Any, said: str) -> None:
