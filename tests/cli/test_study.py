@@ -68,11 +68,11 @@ def test_a_pack_goes_out_and_its_trials_come_home(equipoise: Program, plan: Path
     assert "8 trials were trained now" in half.out.replace("\n", "")
     assert equipoise("study", "run", plan, "--to", out, "--quiet").code == 0
     merged = equipoise("study", "merge", plan, out)
-    assert "16 trials are new, 0 were known." in merged.out
+    assert "16 trials are new, 0 were already there." in merged.out
     (out / "torn.safetensors").write_bytes(b"123")
     again = equipoise("study", "merge", plan, out)
     assert again.code == 1
-    assert "0 trials are new, 16 were known." in again.out
+    assert "0 trials are new, 16 were already there." in again.out
     assert "torn.safetensors" in again.out
     assert "16 of 16 trials are done" in equipoise("study", "status", plan).out
 
@@ -155,7 +155,7 @@ def test_a_changed_file_and_a_condition_without_rows_are_told(equipoise: Program
         csv.writer(file).writerows([list(data), *kept])
     ended = equipoise("study", "check", plan)
     assert ended.code == 1
-    assert ": it cannot be done: there are no rows of yes / F" in ended.out.replace("\n", " ")
+    assert ": it is not possible: there are no rows of yes / F" in ended.out.replace("\n", " ")
     assert equipoise("study", "run", plan, "--store", plan.with_name("empty.db"), "--quiet").code == 0
     again = equipoise("study", "run", plan, "--store", plan.with_name("empty.db"))
     assert "Why they failed: equipoise study status" in again.out

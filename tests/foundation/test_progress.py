@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from equipoise.foundation.progress import ProgressTracker, duration
+from equipoise.foundation.progress import ProgressTracker, StagedProgress, duration
 
 
 def clock_at(times: list[float]) -> Callable[[], float]:
@@ -57,3 +57,14 @@ def test_a_share_that_is_measured_stays_between_nothing_and_all(told: float, don
 )
 def test_a_duration_is_written_as_people_say_it(seconds: float, words: str) -> None:
     assert duration(seconds) == words
+
+
+def test_stages_are_reported_as_a_share_of_all_by_their_weight() -> None:
+    told: list[tuple[str, float]] = []
+    progress = StagedProgress(lambda stage, share: told.append((stage, share)), {"search": 3.0, "judge": 1.0})
+    step = progress.stage("search")
+    step(1, 2)
+    step(2, 2)
+    progress.tell("judge", 1, 2)
+    assert told == [("search", 0.0), ("search", 0.375), ("search", 0.75), ("judge", 0.875)]
+    StagedProgress(None, {"search": 1.0}).tell("search", 1, 1)

@@ -53,7 +53,7 @@ def test_pictures_pass_as_they_are() -> None:
 
 
 def test_pictures_with_anything_beside_them_are_refused() -> None:
-    with pytest.raises(BadInput, match=r"(?s)'image' holds pictures, and age stand beside.*features=\('image',\)"):
+    with pytest.raises(BadInput, match=r"(?s)'image' holds pictures.* other features: age.*features=\('image',\)"):
         material_of(pictures(features=("age", "image")))
 
 

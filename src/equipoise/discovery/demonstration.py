@@ -8,7 +8,7 @@ what is found is the classifier's bias and not the generator's.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,13 +30,12 @@ from equipoise.discovery.search import SearchSettings
 from equipoise.discovery.skewing import skewed_cells
 from equipoise.discovery.truth import Truth, hyperplanes_from_labels
 from equipoise.foundation.imports import require
+from equipoise.foundation.progress import Progress
 from equipoise.foundation.seeds import stream
 from equipoise.networks.vae import vae_encoder
 from equipoise.results import SearchVerdict
 from equipoise.training.fixing import fix_seeds, seed_of
 
-# What is told on the way: what is done now, and the share of it that is done.
-Report = Callable[[str, float], None]
 PICTURES = 3000
 LATENTS = 6
 AGREEMENT = 0.9
@@ -91,7 +90,7 @@ def judge_settings(seed: int) -> JudgeSettings:
     return JudgeSettings(latents=64, null_latents=8, nulls=39, seed=seed)
 
 
-def demonstration(seed: int = 0, report: Report | None = None) -> Demonstration:
+def demonstration(seed: int = 0, report: Progress | None = None) -> Demonstration:
     """Train the generator and the classifier, and fit the hyperplanes of what is known."""
     told = report or (lambda what, done: None)
     sprites = lit_sprites(seed)
@@ -116,7 +115,7 @@ def demonstration(seed: int = 0, report: Report | None = None) -> Demonstration:
 
 
 def demonstrated(
-    seed: int = 0, report: Report | None = None, command: Iterable[str] | None = None
+    seed: int = 0, report: Progress | None = None, command: Iterable[str] | None = None
 ) -> tuple[Demonstration, Investigation]:
     """Plant the bias and look for it, on one thread: networks this small gain nothing from several."""
     told = report or (lambda what, done: None)
@@ -207,7 +206,7 @@ def wrong_labels(sprites: LitSprites, seed: int) -> NDArray[np.bool_]:
 
 
 def classifier_of(
-    sprites: LitSprites, labels: NDArray[np.bool_], seed: int, told: Report | None = None, *,
+    sprites: LitSprites, labels: NDArray[np.bool_], seed: int, told: Progress | None = None, *,
     agreement: float = AGREEMENT, steps: int | None = None,
 ) -> Any:  # fmt: skip
     """Train a classifier of labels on a sample in which the light goes with them so often."""

@@ -11,18 +11,38 @@ import numpy as np
 from equipoise.discovery.asked import asked_of, origin_of
 from equipoise.discovery.checking import check_pair
 from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.comparing import baseline_directions, chosen
+from equipoise.discovery.comparing import CHOSEN_ON, HESSIAN_STEPS, baseline_directions, candidates, chosen
 from equipoise.discovery.generator import Generator
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.investigation import Investigation, Shown
 from equipoise.discovery.judging import Bench, Judgement, JudgeSettings, judge
 from equipoise.discovery.known_changes import known_changes
-from equipoise.discovery.pacing import COMPARING, JUDGING, SEARCHING, WALKING, Pace, Report
+from equipoise.discovery.racing import cost
 from equipoise.discovery.search import SearchSettings
 from equipoise.discovery.search import search as search_for
 from equipoise.discovery.strips import Strips, strips_of
-from equipoise.discovery.surrogate import SurrogateSearch, SurrogateSettings, surrogate_search
+from equipoise.discovery.surrogate import (
+    FITTING,
+    LABELLING,
+    POLISH,
+    ROUGH,
+    SurrogateSearch,
+    SurrogateSettings,
+    surrogate_search,
+)
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.progress import Progress, StagedProgress
+
+# The stages of an investigation, as progress names them.
+SEARCHING, JUDGING = "Searching", "Judging on fresh latents"
+COMPARING, MEASURING = "Comparing with baselines", "Measuring known attributes"
+# A picture with its slope costs about three times the picture.
+WITH_SLOPE = 3.0
+BASELINES = 5
+# What a step of the Hessian penalty takes, in pictures: three of each of 8 latents, with slopes.
+HESSIAN = 8 * 3 * WITH_SLOPE
+# What a latent costs a surrogate, in pictures: next to nothing on a processor; on a card each waits for the same calls.
+SURROGATE_COST, SURROGATE_COST_ON_A_DEVICE = 0.002, 0.1
 
 
 def investigate(
@@ -42,7 +62,7 @@ def investigate(
     strips: int = 4,
     strip_pictures: int = 7,
     names: Sequence[str] = ("classifier", "generator", "reference"),
-    report: Report | None = None,
+    report: Progress | None = None,
     notes: Iterable[str] = (),
     command: Iterable[str] | None = None,
 ) -> Investigation:
@@ -65,7 +85,8 @@ def investigate(
     if reference is not None:
         _check_use(search, surrogate)
     check_pair(generator, classifier, reference)
-    pace = Pace(report, generator, asked, how, len(named), directions * search, restarts, compare, surrogate)
+    weights = _stage_weights(generator, asked, how, len(named), directions * search, restarts, compare, surrogate)
+    progress = StagedProgress(report, weights)
     drawn = strips_of(
         generator, classifier, number=strips, pictures=strip_pictures, ends=asked.alphas, seed=asked.seed,
         chunk=asked.chunk,
@@ -83,15 +104,42 @@ def investigate(
         provenance=origin_of(generator, classifier, reference, target, known, said, names, command),
     )  # fmt: skip
     if search:
-        made = _searched(made, drawn, target, tuple(known), directions, restarts, surrogate, reference, pace)
+        made = _searched(made, drawn, target, tuple(known), directions, restarts, surrogate, reference, progress)
         if compare and made.curves.size:
-            made = replace(made, methods=_compared(drawn, target, tuple(known), asked, how, reference, pace))
+            made = replace(made, methods=_compared(drawn, target, tuple(known), asked, how, reference, progress))
         elif compare:
             made = replace(made, notes=(*made.notes, "Baselines were skipped: there is nothing to find."))
     if named:
         bench = Bench(generator, classifier, asked, how)
-        made = replace(made, known=known_changes(bench, named, drawn, pace.of(WALKING)))
+        made = replace(made, known=known_changes(bench, named, drawn, progress.stage(MEASURING)))
     return made
+
+
+def _stage_weights(
+    generator: Generator, asked: SearchSettings, how: JudgeSettings, named: int, directions: int, restarts: int,
+    compare: bool, surrogate: SurrogateSettings | None,
+) -> dict[str, float]:  # fmt: skip
+    """Return how much work each stage is, in pictures that the generator draws."""
+    alphas = len(asked.alphas)
+    judged = (how.latents + (2 * how.nulls + 1) * how.null_latents) * alphas
+    chosen_from = candidates(generator.latent_size)
+    compared = BASELINES * (judged + chosen_from * CHOSEN_ON * alphas) + min(asked.steps, HESSIAN_STEPS) * HESSIAN
+    steps = cost(restarts, asked.steps) if asked.race else restarts * asked.steps
+    step = WITH_SLOPE * directions * asked.batch * alphas
+    searched = {SEARCHING: steps * step}
+    if surrogate is not None:
+        latent = SURROGATE_COST if generator.device.type == "cpu" else SURROGATE_COST_ON_A_DEVICE
+        searched = {
+            LABELLING: float(surrogate.latents * bool(directions)),
+            FITTING: latent * WITH_SLOPE * surrogate.steps * surrogate.batch * bool(directions),
+            ROUGH: latent * steps * step,
+            POLISH: surrogate.polish_of(asked) * step,
+        }
+    return searched | {
+        JUDGING: float(directions * judged),
+        COMPARING: compared * bool(compare and directions),
+        MEASURING: float(named * how.latents * alphas),
+    }
 
 
 def _check_use(search: bool, surrogate: SurrogateSettings | None) -> None:
@@ -111,23 +159,28 @@ def _check_use(search: bool, surrogate: SurrogateSettings | None) -> None:
 
 def _searched(
     made: Investigation, drawn: Strips, target: Hyperplane | None, known: tuple[Hyperplane, ...], directions: int,
-    restarts: int, surrogate: SurrogateSettings | None, reference: Classifier | None, pace: Pace,
+    restarts: int, surrogate: SurrogateSettings | None, reference: Classifier | None, progress: StagedProgress,
 ) -> Investigation:  # fmt: skip
     """Search and judge."""
     asked: dict[str, Any] = {
         "target": target, "known": known, "directions": directions, "restarts": restarts, "settings": made.search,
     }  # fmt: skip
     if surrogate is None:
-        searching = pace.of(SEARCHING)
+        searching = progress.stage(SEARCHING)
         asked |= {"reference": reference, "report": lambda step, steps, _: searching(step, steps)}
         found = search_for(drawn.generator, drawn.classifier, **asked)
         curves = found.curves
     else:
-        quick = surrogate_search(drawn.generator, drawn.classifier, surrogate=surrogate, report=pace.tell, **asked)
+        quick = surrogate_search(drawn.generator, drawn.classifier, surrogate=surrogate, report=progress.tell, **asked)
         found, curves = quick.search, quick.rough.curves
         made = replace(made, notes=(*made.notes, *_surrogate_words(quick, surrogate, made.search)))
     judgement = judge(
-        drawn.generator, drawn.classifier, found, settings=made.judging, reference=reference, report=pace.of(JUDGING)
+        drawn.generator,
+        drawn.classifier,
+        found,
+        settings=made.judging,
+        reference=reference,
+        report=progress.stage(JUDGING),
     )
     return replace(
         made,
@@ -164,13 +217,13 @@ def _reference_words(name: str | None, judgement: Judgement) -> tuple[str, ...]:
 
 def _compared(
     drawn: Strips, target: Hyperplane | None, known: tuple[Hyperplane, ...], asked: SearchSettings, how: JudgeSettings,
-    reference: Classifier | None, pace: Pace,
+    reference: Classifier | None, progress: StagedProgress,
 ) -> tuple[Shown, ...]:  # fmt: skip
     """Let each baseline choose its direction, and judge it on the latents that those of the search were judged on."""
     generator, classifier = drawn.generator, drawn.classifier
     named = (*(() if target is None else (target,)), *known)
     baselines = baseline_directions(generator, named, asked)
-    told = pace.of(COMPARING)
+    told = progress.stage(COMPARING)
     shown: list[Shown] = []
     for place, (method, make) in enumerate(baselines.items()):
         best = chosen(generator, classifier, make(), named, asked)

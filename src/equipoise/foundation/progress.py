@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 # What long work reports on the way: its stage now, and the share of all its work that is done.
 Progress = Callable[[str, float], None]
@@ -55,6 +56,25 @@ class ProgressTracker:
         """Everything in one line, as a log shows it."""
         left = f", {self.time_left}" if self.time_left else ""
         return f"{self.stage}: {self.done:.0%} after {duration(self.seconds)}{left}"
+
+
+class StagedProgress:
+    """Progress through stages one after the other, each as heavy as its ``weights`` say; reported as a share of all."""
+
+    def __init__(self, report: Progress | None, weights: Mapping[str, float]) -> None:
+        self._report, self._weights = report, dict(weights)
+
+    def stage(self, name: str) -> Callable[[int, int], None]:
+        """Begin a stage, and return what takes in how many of its steps are done."""
+        self.tell(name, 0, 1)
+        return functools.partial(self.tell, name)
+
+    def tell(self, name: str, done: int, steps: int) -> None:
+        """Take in how many steps of a stage are done, and report the share of all stages."""
+        if self._report is not None:
+            stages = list(self._weights)
+            before = sum(self._weights[stage] for stage in stages[: stages.index(name)])
+            self._report(name, (before + self._weights[name] * done / steps) / sum(self._weights.values()))
 
 
 def duration(seconds: float) -> str:

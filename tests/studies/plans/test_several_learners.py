@@ -49,7 +49,7 @@ def test_learners_of_several_kinds_stand_in_one_plan(tmp_path: Path) -> None:
         read_plan(write_plan(tmp_path, PLAN[:start] + bad + PLAN[stop:])).study()
     assert re.search(r"line \d+ \(learner 1, widht\).*did you mean 'width'", str(refused.value), flags=re.DOTALL)
     nameless = entries.replace('name = "mlp"\n', "")
-    with pytest.raises(BadInput, match=r"\(learner 1\): There is not a name"):
+    with pytest.raises(BadInput, match=r"\(learner 1\): There is no name"):
         read_plan(write_plan(tmp_path, PLAN[:start] + nameless + PLAN[stop:]))
 
 

@@ -285,7 +285,7 @@ def test_a_network_that_cannot_travel_trains_here(tmp_path: Path) -> None:
 
     linear.__qualname__ = "linear"  # as in a notebook: a name at the top of a module that other processes do not have
     study = Study(cohort(), group="sex", seeds=2, learner={"name": "module", "factory": linear, "epochs": 1})
-    with pytest.warns(UserWarning, match=r"linear exists only in this process: put it into a module.* One worker"):
+    with pytest.warns(UserWarning, match=r"linear exists only in this process: move it to a module.* One worker"):
         run_in_store(study, tmp_path / "s.db", workers=2)
     assert study.status(tmp_path / "s.db").done == 2
 

@@ -150,7 +150,7 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path, monkeypatc
     monkeypatch.setattr(migrations, "MIGRATIONS", {**migrations.MIGRATIONS, 0: full})
     with pytest.raises(BadInput, match="could not be migrated from version 0") as refused:
         open_store(path)
-    assert "it is as it was; a copy of it is" in str(refused.value)
+    assert "it is unchanged; a copy of it is" in str(refused.value)
     assert layout(path) == before
     monkeypatch.undo()
     with open_store(path) as store:

@@ -200,9 +200,9 @@ def test_a_store_opened_to_be_read_is_not_written(tmp_path: Path) -> None:
     filled(path)
     with open_store(path, read_only=True) as store:
         assert store.status().done == 9
-        with pytest.raises(BadInput, match="opened to be read"):
+        with pytest.raises(BadInput, match="opened read-only"):
             store.plan(planned(3))
-        with pytest.raises(BadInput, match="opened to be read"):
+        with pytest.raises(BadInput, match="opened read-only"):
             store.lease("worker", 60)
 
 
@@ -246,7 +246,7 @@ def record_until_full(store: Store) -> int:
     """Record until the disk is full; return how many trials are safe."""
     store.plan(planned(400, stack=10))
     safe: list[str] = []
-    with pytest.raises(BadInput, match=r"disk of the store .* is full; nothing of what was being written is kept"):
+    with pytest.raises(BadInput, match=r"disk of the store .* is full; the write was discarded"):
         fill(store, safe)
     assert {kept.key for kept in store.trials({"done"})} == set(safe)
     return len(safe)

@@ -276,7 +276,7 @@ def test_predictions_that_are_not_there_are_named(store: Any) -> None:
     store.plan(planned(1))
     with pytest.raises(BadInput, match=f"no predictions on 'dev' of 1 trials, such as {trial(0).key}"):
         store.predictions(trial(0).key, "dev")
-    with pytest.raises(BadInput, match="There is no state asleep"):
+    with pytest.raises(BadInput, match="Unknown state asleep"):
         store.trials({"asleep"})
 
 

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.progress import Progress
 from equipoise.studies.findings._cells import SEEDS, UNTREATED, Cell, baselines_of, cells_of, units_of
 from equipoise.studies.findings._claims import claims_of
 from equipoise.studies.findings._data import DEV, TEST, Codes, Floats, StudyData, attributes_of
@@ -45,7 +46,6 @@ from equipoise.studies.findings.identical._fairest import identical_parts
 from equipoise.studies.findings.identical._runs import untold_note
 from equipoise.studies.findings.spaces._choosing import DEFAULT as DEFAULT_CHOICE
 from equipoise.studies.findings.spaces._choosing import rechosen
-from equipoise.studies.findings.spaces._measuring import Progress
 from equipoise.studies.findings.spaces._parts import choice_notes, chosen_by_spaces, space_notes, space_parts
 from equipoise.studies.plans import ALL
 

@@ -77,7 +77,7 @@ def run_in_store(
                 place = Shared(os.fspath(where), study.plan_key, artefacts)
                 run_workers(work, study.truth, store, place, workers, watcher)
             except CannotLeave as error:
-                warnings.warn(f"{error} One worker runs here.", stacklevel=3)
+                warnings.warn(f"{error}. One worker runs here.", stacklevel=3)
                 shared = False
         if not shared:
             work_through(work, study.truth, store, new_owner(), watcher=watcher)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.foundation.progress import Progress
 from equipoise.measures.gap_rules import halves_difference
 from equipoise.studies.findings._data import Codes, Floats, StudyData
 from equipoise.studies.findings._measuring import Measured
@@ -25,9 +26,6 @@ from equipoise.studies.findings.spaces._values import (
     sources_of,
     values_of,
 )
-
-# Called with words and the share that is done.
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.audits.downstream import classifier_from_source
 from equipoise.foundation.errors import listing
+from equipoise.foundation.progress import Progress
 from equipoise.foundation.text import plural
 from equipoise.studies.findings._cells import Cell
 from equipoise.studies.findings._data import Attribute, StudyData
@@ -14,7 +15,7 @@ from equipoise.studies.findings._measuring import Measured
 from equipoise.studies.findings.spaces._choosing import Choosing, choosings_of
 from equipoise.studies.findings.spaces._comparing import contrasts_of, records_of
 from equipoise.studies.findings.spaces._maps import aparts_of, examples_of, maps_of, sensitive_maps_of
-from equipoise.studies.findings.spaces._measuring import Progress, spaces_of
+from equipoise.studies.findings.spaces._measuring import spaces_of
 from equipoise.studies.findings.spaces._result import BALANCED, HALVES, MAJORITISED, NEAREST, OWN
 from equipoise.studies.findings.spaces._values import AMI, NMI, RECALL, UNIFORMITY
 
