@@ -75,25 +75,20 @@ def _classes(view: View, tally: Any) -> list[tuple[int, str]]:
 def _rate(measure: Measure, view: View, group: str, scope: Scope, name: str | None, cell: tuple[float, ...]) -> Record:
     value, numerator, denominator, low, high, effective_n = (float(part) for part in cell)
     undefined = np.isnan(value)
-    return Record(
-        measure=measure.name,
-        alias=measure.alias,
-        kind=measure.kind,
-        scope=scope,
-        class_=name,
-        group=group,
-        value=value,
-        numerator=numerator,
-        denominator=denominator,
-        low=None if undefined or np.isnan(low) else low,
-        high=None if undefined or np.isnan(high) else high,
-        interval=None if undefined or np.isnan(low) else "score",
-        level=None if undefined or np.isnan(low) else 1.0 - LEVEL,
-        effective_n=None if undefined or np.isnan(effective_n) else effective_n,
-        status=Status.UNDEFINED if undefined else Status.OK,
-        reason=why_rate_undefined(measure, group, name) if undefined else view.why_untold([group]),
-        **view.place(),
-    )
+    told = not undefined and not np.isnan(low)
+    return _record(
+        measure, view, value, why_rate_undefined(measure, group, name) if undefined else view.why_untold([group]),
+        scope=scope, class_=name, group=group, numerator=numerator, denominator=denominator,
+        low=low if told else None, high=high if told else None, interval="score" if told else None,
+        level=1.0 - LEVEL if told else None, effective_n=None if undefined or np.isnan(effective_n) else effective_n,
+    )  # fmt: skip
+
+
+def _record(measure: Measure, view: View, value: float, reason: Reason | None = None, **fields: Any) -> Record:
+    """Return a record of a measure; it is undefined where its value is."""
+    about: dict[str, Any] = {"measure": measure.name, "alias": measure.alias, "kind": measure.kind, **view.place()}
+    status = Status.UNDEFINED if np.isnan(value) else Status.OK
+    return Record(value=value, status=status, reason=reason, **{**about, **fields})
 
 
 def _means(measure: Measure, view: View, values: Floats) -> Iterator[Record]:
@@ -105,37 +100,16 @@ def _means(measure: Measure, view: View, values: Floats) -> Iterator[Record]:
         chosen = values[place][common]
         value = mean_over_classes(chosen, strict=True) if len(chosen) else float("nan")
         value = float("nan") if view.strict and not common.all() else value
-        yield Record(
-            measure=measure.name,
-            alias=measure.alias,
-            kind=measure.kind,
-            group=group,
-            value=value,
-            status=Status.UNDEFINED if np.isnan(value) else Status.OK,
-            reason=left_out_classes(measure, view.shown.classes, common, strict=view.strict)
-            or (
-                because(AuditReason.CLASS_UNDEFINED_IN_GROUP, measure=measure.title, group=group)
-                if np.isnan(value)
-                else None
-            ),
-            **view.place(),
-        )
+        reason = left_out_classes(measure, view.shown.classes, common, strict=view.strict)
+        if reason is None and np.isnan(value):
+            reason = because(AuditReason.CLASS_UNDEFINED_IN_GROUP, measure=measure.title, group=group)
+        yield _record(measure, view, value, reason, group=group)
 
 
 def _values(measure: Measure, view: View) -> Iterator[Record]:
-    for group, value in zip(view.shown.groups, measure.by_class(view.shown), strict=True):
-        undefined = bool(np.isnan(value))
-        yield Record(
-            measure=measure.name,
-            alias=measure.alias,
-            kind=measure.kind,
-            group=group,
-            value=float(value),
-            denominator=_weight(view.shown, group),
-            status=Status.UNDEFINED if undefined else Status.OK,
-            reason=why_value_undefined(measure, view.shown, group) if undefined else None,
-            **view.place(),
-        )
+    for group, value in zip(view.shown.groups, measure.by_class(view.shown).tolist(), strict=True):
+        reason = why_value_undefined(measure, view.shown, group) if np.isnan(value) else None
+        yield _record(measure, view, value, reason, group=group, denominator=_weight(view.shown, group))
 
 
 def _weight(tally: Any, group: str) -> float:
@@ -145,10 +119,8 @@ def _weight(tally: Any, group: str) -> float:
 
 def _compared(measure: Measure, view: View) -> Iterator[Record]:
     variant = view.variant if view.variant in measure.variants else "paper"
-    shared: dict[str, Any] = {"measure": measure.name, "alias": measure.alias, "kind": measure.kind, "variant": variant}
     if len(view.compared.groups) < 2:
-        lone = Record(value=float("nan"), status=Status.UNDEFINED, reason=because(AuditReason.FEW_GROUPS),
-                      **shared, **view.place())  # fmt: skip
+        lone = _record(measure, view, float("nan"), because(AuditReason.FEW_GROUPS), variant=variant)
         if measure.classwise and view.favourable is not None:
             yield replace(lone, scope="favourable", class_=view.favourable)
         yield lone
@@ -162,31 +134,22 @@ def _compared(measure: Measure, view: View) -> Iterator[Record]:
             reason = _classes_left_out_of(measure, view)
             value = float("nan") if reason is not None and view.strict else value
         low, high = furthest(None)
-        yield Record(value=value, status=Status.UNDEFINED if np.isnan(value) else Status.OK, reason=reason,
-                     group=low, against=high, **shared, **view.place())  # fmt: skip
+        yield _record(measure, view, value, reason, variant=variant, group=low, against=high)
         return
     for place, name in _classes(view, view.compared):
-        undefined = bool(np.isnan(values[place]))
+        value = float(values[place])
+        reason = why_gap_undefined(measure, view.compared, place) if np.isnan(value) else None
         low, high = furthest(place)
-        record = Record(
-            scope="class",
-            class_=name,
-            value=float(values[place]),
-            group=low,
-            against=high,
-            status=Status.UNDEFINED if undefined else Status.OK,
-            reason=why_gap_undefined(measure, view.compared, place) if undefined else None,
-            **shared,
-            **view.place(),
-        )
+        record = _record(
+            measure, view, value, reason, variant=variant, scope="class", class_=name, group=low, against=high
+        )  # fmt: skip
         yield record
         if name == view.favourable:
             yield replace(record, scope="favourable")
     if view.label is None:
         value = mean_over_classes(values, strict=view.strict)
         reason = left_out_classes(measure, view.compared.classes, np.asarray(~np.isnan(values)), strict=view.strict)
-        yield Record(value=value, status=Status.UNDEFINED if np.isnan(value) else Status.OK, reason=reason,
-                     **shared, **view.place())  # fmt: skip
+        yield _record(measure, view, value, reason, variant=variant)
 
 
 def _classes_left_out_of(measure: Measure, view: View) -> Reason | None:
@@ -290,25 +253,12 @@ def _ratios_to(
         untold = view.why_untold([group, groups[against]])
         known = not np.isnan(low) and untold is None
         reason = untold if base > 0 else because(AuditReason.BASE_IS_ZERO, against=groups[against], name=name)
-        record = Record(
-            measure=measure.name,
-            alias=measure.alias,
-            kind="ratio to group",
-            scope="class",
-            class_=name,
-            group=group,
-            against=groups[against],
-            value=rate / base if base > 0 else float("nan"),
-            numerator=rate,
-            denominator=base,
-            low=low if known else None,
-            high=high if known else None,
+        record = _record(
+            measure, view, rate / base if base > 0 else float("nan"), reason, kind="ratio to group", scope="class",
+            class_=name, group=group, against=groups[against], numerator=rate, denominator=base,
+            low=low if known else None, high=high if known else None, level=level if known else None,
             interval=("exact" if exact else "score") if known else None,
-            level=level if known else None,
-            status=Status.OK if base > 0 else Status.UNDEFINED,
-            reason=reason,
-            **view.place(),
-        )
+        )  # fmt: skip
         yield record
         if name == view.favourable:
             yield replace(record, scope="favourable")
