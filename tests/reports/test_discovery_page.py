@@ -170,7 +170,7 @@ def test_the_reference_is_told_of() -> None:
     one = found().directions[0]
     held = replace(one, judged=replace(one.judged, reference_way=0.031))
     told = reports.markdown(investigation(directions=(held,), reference="sound.py:net"))
-    assert "The probability of the reference, sound.py:net, changes by 0.031 in total." in told
+    assert "The probability of the reference (sound.py:net) changes by 0.031 in total." in told
 
 
 def test_every_setting_is_shown() -> None:
