@@ -423,7 +423,7 @@ def margins_given(texts: Sequence[str]) -> float | dict[str, float] | None:
         try:
             found[metric] = float(number)
         except ValueError:
-            raise BadInput(f"The margin {text!r} is no number", available=ALLOWED_MARGIN, help=MARGIN_HELP) from None
+            raise BadInput(f"The margin {text!r} is not a number", available=ALLOWED_MARGIN, help=MARGIN_HELP) from None
         if not sign and len(texts) > 1:
             raise BadInput(
                 f"The margin {text!r} is for all metrics, and others are given beside it",
