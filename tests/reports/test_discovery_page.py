@@ -67,7 +67,7 @@ def test_the_answer_comes_first_in_one_sentence() -> None:
     )
     told = pages.words("found", "verdict")
     assert "No random direction of 199 changes it as much." in told
-    assert "stays put (cosine 0.02)" in told
+    assert "stays put (cosine 0.02 with the direction of target)" in told
     assert f"Inconclusive, and why direction 3 Not confirmed: {AS_MUCH}." in told
     assert answer("nothing") == f"No reaction was confirmed: {AS_MUCH}."
     assert "no proof that there is no bias" in pages.words("nothing", "verdict")

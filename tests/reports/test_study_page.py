@@ -16,11 +16,12 @@ from rich.console import Console
 import equipoise
 from chromium import Browser
 from equipoise.foundation.registry import report_of
-from equipoise.reports import charts_of, page, show
+from equipoise.reports import Meaning, charts_of, page, show
 from equipoise.reports._formats import safe_name
 from equipoise.reports._provenance import NOT_CERTIFIED
 from equipoise.reports.charts.matrix import LIKELY
 from equipoise.reports.charts.theme import INK, Chart
+from equipoise.studies.findings import ClaimKind
 from page_checks import (
     Tree,
     check_alone,
@@ -236,3 +237,20 @@ def test_a_hostile_study_opens_in_a_browser_without_a_word_of_complaint(browser:
         figures = browser.evaluate("document.querySelectorAll('figure').length")
         assert figures == browser.evaluate("document.querySelectorAll('figure.drawn .live svg').length") > 5
         assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_the_colour_of_the_first_screen_is_that_of_its_answer() -> None:
+    """Better for an answer that is good news, even where another treatment is worse; both at once has no colour."""
+    for made in (CASES[name]() for name in ("demo", "plain", "curves")):
+        told = report_of("study").document(made)
+        first = made.claims[0]
+        changed = [one for one in made.claims if one.kind in (ClaimKind.BETTER, ClaimKind.WORSE)]
+        if first.kind not in (ClaimKind.BETTER, ClaimKind.WORSE):
+            assert told.meaning is Meaning.QUIET
+            continue
+        about = next(one.treatments[0] for one in changed if str(told.answer).startswith(f"With {one.treatments[0]}"))
+        kinds = {one.kind for one in changed if one.treatments[0] == about}
+        expected = (
+            Meaning.NEUTRAL if len(kinds) == 2 else Meaning.BETTER if ClaimKind.BETTER in kinds else Meaning.WORSE
+        )
+        assert told.meaning is expected

@@ -168,6 +168,14 @@ def _confirmed_answer(result: StudyResult) -> str:
     return sentence
 
 
+def answered_treatment(result: StudyResult) -> tuple[str, ...]:
+    """Return the treatment that the answer is about; none where it is about no single one."""
+    first = next(iter(result.claims), None)
+    if first is None or first.kind not in (ClaimKind.BETTER, ClaimKind.WORSE, ClaimKind.NEAREST, ClaimKind.AMONG):
+        return ()
+    return tuple(_changed_treatments(result))[:1]
+
+
 def _changed_treatments(result: StudyResult) -> dict[str, list[Claim]]:
     """Return the treatments with confirmed changes of main measures, that of which most is to be said first."""
     treatments: dict[str, list[Claim]] = {}

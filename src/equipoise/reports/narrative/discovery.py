@@ -224,7 +224,7 @@ def _kept_still(made: Investigation, one: Shown) -> Iterator[Text]:
     judged = one.judged
     cosine = judged.cosines.get(made.target) if made.target is not None else None
     if cosine is not None:
-        yield ("The target (", Name(str(made.target)), f") stays put (cosine {_cosine(cosine)}).")
+        yield (f"The target stays put (cosine {_cosine(cosine)} with the direction of ", Name(str(made.target)), ").")
     if math.isfinite(judged.reference_way):
         yield (
             "The probability of the reference (", Name(str(made.reference)),

@@ -30,6 +30,7 @@ from equipoise.reports.narrative._study_tables import (
 )
 from equipoise.reports.narrative._study_words import (
     answer,
+    answered_treatment,
     confirmed,
     inconclusive,
     look_words,
@@ -38,7 +39,7 @@ from equipoise.reports.narrative._study_words import (
 )
 from equipoise.reports.narrative._tables import part_names
 from equipoise.results import Verdict
-from equipoise.studies.findings import StudyResult, with_symbol
+from equipoise.studies.findings import ClaimKind, StudyResult, with_symbol
 
 if TYPE_CHECKING:
     from equipoise.reports.charts import Chart
@@ -95,9 +96,15 @@ def _facts(result: StudyResult) -> str:
 
 
 def _meaning(result: StudyResult) -> Meaning:
-    """Return what the answer means: worse where anything is confirmed to be, else better where anything is."""
-    counted = _counted(result)
-    return Meaning.WORSE if counted["worse"] else Meaning.BETTER if counted["better"] else Meaning.QUIET
+    """Return what the answer means for the treatment it is about: better, worse, or both; quiet without a finding."""
+    kinds = {claim.kind for claim in result.claims if claim.treatments[:1] == answered_treatment(result)}
+    better, worse = ClaimKind.BETTER in kinds, ClaimKind.WORSE in kinds
+    if not kinds:
+        counted = _counted(result) if not any(record.verdict is not None for record in result.records) else Counter()
+        better, worse = bool(counted["better"]), bool(counted["worse"])
+    if better and worse:
+        return Meaning.NEUTRAL
+    return Meaning.BETTER if better else Meaning.WORSE if worse else Meaning.QUIET
 
 
 def _counted(result: StudyResult) -> Counter[str]:
