@@ -198,3 +198,21 @@ def test_rows_without_a_score_are_told_of_when_a_prediction_is_given_too(source:
     assert note.startswith("400 of 2,000 rows have no score")
     kept = frame.dropna()
     assert aucs(result)[None] == pytest.approx(roc_auc_score(kept["y"], kept["s"]))
+
+
+@pytest.mark.parametrize("attributes", [1, 6])
+def test_a_large_gap_of_scores_is_not_held_back_by_too_few_permutations(attributes: int) -> None:
+    """So many tests as a report has, so small can p be: a floor of draws would hide the gap after correction."""
+    generator = np.random.default_rng(0)
+    rows = 2_000
+    group = np.where(generator.random(rows) < 0.5, "a", "b")
+    target = (generator.random(rows) < 0.4).astype(int)
+    score = 0.5 * np.where(group == "a", target, 0) + 0.5 * generator.random(rows)
+    others = {f"noise {number}": generator.integers(0, 3, rows).astype(str) for number in range(attributes - 1)}
+    result = equipoise.audit(target=target, score=score, favourable=1, sensitive_features={"group": group, **others})
+    [gap] = result.find("auc_difference", attribute="group")
+    assert gap.finding
+    assert gap.p is not None
+    assert gap.p < 1 / 1_000
+    assert gap.draws is not None
+    assert gap.draws > 1_000

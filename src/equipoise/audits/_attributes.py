@@ -100,7 +100,7 @@ class Where:
         reference = spec.reference.get(self.attributes[0]) if len(self.attributes) == 1 else None
         return View(
             attribute=self.attributes, shown=shown, compared=compared, split=self.split, control=self.control,
-            reference=reference, least_people=spec.least_people, risk=self.risk, **rest,
+            reference=reference, least_people=spec.least_people, risk=self.risk, tests=self.tests, **rest,
         )  # fmt: skip
 
 
@@ -151,7 +151,7 @@ def _count_view(
     drawn, behind = _drawn(tallies, where, label, everybody, generator, spec.draws)
     return where.view(
         spec, everybody, compared, rows=rows, squares=squares, drawn=drawn, behind=behind, label=label,
-        favourable=where.favourable, strict=spec.strict, variant=spec.variant, tests=where.tests,
+        favourable=where.favourable, strict=spec.strict, variant=spec.variant,
     )  # fmt: skip
 
 
