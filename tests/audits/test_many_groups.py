@@ -14,7 +14,7 @@ import pytest
 import equipoise
 from equipoise.audits._records import measures_for
 from equipoise.foundation.errors import BadInput
-from equipoise.stats import _random_tables
+from equipoise.stats import _resampling
 from equipoise.tallies.confusion import ClassTotals, Confusion
 
 pytestmark = pytest.mark.once
@@ -107,7 +107,7 @@ def test_p_values_of_many_classes_agree_with_those_of_whole_tables(
         return {(r.measure, r.class_): r.p for r in records if r.kind in ("gap", "ratio") and r.p is not None}
 
     whole = p_values()
-    monkeypatch.setattr(_random_tables, "MOST_DENSE_CLASSES", 5)
+    monkeypatch.setattr(_resampling, "MOST_DENSE_CLASSES", 5)
     sparse = p_values()
     assert whole.keys() == sparse.keys()
     for key, p in whole.items():  # both stop at 20 extreme draws: five standard errors of their difference

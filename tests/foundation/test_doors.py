@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.foundation import doors
+from equipoise.foundation import imports as doors
 
 SOURCE = Path(doors.__file__).parents[1]
 ROOMS = sorted(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from equipoise.stats import _equivalence as module
+from equipoise.stats import _power as module
 from equipoise.stats import (
     equivalence_p,
     interval_within,

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.doors import door
+from equipoise.foundation.imports import door
 
 if TYPE_CHECKING:
     from equipoise.audits._audit import audit as audit
     from equipoise.audits._config import config_text as config_text
     from equipoise.audits._config import read_config as read_config
     from equipoise.audits._engine import Power as Power
+    from equipoise.audits._group_result import AuditKind as AuditKind
     from equipoise.audits._group_result import GroupResult as GroupResult
-    from equipoise.audits._kinds import AuditKind as AuditKind
-    from equipoise.audits._kinds import named_object as named_object
+    from equipoise.audits._group_result import named_object as named_object
     from equipoise.audits._options import AUDIT_OPTIONS as AUDIT_OPTIONS
     from equipoise.audits._options import COMPARE_OPTIONS as COMPARE_OPTIONS
     from equipoise.audits._options import EMBEDDING as EMBEDDING

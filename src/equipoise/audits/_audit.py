@@ -14,8 +14,7 @@ from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._options import AUDIT_OPTIONS, OUTCOMES
 from equipoise.audits._rates import four_fifths
 from equipoise.audits._result import SCHEMA, AuditResult
-from equipoise.audits._score_bins import auc_error
-from equipoise.audits._scores import CalibrationPoint, Curve, calibration_points, threshold_curves
+from equipoise.audits._scores import CalibrationPoint, Curve, auc_error, calibration_points, threshold_curves
 from equipoise.audits._small_groups import say_approximate, suppressed_card
 from equipoise.audits._spec import AuditSpec, resolve
 from equipoise.audits._tallies import Tallies

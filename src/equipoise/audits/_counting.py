@@ -19,7 +19,7 @@ from equipoise.audits._columns import (
     without_missing,
 )
 from equipoise.audits._reasons import AuditReason
-from equipoise.audits._score_bins import BinnedScores, bin_scores
+from equipoise.audits._scores import BinnedScores, bin_scores
 from equipoise.audits._spec import AuditSpec
 from equipoise.audits._tallies import LabelRows, NumberRows, Tallies, can_be_read
 from equipoise.cohorts.tables import Axis, EagerTable, Table

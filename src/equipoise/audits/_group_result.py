@@ -1,13 +1,16 @@
-"""What every audit of groups returns: views of its records, statements, gates and names for trackers."""
+"""Kinds of audits as they are registered, and the base of what they return."""
 
 from __future__ import annotations
 
+import importlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.options import Option
+from equipoise.foundation.registry import Entry, registry
 from equipoise.results import (
     Better,
     Breach,
@@ -24,6 +27,56 @@ from equipoise.results import (
     parse_gate,
 )
 from equipoise.tallies.labels import is_missing
+
+if TYPE_CHECKING:
+    from equipoise.results import Result
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditKind:
+    """A kind of audit. ``function`` and ``result`` are named as ``module:name``, and imported when they are used.
+
+    ``data`` is the help of its first argument, a file; ``needed`` are the options that have to be given; ``inputs``
+    those that name further files to read; ``converted`` maps an argument to the function that reads what was typed.
+    """
+
+    name: str
+    summary: str
+    function: str
+    result: str
+    options: tuple[Option, ...]
+    data: str = "CSV, Parquet (file, folder or glob) or Arrow."
+    examples: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    converted: Mapping[str, str] = field(default_factory=dict)
+    doing: str = "Counting"
+    paper: str = "field"
+
+    def load(self) -> Callable[..., Result]:
+        """Return the function in Python."""
+        function: Callable[..., Result] = named_object(self.function)
+        return function
+
+    @property
+    def result_type(self) -> type[Result]:
+        """The class of its results."""
+        kind: type[Result] = named_object(self.result)
+        return kind
+
+
+def named_object(name: str) -> Any:
+    """Import what ``module:name`` names."""
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def register(kind: AuditKind) -> AuditKind:
+    """Add a kind of audit to the registry."""
+    module = kind.function.partition(":")[0]
+    registry.add(Entry("audit", kind.name, kind, kind.summary, kind.paper, module=module))
+    return kind
+
 
 NUMBERS = (
     "value", "low", "high", "p", "p_adjusted", "level", "numerator", "denominator", "effective_n", "margin",

@@ -1,10 +1,11 @@
-"""Optional libraries are imported when they are used, and fail with the line that installs them."""
+"""Imports at the time of use: optional libraries, which fail with the line that installs them, and doors of rooms."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import shlex
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -43,3 +44,40 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
         if error.name is None or not module.startswith(error.name):
             raise
         raise MissingExtra(f"{purpose} needs {module!r}, which is not installed", help=install_line(extra)) from error
+
+
+Door = tuple[list[str], Callable[[str], object], Callable[[], list[str]]]
+
+
+def door(room: str, modules: Mapping[str, Sequence[str]], *own: str) -> Door:
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a room.
+
+    Parameters
+    ----------
+    room : str
+        The package, as its ``__name__``.
+    modules : mapping of str to sequence of str
+        Its private modules, and the public names in each.
+    *own : str
+        Names that the door itself defines.
+
+    Returns
+    -------
+    tuple
+        What the package assigns: ``__all__, __getattr__, __dir__ = door(__name__, {...})``.
+
+    Examples
+    --------
+    >>> names, get, _ = door("equipoise.foundation", {"text": ("plural", "percent")})
+    >>> names, get("percent")(0.5)
+    (['plural', 'percent'], '50.0%')
+    """
+    home = {name: module for module, names in modules.items() for name in names}
+    public = [*own, *home]
+
+    def get(name: str) -> object:
+        if name in home:
+            return getattr(importlib.import_module(f"{room}.{home[name]}"), name)
+        raise AttributeError(f"module {room!r} has no attribute {name!r}")
+
+    return public, get, lambda: sorted(public)

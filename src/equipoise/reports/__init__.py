@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.doors import door
+from equipoise.foundation.imports import door
 
 if TYPE_CHECKING:
     from equipoise.reports import _formats as formats  # noqa: F401 - a door to a module
@@ -58,13 +58,13 @@ if TYPE_CHECKING:
     from equipoise.reports._document import Text as Text
     from equipoise.reports._document import Tile as Tile
     from equipoise.reports._document import pieces as pieces
-    from equipoise.reports._provenance import document_provenance as document_provenance
-    from equipoise.reports._provenance import settings_terms as settings_terms
     from equipoise.reports._report import Report as Report
     from equipoise.reports._report import charts_of as charts_of
+    from equipoise.reports._report import document_provenance as document_provenance
     from equipoise.reports._report import latex as latex
     from equipoise.reports._report import markdown as markdown
     from equipoise.reports._report import page as page
+    from equipoise.reports._report import settings_terms as settings_terms
     from equipoise.reports._report import show as show
 
 _MODULES = {

@@ -8,9 +8,9 @@ from equipoise.audits import AuditResult
 from equipoise.audits.downstream import classifier_title
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
+from equipoise.reports._cells import Placed, Subject
 from equipoise.reports._formats import safe_name
 from equipoise.reports._measure_words import better_end, title_of
-from equipoise.reports._subjects import Placed, Subject
 from equipoise.results import Record, Status
 
 # The numbers of a space in the order in which they are read; the chance level of NMI stands beside it.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.doors import door
+from equipoise.foundation.imports import door
 
 if TYPE_CHECKING:
     from equipoise.stats._blocks import MOST_BLOCKS as MOST_BLOCKS
@@ -26,12 +26,6 @@ if TYPE_CHECKING:
     from equipoise.stats._clusters import ENOUGH_CLUSTERS as ENOUGH_CLUSTERS
     from equipoise.stats._clusters import clustered_rate as clustered_rate
     from equipoise.stats._clusters import clustered_trials as clustered_trials
-    from equipoise.stats._equivalence import Margin as Margin
-    from equipoise.stats._equivalence import equivalence_p as equivalence_p
-    from equipoise.stats._equivalence import interval_within as interval_within
-    from equipoise.stats._equivalence import is_equivalent as is_equivalent
-    from equipoise.stats._equivalence import margin_ends as margin_ends
-    from equipoise.stats._equivalence import sources_equivalence_p as sources_equivalence_p
     from equipoise.stats._exact import exact_difference_interval as exact_difference_interval
     from equipoise.stats._exact import exact_difference_p as exact_difference_p
     from equipoise.stats._exact import exact_equivalence_p as exact_equivalence_p
@@ -78,9 +72,15 @@ if TYPE_CHECKING:
     from equipoise.stats._permutation import rank_among as rank_among
     from equipoise.stats._permutation import sequential_permutation as sequential_permutation
     from equipoise.stats._power import LEVEL as LEVEL
+    from equipoise.stats._power import Margin as Margin
     from equipoise.stats._power import detectable_gap as detectable_gap
+    from equipoise.stats._power import equivalence_p as equivalence_p
+    from equipoise.stats._power import interval_within as interval_within
+    from equipoise.stats._power import is_equivalent as is_equivalent
+    from equipoise.stats._power import margin_ends as margin_ends
     from equipoise.stats._power import people_needed as people_needed
     from equipoise.stats._power import power_of as power_of
+    from equipoise.stats._power import sources_equivalence_p as sources_equivalence_p
     from equipoise.stats._proportions import combined_interval as combined_interval
     from equipoise.stats._proportions import crossing as crossing
     from equipoise.stats._proportions import difference_equivalence_p as difference_equivalence_p
@@ -92,13 +92,6 @@ if TYPE_CHECKING:
     from equipoise.stats._proportions import ratio_statistic as ratio_statistic
     from equipoise.stats._proportions import score_statistic as score_statistic
     from equipoise.stats._proportions import wilson as wilson
-    from equipoise.stats._random_tables import MOST_DENSE_CLASSES as MOST_DENSE_CLASSES
-    from equipoise.stats._random_tables import TABLE_BATCH as TABLE_BATCH
-    from equipoise.stats._random_tables import clustered_null as clustered_null
-    from equipoise.stats._random_tables import null_totals as null_totals
-    from equipoise.stats._random_tables import permuted as permuted
-    from equipoise.stats._random_tables import permuted_weights as permuted_weights
-    from equipoise.stats._random_tables import weighted_null as weighted_null
     from equipoise.stats._rank_tests import LEAST_FOR_LEVENE as LEAST_FOR_LEVENE
     from equipoise.stats._rank_tests import Side as Side
     from equipoise.stats._rank_tests import levene_p as levene_p
@@ -111,11 +104,18 @@ if TYPE_CHECKING:
     from equipoise.stats._ranking import compare_with_best as compare_with_best
     from equipoise.stats._ranking import winner_if_equal as winner_if_equal
     from equipoise.stats._resampling import FEWEST_UNITS as FEWEST_UNITS
+    from equipoise.stats._resampling import MOST_DENSE_CLASSES as MOST_DENSE_CLASSES
+    from equipoise.stats._resampling import TABLE_BATCH as TABLE_BATCH
+    from equipoise.stats._resampling import clustered_null as clustered_null
     from equipoise.stats._resampling import drawn_cells as drawn_cells
+    from equipoise.stats._resampling import null_totals as null_totals
     from equipoise.stats._resampling import percentiles as percentiles
+    from equipoise.stats._resampling import permuted as permuted
+    from equipoise.stats._resampling import permuted_weights as permuted_weights
     from equipoise.stats._resampling import spread_of as spread_of
     from equipoise.stats._resampling import stretches as stretches
     from equipoise.stats._resampling import unit_totals as unit_totals
+    from equipoise.stats._resampling import weighted_null as weighted_null
     from equipoise.stats._resampling import widening as widening
     from equipoise.stats._scores import auc_interval as auc_interval
     from equipoise.stats._scores import auc_spread as auc_spread

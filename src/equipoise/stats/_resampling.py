@@ -1,7 +1,4 @@
-"""Bootstrap draws: of counts where rows are independent, of whole units (clusters of rows) where they are not.
-
-On counts a bootstrap of the rows is a multinomial draw over the cells of each group: no row is touched.
-"""
+"""Resampling: percentiles of draws, and random tables with fixed margins or drawn again."""
 
 from __future__ import annotations
 
@@ -84,3 +81,150 @@ def percentiles(values: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
         edges = [(1 - level) / 2, (1 + level) / 2]
         low[told], high[told] = np.nanquantile(values[:, told], edges, axis=0)
     return low, high
+
+
+# So many numbers at the most are held at once.
+TABLE_BATCH = 4_000_000
+# With more classes than this the cells that never occur are left out of the drawn tables.
+MOST_DENSE_CLASSES = 30
+
+
+def permuted(rows: Floats, within_class: bool, draws: int, generator: np.random.Generator) -> Floats:
+    """Return tables ``[draw, group, true, predicted]`` with groups permuted: across all rows, or within true class."""
+    cells = np.rint(rows).astype(np.int64)
+    groups, truths, guesses = cells.shape
+    if within_class:
+        parts = [_random_tables(cells[:, truth, :], draws, generator) for truth in range(truths)]
+        return np.stack(parts, axis=2)
+    flat = _random_tables(cells.reshape(groups, truths * guesses), draws, generator)
+    return flat.reshape(draws, groups, truths, guesses)
+
+
+def _random_tables(table: NDArray[np.int64], draws: int, generator: np.random.Generator) -> Floats:
+    """Return random tables with the margins of this one; rows and columns of zeros stay zero."""
+    out = np.zeros((draws, *table.shape))
+    rows, columns = np.flatnonzero(table.sum(axis=1)), np.flatnonzero(table.sum(axis=0))
+    if len(rows) == 0:
+        return out
+    inner = table[np.ix_(rows, columns)]
+    if len(rows) == 1 or len(columns) == 1:
+        made = np.broadcast_to(inner, (draws, *inner.shape))
+    elif len(columns) == 2:
+        made = _two_columns(inner, draws, generator)
+    else:
+        margins = stats.random_table(inner.sum(axis=1), inner.sum(axis=0))
+        made = margins.rvs(size=draws, random_state=generator)
+    out[np.ix_(np.arange(draws), rows, columns)] = made
+    return out
+
+
+def _two_columns(table: NDArray[np.int64], draws: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Deal the first column's rows out to the groups, one group after the other: a hypergeometric draw each."""
+    sizes = table.sum(axis=1)
+    left = np.full(draws, table[:, 0].sum())
+    rest = int(sizes.sum())
+    made = np.zeros((draws, *table.shape), dtype=np.int64)
+    for place, size in enumerate(sizes):
+        taken = generator.hypergeometric(left, rest - left, size) if place < len(sizes) - 1 else left
+        made[:, place, 0], made[:, place, 1] = taken, size - taken
+        left, rest = left - taken, rest - int(size)
+    return made
+
+
+def weighted_null(
+    weights: Floats, squares: Floats, within_class: bool, draws: int, generator: np.random.Generator
+) -> Floats:
+    """Return null tables of weighted rows: every group has the same shares, with the spread its weights give.
+
+    A cell's sum of weights is drawn from the gamma distribution with its mean and the variance of its squared weights.
+    """
+    shared = (-1,) if within_class else (-1, -2)
+    total = weights.sum(axis=0, keepdims=True)
+    share = _divide(total, total.sum(axis=shared, keepdims=True))
+    mean = weights.sum(axis=shared, keepdims=True) * share
+    variance = squares.sum(axis=shared, keepdims=True) * share
+    shape = _divide(mean**2, variance)
+    drawn = generator.standard_gamma(np.maximum(shape, 1e-12), size=(draws, *mean.shape))
+    return np.asarray(drawn * _divide(variance, mean), dtype=np.float64)
+
+
+def permuted_weights(
+    rows: Floats, weights: Floats, squares: Floats, within_class: bool, draws: int, generator: np.random.Generator
+) -> Floats:
+    """Return tables of weights with the rows of groups permuted; a row keeps its column and so about its weight.
+
+    The weights of the rows that fall into a cell are drawn from the gamma distribution with the mean and the variance
+    of the weights in that column, so equal weights give the tables of unweighted rows times the weight, and columns of
+    one row each give a permutation of the weighted rows.
+    """
+    number = np.maximum(rows.sum(axis=0), 1.0)
+    mean = weights.sum(axis=0) / number
+    variance = np.maximum(squares.sum(axis=0) / number - mean**2, 0.0)
+    varies = variance > 1e-9 * mean**2
+    drawn = permuted(rows, within_class, draws, generator)
+    shape = drawn * _divide(mean**2, np.where(varies, variance, 0.0))
+    spread = generator.standard_gamma(shape) * _divide(variance, mean)
+    return np.asarray(np.where(varies, spread, drawn * mean), dtype=np.float64)
+
+
+def clustered_null(observed: Floats, drawn: Floats, *, within_class: bool, stretched: Floats | None = None) -> Floats:
+    """Return tables of clusters drawn again, moved to where every group has the shares of all groups together.
+
+    What a draw ``[draw, group, true, predicted]`` is off from its own group's shares stays: that is the chance that
+    clusters bring. With few clusters it is stretched by a factor for each draw.
+    """
+    shared = (-1,) if within_class else (-1, -2)
+    total = observed.sum(axis=0, keepdims=True)
+    common = _divide(total, total.sum(axis=shared, keepdims=True))
+    own = _divide(observed, observed.sum(axis=shared, keepdims=True))
+    sizes = drawn.sum(axis=shared, keepdims=True)
+    off = drawn - sizes * own
+    moved = sizes * common + (off if stretched is None else off * stretched[:, None, None, None])
+    return np.asarray(np.maximum(moved, 0.0), dtype=np.float64)
+
+
+def _divide(numerator: Floats, denominator: Floats) -> Floats:
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator * denominator), where=denominator > 0)
+
+
+def null_totals(
+    cells: Floats, within_class: bool, draws: int, generator: np.random.Generator,
+    weights: Floats | None = None, squares: Floats | None = None,
+) -> tuple[Floats, Floats, Floats]:  # fmt: skip
+    """Return the totals of each class in tables of permuted groups: predicted, truly so, and both.
+
+    They are those of ``permuted`` (of ``weighted_null`` with weights and their squares), ``[draw, group, class]``, from
+    the cells that occur at all: the table of very many classes is mostly empty. No more than ``TABLE_BATCH`` numbers
+    should be asked for at once.
+    """
+    shape = (draws, cells.shape[0], cells.shape[2])
+    predicted, positives, hits = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    truths = np.arange(cells.shape[1])
+    for chosen in ([truth] for truth in truths) if within_class else [truths]:
+        part = cells[:, chosen]
+        true, guess = np.nonzero(part.sum(axis=0))
+        if not len(true):
+            continue
+        true_class = np.asarray(chosen)[true]
+        columns = np.ascontiguousarray(part[:, true, guess])
+        # Columns are taken some at a time only where the tables would not fit; else all draws are made at once.
+        for start in range(0, draws, most := max(1, TABLE_BATCH // columns.size)):
+            stop = min(start + most, draws)
+            if weights is None or squares is None:
+                made = _random_tables(np.rint(columns).astype(np.int64), stop - start, generator)
+            else:
+                heavy, square = (table[:, chosen][:, true, guess] for table in (weights, squares))
+                made = weighted_null(heavy[:, None], square[:, None], False, stop - start, generator)[:, :, 0]
+            _add_columns(predicted[start:stop], made, guess)
+            if len(truths) > 1:
+                _add_columns(positives[start:stop], made, true_class)
+                same = true_class == guess
+                hits[start:stop, :, guess[same]] += made[..., same]
+    return predicted, positives, hits
+
+
+def _add_columns(totals: Floats, made: Floats, places: NDArray[np.int64]) -> None:
+    """Add columns of drawn tables to the totals of the classes they belong to."""
+    order = np.argsort(places, kind="stable")
+    classes, starts = np.unique(places[order], return_index=True)
+    totals[..., classes] += np.add.reduceat(made[..., order], starts, axis=-1)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from equipoise.audits._kinds import AuditKind, register
+from equipoise.audits._group_result import AuditKind, register
 from equipoise.audits._options import EVIDENCE_OPTIONS
-from equipoise.foundation.doors import door
+from equipoise.foundation.imports import door
 
 if TYPE_CHECKING:
     from equipoise.audits.evidence._classes import RULE as RULE

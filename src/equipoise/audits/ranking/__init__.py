@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from equipoise.audits import _options as shared
-from equipoise.audits._kinds import AuditKind, register
-from equipoise.foundation.doors import door
+from equipoise.audits._group_result import AuditKind, register
+from equipoise.foundation.imports import door
 from equipoise.foundation.options import Option
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import altair as alt
 
 from equipoise.audits import AuditResult, GroupResult
 from equipoise.audits.downstream import DownstreamRecord
-from equipoise.reports._cells import meaning_of
+from equipoise.reports._cells import Placed, Subject, contrasts_of, groups_of, meaning_of, subjects_of
 from equipoise.reports._document import Meaning
 from equipoise.reports._formats import plural, safe_name
 from equipoise.reports._measure_words import better_end, is_share, reading_order, title_of
@@ -28,7 +28,6 @@ from equipoise.reports._spaces import (
     value_title,
     values_of,
 )
-from equipoise.reports._subjects import Placed, Subject, contrasts_of, groups_of, subjects_of
 from equipoise.reports.charts.intervals import alone, fit, interval_panels, spanned
 from equipoise.reports.charts.theme import (
     BETTER,

@@ -8,9 +8,7 @@ from collections.abc import Iterator, Sequence
 import altair as alt
 
 from equipoise.audits import AuditResult
-from equipoise.reports._formats import decimal, percent, plural, safe_name, thousandths
-from equipoise.reports._measure_words import RATES, is_share, reading_order, short_title_of
-from equipoise.reports._subjects import (
+from equipoise.reports._cells import (
     Subject,
     groups_of,
     least_people,
@@ -19,6 +17,8 @@ from equipoise.reports._subjects import (
     widest_groups,
     widest_in_words,
 )
+from equipoise.reports._formats import decimal, percent, plural, safe_name, thousandths
+from equipoise.reports._measure_words import RATES, is_share, reading_order, short_title_of
 from equipoise.reports.charts.theme import (
     INK,
     QUIET,

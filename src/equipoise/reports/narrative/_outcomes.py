@@ -10,22 +10,30 @@ from equipoise.audits.change import Change
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
 from equipoise.reports._cells import (
+    Placed,
+    Subject,
     counts,
     everyone_or,
+    groups_of,
     interval,
     known,
     limited_table,
     lower_bound,
+    main_records,
     meaning_of,
     measure_cell,
     named_measure,
     number,
     record_verdict,
     span,
+    subjects_of,
+    used_threshold,
     value_cell,
     value_text,
     verdict,
     who,
+    widest_groups,
+    widest_in_words,
 )
 from equipoise.reports._document import (
     MOST_ROWS,
@@ -46,17 +54,7 @@ from equipoise.reports._document import (
 from equipoise.reports._formats import safe_name
 from equipoise.reports._measure_words import GAPS, RATES, formula_of, reading_order, title_of
 from equipoise.reports._measure_words import meaning_of as words_of
-from equipoise.reports._subjects import (
-    Placed,
-    Subject,
-    groups_of,
-    main_records,
-    subjects_of,
-    used_threshold,
-    widest_groups,
-    widest_in_words,
-)
-from equipoise.reports.narrative._tables import Field, corrected, ends, matrix, quiet, record_table, value
+from equipoise.reports.narrative._story import Field, corrected, ends, matrix, quiet, record_table, value
 from equipoise.results import Record, Status
 
 # Over all attributes and splits together, in the tables with one row per group.

@@ -9,12 +9,16 @@ from equipoise.audits.downstream import DownstreamRecord
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
 from equipoise.reports._cells import (
+    Placed,
+    Subject,
     counts,
     everyone_or,
+    groups_of,
     interval,
     number,
     record_verdict,
     span,
+    subjects_of,
     verdict,
 )
 from equipoise.reports._document import (
@@ -48,9 +52,8 @@ from equipoise.reports._spaces import (
     value_title,
     values_of,
 )
-from equipoise.reports._subjects import Placed, Subject, groups_of, subjects_of
 from equipoise.reports.narrative._outcomes import most_groups
-from equipoise.reports.narrative._tables import Field, corrected, ends, matrix, quiet, record_table, value
+from equipoise.reports.narrative._story import Field, corrected, ends, matrix, quiet, record_table, value
 from equipoise.results import Record, Status
 
 

@@ -16,7 +16,7 @@ from equipoise.reports.charts.maps import sensitive_maps, study_space_maps
 from equipoise.reports.charts.matrix import classes, costs, ranks, study_effects, study_variances
 from equipoise.reports.charts.scatter import front, space_scatter
 from equipoise.reports.charts.strips import MOST_LINES, straddles, strips
-from equipoise.reports.narrative._tables import part_names
+from equipoise.reports.narrative._story import part_names
 from equipoise.studies.findings import RunsRecord, StudyResult, told_of_one_seed, under_name
 
 WHOLE = "as a whole"

@@ -13,8 +13,8 @@ from equipoise.reports import formats
 from equipoise.reports._cells import Write, number
 from equipoise.reports._document import Block, Bullets, Cell, ChartBlock, DataTable, Details, Name, Section, Text
 from equipoise.reports._study_terms import title_of_measure
+from equipoise.reports.narrative._story import Field, ends, quiet, record_table, value
 from equipoise.reports.narrative._study_cells import treatment_cell, under_cell
-from equipoise.reports.narrative._tables import Field, ends, quiet, record_table, value
 from equipoise.studies.findings import (
     IMPACT,
     BothSides,

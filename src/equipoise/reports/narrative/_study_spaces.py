@@ -29,6 +29,7 @@ from equipoise.reports._document import (
     pieces,
 )
 from equipoise.reports._formats import safe_name
+from equipoise.reports.narrative._story import Field, ends, quiet, record_table, value
 from equipoise.reports.narrative._study_cells import (
     ARROWS,
     first_rows,
@@ -39,7 +40,6 @@ from equipoise.reports.narrative._study_cells import (
     under_cell,
 )
 from equipoise.reports.narrative._study_space_words import space_words
-from equipoise.reports.narrative._tables import Field, ends, quiet, record_table, value
 from equipoise.studies.findings import (
     EMBEDDING,
     SCOPE,

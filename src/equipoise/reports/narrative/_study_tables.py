@@ -37,6 +37,7 @@ from equipoise.reports._study_terms import (
     spread_measures,
     title_of_measure,
 )
+from equipoise.reports.narrative._story import Field, ends, if_judged, record_table, value
 from equipoise.reports.narrative._study_cells import (
     READING,
     UNDEFINED,
@@ -50,7 +51,6 @@ from equipoise.reports.narrative._study_cells import (
     verdict_cell,
 )
 from equipoise.reports.narrative._study_words import contrast_words, fairness_by, flip_words, unknown
-from equipoise.reports.narrative._tables import Field, ends, if_judged, record_table, value
 from equipoise.studies.findings import (
     CellRecord,
     RankRecord,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from equipoise.audits import AuditResult
@@ -11,6 +11,7 @@ from equipoise.foundation.files import write_whole
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural, points
 from equipoise.reports import formats
+from equipoise.reports._cells import Subject, splits_of, subjects_of
 from equipoise.reports._document import (
     Block,
     Bullets,
@@ -25,22 +26,79 @@ from equipoise.reports._document import (
     Tile,
 )
 from equipoise.reports._measure_words import is_share, reading_order, title_of
-from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
-from equipoise.reports._report import Report, document_text
-from equipoise.reports._spaces import is_embedding, main_gaps, majoritised
-from equipoise.reports._subjects import Subject, subjects_of
-from equipoise.reports.narrative._audit_charts import PICTURE, audit_charts, chart_notes
+from equipoise.reports._report import NOT_CERTIFIED, Report, document_provenance, document_text
+from equipoise.reports._spaces import MOST_MAPS, is_embedding, main_gaps, majoritised
 from equipoise.reports.narrative._change_words import change_story
 from equipoise.reports.narrative._outcome_words import headlines, lead_of, outcome_story, say_untold
 from equipoise.reports.narrative._outcomes import cohort_section, glossary_table, outcome_sections
 from equipoise.reports.narrative._space_words import space_story
 from equipoise.reports.narrative._spaces import space_sections
-from equipoise.reports.narrative._story import Story
-from equipoise.reports.narrative._tables import part_names
+from equipoise.reports.narrative._story import Story, part_names
 from equipoise.results import Record, Status
 
 if TYPE_CHECKING:
     from equipoise.reports.charts import Chart
+
+    Drawn = Iterable[Chart | None]
+
+
+MOST_SUBJECTS, MOST_SPLITS = 6, 3
+# The chart of the first screen.
+PICTURE = "main"
+
+
+def chart_notes(result: AuditResult) -> tuple[str, ...]:
+    """Say which charts are left out because there would be too many."""
+    if is_embedding(result):
+        left_out = len(result.map.groups) - MOST_MAPS if result.map is not None else 0
+        drawn = f"The map is drawn for {MOST_MAPS} attributes; {left_out} more are not drawn."
+        return (drawn,) if left_out > 0 else ()
+    subjects, splits = len(subjects_of(result)), len(splits_of(result))
+    if splits > MOST_SPLITS:
+        return (f"Charts are drawn for {MOST_SPLITS} of {splits} splits; tables have all of them.",)
+    if subjects > MOST_SUBJECTS:
+        return (f"Contrasts are drawn for {MOST_SUBJECTS} of {subjects} attributes; tables have all of them.",)
+    return ()
+
+
+def audit_charts(result: AuditResult) -> dict[str, Chart]:
+    """Draw an audit: the charts by name, in the order in which they are read."""
+    parts = _of_space(result) if is_embedding(result) else _of_outcomes(result)
+    charts: dict[str, Chart] = {}
+    for part, drawn in parts:
+        charts |= zip(part_names(part), (chart for chart in drawn if chart is not None), strict=False)
+    return charts
+
+
+def _of_outcomes(result: AuditResult) -> Iterator[tuple[str, Drawn]]:
+    from equipoise.reports.charts.curves import gap_curves, rate_curves
+    from equipoise.reports.charts.dumbbells import before_after
+    from equipoise.reports.charts.forest import forest, main_forest
+    from equipoise.reports.charts.heatmap import rates
+    from equipoise.reports.charts.scatter import calibration
+
+    subjects, splits = subjects_of(result)[:MOST_SUBJECTS], splits_of(result)[:MOST_SPLITS]
+    yield PICTURE, [main_forest(result)]
+    yield "changes", (before_after(result, subject) for subject in subjects)
+    yield "rates", (rates(result, split) for split in splits)
+    yield "contrasts", (forest(result, subject) for subject in subjects)
+    yield "thresholds", [*(gap_curves(result, split) for split in splits), *(rate_curves(result, s) for s in subjects)]
+    yield "calibration", (calibration(result, split) for split in splits)
+
+
+def _of_space(result: AuditResult) -> Iterator[tuple[str, Drawn]]:
+    from equipoise.reports.charts.bars import leakage
+    from equipoise.reports.charts.forest import downstream_gaps, space_gaps, space_values
+    from equipoise.reports.charts.maps import space_maps
+    from equipoise.reports.charts.scatter import propagation_chart
+
+    yield "map", space_maps(result)
+    yield "values", [space_values(result)]
+    yield "space_gaps", [space_gaps(result)]
+    yield "leakage", [leakage(result)]
+    yield "downstream", [downstream_gaps(result)]
+    yield "propagation", [propagation_chart(result)]
+
 
 PARTS = (
     "changes", "rates", "contrasts", "thresholds", "calibration", "map", "values", "space_gaps", "leakage",

@@ -35,8 +35,7 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
-from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
-from equipoise.reports._report import Report
+from equipoise.reports._report import NOT_CERTIFIED, Report, document_provenance
 from equipoise.reports.narrative._compare_words import (
     compare_story,
     headline_of_result,
@@ -44,7 +43,7 @@ from equipoise.reports.narrative._compare_words import (
     projection_words,
     score_words,
 )
-from equipoise.reports.narrative._tables import Field, ends, part_names, quiet, record_table, value
+from equipoise.reports.narrative._story import Field, ends, part_names, quiet, record_table, value
 from equipoise.results import Status
 
 if TYPE_CHECKING:

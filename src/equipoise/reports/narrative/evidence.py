@@ -35,13 +35,11 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
-from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
-from equipoise.reports._report import Report
+from equipoise.reports._report import NOT_CERTIFIED, Report, document_provenance
 from equipoise.reports._techniques import Cell as Place
 from equipoise.reports._techniques import Placed, by_cell, families_of, metrics_of
 from equipoise.reports.narrative._evidence_words import evidence_story, flip_words, is_better, most_misleading
-from equipoise.reports.narrative._story import same_reason
-from equipoise.reports.narrative._tables import Field, if_judged, part_names, quiet, record_table, value
+from equipoise.reports.narrative._story import Field, if_judged, part_names, quiet, record_table, same_reason, value
 from equipoise.results import Verdict
 
 if TYPE_CHECKING:

@@ -11,12 +11,16 @@ from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural, points
 from equipoise.reports import formats
 from equipoise.reports._cells import (
+    Placed,
+    Subject,
+    groups_of,
     interval,
     lower_bound,
     meaning_of,
     measure_cell,
     number,
     span,
+    subjects_of,
     value_cell,
     verdict,
 )
@@ -36,12 +40,21 @@ from equipoise.reports._document import (
     pieces,
 )
 from equipoise.reports._measure_words import Words, add_words, name_of, title_of
-from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
-from equipoise.reports._report import Report
-from equipoise.reports._subjects import Placed, Subject, groups_of, subjects_of
+from equipoise.reports._report import NOT_CERTIFIED, Report, document_provenance
 from equipoise.reports.narrative._outcomes import contrast_table, glossary_table
-from equipoise.reports.narrative._story import NOT_SIGNIFICANT, About, Story, by_reason
-from equipoise.reports.narrative._tables import Field, corrected, matrix, part_names, quiet, record_table, value
+from equipoise.reports.narrative._story import (
+    NOT_SIGNIFICANT,
+    About,
+    Field,
+    Story,
+    by_reason,
+    corrected,
+    matrix,
+    part_names,
+    quiet,
+    record_table,
+    value,
+)
 from equipoise.results import Record, Status
 
 if TYPE_CHECKING:

@@ -26,8 +26,7 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
-from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
-from equipoise.reports._report import Report
+from equipoise.reports._report import NOT_CERTIFIED, Report, document_provenance
 from equipoise.results import ClaimVerdict
 from equipoise.studies.findings import PaperClaim, Reproduction, TechniqueSpread, verdict_words
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural
 from equipoise.reports._document import Document, Meaning, Section, Tile
-from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
-from equipoise.reports._report import Report
+from equipoise.reports._report import NOT_CERTIFIED, Report, document_provenance
 from equipoise.reports._study_terms import treatments_of
+from equipoise.reports.narrative._story import part_names
 from equipoise.reports.narrative._study_identical import identical_section
 from equipoise.reports.narrative._study_spaces import spaces_section
 from equipoise.reports.narrative._study_tables import (
@@ -37,7 +37,6 @@ from equipoise.reports.narrative._study_words import (
     orientation,
     study_words,
 )
-from equipoise.reports.narrative._tables import part_names
 from equipoise.results import Verdict
 from equipoise.studies.findings import ClaimKind, StudyResult, with_symbol
 

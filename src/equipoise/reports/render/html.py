@@ -37,7 +37,7 @@ from equipoise.reports._document import (
     pieces,
     plain,
 )
-from equipoise.reports._provenance import NOT_CERTIFIED
+from equipoise.reports._report import NOT_CERTIFIED
 from equipoise.reports.charts import Chart
 from equipoise.reports.render import svg
 

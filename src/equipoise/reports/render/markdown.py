@@ -31,7 +31,7 @@ from equipoise.reports._document import (
     plain,
 )
 from equipoise.reports._formats import safe_name, safe_text
-from equipoise.reports._provenance import NOT_CERTIFIED
+from equipoise.reports._report import NOT_CERTIFIED
 
 # A job summary may have one megabyte: so many rows of a table, and so many lines of a list.
 MOST_ROWS = 60
