@@ -12,7 +12,7 @@ import altair
 import pytest
 
 import equipoise
-from equipoise.reports._report import NOT_CERTIFIED
+from equipoise.reports._document import NOT_CERTIFIED
 from equipoise.reports.charts import Chart
 from page_checks import Tree, check_alone, check_charts, check_names_are_data, check_readable, check_small
 

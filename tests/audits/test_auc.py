@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 import equipoise
 from equipoise import measures
-from equipoise.audits import _tallies
+from equipoise.audits import _scores, _tallies
 from equipoise.foundation.errors import BadInput
 
 pytestmark = pytest.mark.once

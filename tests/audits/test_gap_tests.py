@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import equipoise
-from equipoise.audits._attributes import planned_tests
 from equipoise.audits._multiple_testing import hypotheses
+from equipoise.audits.outcomes._attributes import planned_tests
 from equipoise.cli import app
 from equipoise.results import Record
 from equipoise.stats import excludes, ratio_interval
@@ -178,7 +178,7 @@ def test_the_number_of_planned_tests_is_at_least_that_of_the_report(monkeypatch:
         seen.append(planned_tests(*given))
         return seen[-1]
 
-    monkeypatch.setattr(sys.modules["equipoise.audits._audit"], "planned_tests", counted)
+    monkeypatch.setattr(sys.modules["equipoise.audits.outcomes._audit"], "planned_tests", counted)
     result = equipoise.audit(
         target=generator.integers(0, 2, rows), prediction=generator.integers(0, 2, rows), favourable=1,
         sensitive_features={"g": generator.choice(["a", "b", "c"], rows), "h": generator.choice(["x", "y"], rows)},

@@ -10,7 +10,7 @@ from scipy import stats
 
 import equipoise
 from equipoise import AuditResult
-from equipoise.audits._residuals import SPREADS
+from equipoise.audits.outcomes._residuals import SPREADS
 from equipoise.measures.measure import get_measure
 from equipoise.stats import MOST_BLOCKS, block_p, heterogeneity, jackknife, row_blocks
 from equipoise.tallies.residuals import Pivot, Residuals, moments, quantities

@@ -17,8 +17,8 @@ import equipoise
 from chromium import Browser
 from equipoise.foundation.registry import report_of
 from equipoise.reports import Meaning, charts_of, page, show
+from equipoise.reports._document import NOT_CERTIFIED
 from equipoise.reports._formats import safe_name
-from equipoise.reports._report import NOT_CERTIFIED
 from equipoise.reports.charts.matrix import LIKELY
 from equipoise.reports.charts.theme import INK, Chart
 from equipoise.studies.findings import ClaimKind

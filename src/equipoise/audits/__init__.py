@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from equipoise.foundation.imports import door
 
 if TYPE_CHECKING:
-    from equipoise.audits._audit import audit as audit
     from equipoise.audits._config import config_text as config_text
     from equipoise.audits._config import read_config as read_config
     from equipoise.audits._engine import Power as Power
@@ -27,19 +26,19 @@ if TYPE_CHECKING:
     from equipoise.audits._options import OUTPUTS as OUTPUTS
     from equipoise.audits._options import audit_option as audit_option
     from equipoise.audits._rates import FourFifths as FourFifths
-    from equipoise.audits._result import SCHEMA as SCHEMA
-    from equipoise.audits._result import AuditResult as AuditResult
-    from equipoise.audits._result import SpaceMap as SpaceMap
     from equipoise.audits._scores import CalibrationPoint as CalibrationPoint
     from equipoise.audits._scores import Curve as Curve
     from equipoise.audits._spec import AuditSpec as AuditSpec
     from equipoise.audits._spec import resolve as resolve
+    from equipoise.audits.outcomes._audit import audit as audit
+    from equipoise.audits.outcomes._result import SCHEMA as SCHEMA
+    from equipoise.audits.outcomes._result import AuditResult as AuditResult
+    from equipoise.audits.outcomes._result import SpaceMap as SpaceMap
 
 _MODULES = {
-    "_audit": ("audit",),
+    "outcomes._audit": ("audit",),
     "_config": ("config_text", "read_config"),
-    "_group_result": ("GroupResult",),
-    "_kinds": ("AuditKind", "named_object"),
+    "_group_result": ("GroupResult", "AuditKind", "named_object"),
     "_options": (
         "AUDIT_OPTIONS", "COMPARE_OPTIONS", "EMBEDDING", "EVIDENCE_OPTIONS", "OUTCOMES", "OUTPUT", "OUTPUTS",
         "audit_option",
@@ -47,7 +46,7 @@ _MODULES = {
     "_spec": ("AuditSpec", "resolve"),
     "_engine": ("Power",),
     "_rates": ("FourFifths",),
-    "_result": ("SCHEMA", "AuditResult", "SpaceMap"),
+    "outcomes._result": ("SCHEMA", "AuditResult", "SpaceMap"),
     "_scores": ("CalibrationPoint", "Curve"),
 }  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

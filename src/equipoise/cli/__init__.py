@@ -12,7 +12,7 @@ from equipoise.foundation.imports import installed
 from equipoise.foundation.interrupts import noticing, received
 
 if TYPE_CHECKING:
-    from equipoise.cli._program import app as app
+    from equipoise.cli.commands._program import app as app
 
 __all__ = ["app", "main"]
 
@@ -22,7 +22,7 @@ NEEDED = ("typer", "rich", "pydantic")
 
 def __getattr__(name: str) -> object:
     if name == "app":  # imported at first use, so that Ctrl-C counts before
-        from equipoise.cli._program import app
+        from equipoise.cli.commands._program import app
 
         return app
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -33,7 +33,7 @@ def main() -> None:
     with noticing():
         try:
             if all(installed(module) for module in NEEDED):
-                from equipoise.cli._program import main as run
+                from equipoise.cli.commands._program import main as run
             else:
                 from equipoise.cli._minimal import main as run
             run()

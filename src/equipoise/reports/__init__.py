@@ -58,14 +58,14 @@ if TYPE_CHECKING:
     from equipoise.reports._document import Text as Text
     from equipoise.reports._document import Tile as Tile
     from equipoise.reports._document import pieces as pieces
-    from equipoise.reports._report import Report as Report
-    from equipoise.reports._report import charts_of as charts_of
-    from equipoise.reports._report import document_provenance as document_provenance
-    from equipoise.reports._report import latex as latex
-    from equipoise.reports._report import markdown as markdown
-    from equipoise.reports._report import page as page
-    from equipoise.reports._report import settings_terms as settings_terms
-    from equipoise.reports._report import show as show
+    from equipoise.reports.narrative._report import Report as Report
+    from equipoise.reports.narrative._report import charts_of as charts_of
+    from equipoise.reports.narrative._report import document_provenance as document_provenance
+    from equipoise.reports.narrative._report import latex as latex
+    from equipoise.reports.narrative._report import markdown as markdown
+    from equipoise.reports.narrative._report import page as page
+    from equipoise.reports.narrative._report import settings_terms as settings_terms
+    from equipoise.reports.narrative._report import show as show
 
 _MODULES = {
     "_cells": ("formats", "limited_table"),
@@ -74,8 +74,9 @@ _MODULES = {
         "Document", "Heading", "Images", "Meaning", "Name", "Number", "Paragraph", "Picture", "Provenance", "Row",
         "Section", "Statements", "Terms", "Text", "Tile", "pieces",
     ),
-    "_provenance": ("document_provenance", "settings_terms"),
-    "_report": ("Report", "charts_of", "latex", "markdown", "page", "show"),
+    "narrative._report": (
+        "document_provenance", "settings_terms", "Report", "charts_of", "latex", "markdown", "page", "show",
+    ),
 }  # fmt: skip
 
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 # So many rows of one table are shown on a page; the others are counted.
+# What every report says, whatever its numbers.
+NOT_CERTIFIED = "No number on this page certifies that a model is fair."
 MOST_ROWS = 250
 
 

@@ -22,7 +22,7 @@ from equipoise.reports._document import (
     Text,
     Tile,
 )
-from equipoise.reports._report import Report, document_provenance
+from equipoise.reports.narrative._report import Report, document_provenance
 
 # Directions that nobody chose: whoever names one of them sees something in nothing.
 BY_CHANCE = ("random", "random orthogonal")

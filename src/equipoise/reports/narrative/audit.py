@@ -13,6 +13,7 @@ from equipoise.foundation.text import plural, points
 from equipoise.reports import formats
 from equipoise.reports._cells import Subject, splits_of, subjects_of
 from equipoise.reports._document import (
+    NOT_CERTIFIED,
     Block,
     Bullets,
     Document,
@@ -26,11 +27,11 @@ from equipoise.reports._document import (
     Tile,
 )
 from equipoise.reports._measure_words import is_share, reading_order, title_of
-from equipoise.reports._report import NOT_CERTIFIED, Report, document_provenance, document_text
 from equipoise.reports._spaces import MOST_MAPS, is_embedding, main_gaps, majoritised
 from equipoise.reports.narrative._change_words import change_story
 from equipoise.reports.narrative._outcome_words import headlines, lead_of, outcome_story, say_untold
 from equipoise.reports.narrative._outcomes import cohort_section, glossary_table, outcome_sections
+from equipoise.reports.narrative._report import Report, document_provenance, document_text
 from equipoise.reports.narrative._space_words import space_story
 from equipoise.reports.narrative._spaces import space_sections
 from equipoise.reports.narrative._story import Story, part_names

@@ -15,6 +15,7 @@ from equipoise.foundation.text import plural
 from equipoise.reports import formats
 from equipoise.reports._cells import everyone_or, known, number, verdict
 from equipoise.reports._document import (
+    NOT_CERTIFIED,
     Block,
     Bullets,
     Cell,
@@ -35,7 +36,6 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
-from equipoise.reports._report import NOT_CERTIFIED, Report, document_provenance
 from equipoise.reports.narrative._compare_words import (
     compare_story,
     headline_of_result,
@@ -43,6 +43,7 @@ from equipoise.reports.narrative._compare_words import (
     projection_words,
     score_words,
 )
+from equipoise.reports.narrative._report import Report, document_provenance
 from equipoise.reports.narrative._story import Field, ends, part_names, quiet, record_table, value
 from equipoise.results import Status
 

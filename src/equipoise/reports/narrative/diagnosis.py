@@ -26,7 +26,7 @@ from equipoise.reports._document import (
     Terms,
     Tile,
 )
-from equipoise.reports._report import Report, document_provenance
+from equipoise.reports.narrative._report import Report, document_provenance
 from equipoise.studies.diagnosing import Diagnosis
 from equipoise.training.diverging.divergence import ALL
 

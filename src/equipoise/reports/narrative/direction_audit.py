@@ -25,7 +25,7 @@ from equipoise.reports._document import (
     Text,
     Tile,
 )
-from equipoise.reports._report import Report, document_provenance
+from equipoise.reports.narrative._report import Report, document_provenance
 from equipoise.results import GapVerdict, Record
 
 # A cosine to the target from which on the gap may be the target's.

@@ -39,7 +39,7 @@ from equipoise.reports._document import (
 )
 from equipoise.reports._formats import safe_name
 from equipoise.reports._pictures import Album, strip_images
-from equipoise.reports._report import Report, settings_terms
+from equipoise.reports.narrative._report import Report, settings_terms
 
 if TYPE_CHECKING:
     from equipoise.reports.charts import Chart

@@ -18,6 +18,7 @@ from equipoise.foundation.text import percent, plural
 from equipoise.reports import formats
 from equipoise.reports._cells import known, limited_table, number, span
 from equipoise.reports._document import (
+    NOT_CERTIFIED,
     Block,
     Bullets,
     Cell,
@@ -35,10 +36,10 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
-from equipoise.reports._report import NOT_CERTIFIED, Report, document_provenance
 from equipoise.reports._techniques import Cell as Place
 from equipoise.reports._techniques import Placed, by_cell, families_of, metrics_of
 from equipoise.reports.narrative._evidence_words import evidence_story, flip_words, is_better, most_misleading
+from equipoise.reports.narrative._report import Report, document_provenance
 from equipoise.reports.narrative._story import Field, if_judged, part_names, quiet, record_table, same_reason, value
 from equipoise.results import Verdict
 

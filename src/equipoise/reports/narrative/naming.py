@@ -20,7 +20,7 @@ from equipoise.reports._document import (
     Text,
 )
 from equipoise.reports._pictures import Album
-from equipoise.reports._report import Report
+from equipoise.reports.narrative._report import Report
 
 LONGEST_REMARK = 200
 QUESTION = "What changes from left to right?"

@@ -25,6 +25,7 @@ from equipoise.reports._cells import (
     verdict,
 )
 from equipoise.reports._document import (
+    NOT_CERTIFIED,
     Cell,
     ChartBlock,
     DataTable,
@@ -40,8 +41,8 @@ from equipoise.reports._document import (
     pieces,
 )
 from equipoise.reports._measure_words import Words, add_words, name_of, title_of
-from equipoise.reports._report import NOT_CERTIFIED, Report, document_provenance
 from equipoise.reports.narrative._outcomes import contrast_table, glossary_table
+from equipoise.reports.narrative._report import Report, document_provenance
 from equipoise.reports.narrative._story import (
     NOT_SIGNIFICANT,
     About,

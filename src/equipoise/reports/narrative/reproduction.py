@@ -12,6 +12,7 @@ from equipoise.foundation.text import plural
 from equipoise.reports import formats
 from equipoise.reports._cells import limited_table, number
 from equipoise.reports._document import (
+    NOT_CERTIFIED,
     Cell,
     Column,
     DataTable,
@@ -26,7 +27,7 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
-from equipoise.reports._report import NOT_CERTIFIED, Report, document_provenance
+from equipoise.reports.narrative._report import Report, document_provenance
 from equipoise.results import ClaimVerdict
 from equipoise.studies.findings import PaperClaim, Reproduction, TechniqueSpread, verdict_words
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural
-from equipoise.reports._document import Document, Meaning, Section, Tile
-from equipoise.reports._report import NOT_CERTIFIED, Report, document_provenance
+from equipoise.reports._document import NOT_CERTIFIED, Document, Meaning, Section, Tile
 from equipoise.reports._study_terms import treatments_of
+from equipoise.reports.narrative._report import Report, document_provenance
 from equipoise.reports.narrative._story import part_names
 from equipoise.reports.narrative._study_identical import identical_section
 from equipoise.reports.narrative._study_spaces import spaces_section

@@ -23,6 +23,7 @@ from markupsafe import Markup, escape
 from equipoise.foundation.errors import listing
 from equipoise.reports import _formats as formats
 from equipoise.reports._document import (
+    NOT_CERTIFIED,
     Block,
     Cell,
     DataTable,
@@ -37,7 +38,6 @@ from equipoise.reports._document import (
     pieces,
     plain,
 )
-from equipoise.reports._report import NOT_CERTIFIED
 from equipoise.reports.charts import Chart
 from equipoise.reports.render import svg
 

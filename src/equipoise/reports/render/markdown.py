@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from equipoise.reports._document import (
+    NOT_CERTIFIED,
     Blanks,
     Block,
     Bullets,
@@ -31,7 +32,6 @@ from equipoise.reports._document import (
     plain,
 )
 from equipoise.reports._formats import safe_name, safe_text
-from equipoise.reports._report import NOT_CERTIFIED
 
 # A job summary may have one megabyte: so many rows of a table, and so many lines of a list.
 MOST_ROWS = 60

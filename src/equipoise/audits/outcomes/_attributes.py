@@ -11,14 +11,10 @@ from scipy import stats
 
 from equipoise.audits._contrasts import CONTRASTED, number_of_contrasts, rate_contrasts
 from equipoise.audits._gap_tests import gap_tests
-from equipoise.audits._labels import label_contrasts, over_labels
 from equipoise.audits._multiple_testing import MultipleTesting, hypotheses
 from equipoise.audits._rates import with_drawn_intervals
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._records import everyone_records, measures_for, records_of
-from equipoise.audits._residuals import CONTRASTED as CONTRASTED_VALUES
-from equipoise.audits._residuals import STATISTICS as REGRESSION
-from equipoise.audits._residuals import clustered_residual_evidence, residual_evidence
 from equipoise.audits._scores import STATISTICS as SCORES
 from equipoise.audits._scores import clustered_score_evidence, score_evidence, with_calibration
 from equipoise.audits._small_groups import ClusterCounts, big_enough, cluster_counts, marked_approximate, suppressed
@@ -26,6 +22,10 @@ from equipoise.audits._spec import AuditSpec
 from equipoise.audits._tallies import Tallies
 from equipoise.audits._values import value_records
 from equipoise.audits._view import View
+from equipoise.audits.outcomes._labels import label_contrasts, over_labels
+from equipoise.audits.outcomes._residuals import CONTRASTED as CONTRASTED_VALUES
+from equipoise.audits.outcomes._residuals import STATISTICS as REGRESSION
+from equipoise.audits.outcomes._residuals import clustered_residual_evidence, residual_evidence
 from equipoise.foundation.seeds import stream
 from equipoise.results import Record, Status, all_of, because, without_tests
 from equipoise.stats import unit_totals

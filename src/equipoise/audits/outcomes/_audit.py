@@ -1,4 +1,4 @@
-"""The audit: count once, then let every measure speak."""
+"""The audit: count once, then compute every measure that those counts can tell."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from equipoise.audits._attributes import planned_tests, records_of_attribute, records_of_control, visible_groups
 from equipoise.audits._columns import check_favourable, with_threshold
 from equipoise.audits._counting import dropped_rows, tallies_of_counts, tally
 from equipoise.audits._engine import power_of_rates
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._options import AUDIT_OPTIONS, OUTCOMES
 from equipoise.audits._rates import four_fifths
-from equipoise.audits._result import SCHEMA, AuditResult
 from equipoise.audits._scores import CalibrationPoint, Curve, auc_error, calibration_points, threshold_curves
 from equipoise.audits._small_groups import say_approximate, suppressed_card
 from equipoise.audits._spec import AuditSpec, resolve
 from equipoise.audits._tallies import Tallies
 from equipoise.audits.change import Before, Change, before_of, changes_of, check_change, resolve_earlier
+from equipoise.audits.outcomes._attributes import (
+    planned_tests,
+    records_of_attribute,
+    records_of_control,
+    visible_groups,
+)
+from equipoise.audits.outcomes._result import SCHEMA, AuditResult
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
 from equipoise.foundation.errors import listing
@@ -28,12 +33,7 @@ from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import fitting, plural
 from equipoise.results import Record
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import (
-    CONTROL,
-    SPLIT,
-    TARGET,
-    Counts,
-)
+from equipoise.tallies.counts import CONTROL, SPLIT, TARGET, Counts
 from equipoise.tallies.labels import match_class, ordered, positive_class, shown
 
 

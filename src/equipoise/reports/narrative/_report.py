@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from equipoise.reports.charts import Chart
 
 
-NOT_CERTIFIED = "No number on this page certifies that a model is fair."
-
-
 def document_provenance(result: Result, call: str) -> Provenance:
     """Return where a result comes from, for its document; ``call`` is the Python function that makes it."""
     made = dict(result.provenance)
