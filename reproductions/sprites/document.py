@@ -9,6 +9,7 @@ from typing import Any
 from reproductions.sprites.classifiers import WORDS as CLASSIFIER_WORDS
 from reproductions.sprites.methods import METHODS
 from reproductions.sprites.planes import WORDS as PLANE_WORDS
+from reproductions.sprites.planes import fit_as_json
 from reproductions.sprites.running import Benchmark, planes_of, results, taught
 from reproductions.sprites.scoring import WORDS as SCORE_WORDS
 from reproductions.sprites.summary import WORDS as SUMMARY_WORDS
@@ -30,9 +31,7 @@ def document(benchmark: Benchmark, more: Mapping[str, Any] | None = None) -> dic
         if benchmark.plane_file(name).is_file():
             planes = planes_of(benchmark, name)
             told[name] = planes.told()
-            fits = [{"name": one.name, "measure": one.measure, "value": one.value, "reason": one.reason}
-                    for one in planes.fits]  # fmt: skip
-            generators.append({"generator": name, **plan.said(), "fits": fits})
+            generators.append({"generator": name, **plan.said(), "fits": list(map(fit_as_json, planes.fits))})
     made = {
         "schema": SCHEMA,
         "settings": {

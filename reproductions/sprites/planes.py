@@ -20,9 +20,10 @@ from equipoise.cohorts.pictures.sprites import FACTORS
 from equipoise.discovery.baselines import hessian_directions
 from equipoise.discovery.generative.vae import TrainedVAE
 from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.truth import LEAST, Fit, How, hyperplanes_from_labels
+from equipoise.discovery.truth import LEAST, Fit, FitReason, How, hyperplanes_from_labels
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
+from equipoise.results import Reason, because
 from reproductions.sprites.sprite_bank import ChosenSprites, held_out_cells, upper_half
 from reproductions.sprites.triplets import Pair
 
@@ -101,8 +102,7 @@ def save_planes(path: Path, made: GeneratorPlanes, asked: dict[str, Any]) -> Non
     said = {
         "schema": SCHEMA, "asked": asked, "planes": [_plain(one) for one in made.planes],
         "calm": [_plain(one) for one in made.calm], "words": WORDS,
-        "fits": [{"name": one.name, "measure": one.measure, "value": _or_none(one.value), "reason": one.reason}
-                 for one in made.fits],
+        "fits": [fit_as_json(one) | {"details": dict(one.reason.details) if one.reason else {}} for one in made.fits],
     }  # fmt: skip
     write_whole(path, json.dumps(said, indent=1, allow_nan=False) + "\n")
 
@@ -114,11 +114,32 @@ def load_planes(path: Path, asked: dict[str, Any]) -> GeneratorPlanes:
         raise BadInput(
             f"{path.name} was made with {said.get('asked')}", available=f"{asked}", help="name another folder."
         )
-    fits = tuple(
-        Fit(one["name"], one["measure"], np.nan if one["value"] is None else one["value"], one["reason"])
-        for one in said["fits"]
-    )
+    fits = tuple(_fit(one, asked) for one in said["fits"])
     return GeneratorPlanes(tuple(map(_plane, said["planes"])), fits, tuple(map(_plane, said["calm"])))
+
+
+def fit_as_json(fit: Fit) -> dict[str, Any]:
+    """Return how well a plane fits as JSON values, with the reason where there is none."""
+    return {
+        "name": fit.name, "measure": fit.measure, "value": _or_none(fit.value),
+        "reason": None if fit.reason is None else str(fit.reason),
+        "reason_code": None if fit.reason is None else fit.reason.code.value,
+    }  # fmt: skip
+
+
+def _fit(said: Mapping[str, Any], asked: Mapping[str, Any]) -> Fit:
+    """Read a fit; files that were written before reasons had codes tell only that there is one."""
+    value = np.nan if said["value"] is None else said["value"]
+    reason: Reason | None = None
+    if said.get("reason_code"):
+        code = next(code for code in FitReason if code.value == said["reason_code"])
+        reason = because(code, **said["details"])
+    elif said["reason"] and np.isnan(value):
+        reason = because(FitReason.ONE_VALUE)
+    elif said["reason"]:
+        least = asked.get(f"least_{said['measure'].lower()}", LEAST[said["measure"]])
+        reason = because(FitReason.LOW, measure=said["measure"], value=value, least=least)
+    return Fit(said["name"], said["measure"], value, reason)
 
 
 def _half_name(factor: str) -> str:

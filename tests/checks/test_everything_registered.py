@@ -250,7 +250,7 @@ def test_a_name_that_another_module_has_taken_or_that_is_no_name_is_refused() ->
     stranger = Entry(**{**entry.__dict__, "module": "elsewhere"})
     with pytest.raises(BadInput, match="already registered"):
         registry.add(stranger)
-    with pytest.raises(BadInput, match="is not a name"):
+    with pytest.raises(BadInput, match="is not a valid name"):
         registry.add(Entry(**{**entry.__dict__, "name": "Demographic Parity"}))
 
 

@@ -139,7 +139,7 @@ def test_the_demo_speaks_in_words_and_writes_what_it_says(
     assert (tmp_path / "demo.html").read_text(encoding="utf-8").startswith("<!")
     shown = re.findall(r"^.*\((?:DP|DI|EOFP|EOTP|EO)\)", ended.out.partition("Gaps in one number")[2], re.MULTILINE)
     assert shown == 2 * [  # of sex, and of race
-        "Demographic parity gap (DP)", "Disparate impact (DI)", "Equalized odds, false positives (EOFP)",
+        "Demographic parity gap (DP)", "Disparate impact, 1 − ratio (DI)", "Equalized odds, false positives (EOFP)",
         "Equalized odds, true positives (EOTP)", "Equalized odds (EO)",
     ]  # fmt: skip
     assert re.search(r"^\d+ more measures of gaps are in demo.html$", ended.out, flags=re.MULTILINE)

@@ -244,7 +244,7 @@ def test_a_class_is_chosen_by_name_and_pictures_are_resized_on_request(equipoise
         ((*given(), "--html", "networks.py"), "is an input file"),
         ((*given(), "--reference", "networks.py"), "The reference is 'networks.py'"),
         ((*given(), "--reference", "networks.py:sond"), "did you mean 'sound'"),
-        ((*given(), "--logits", "--reference", "networks.py:patch"), "The reference gave numbers from"),
+        ((*given(), "--logits", "--reference", "networks.py:patch"), "The reference returned numbers from"),
         ((*given(), "--logits", "--reference", "networks.py:patch"), "Classifier(module, output=..., logits=True"),
         ((*given(), "--logits", "--reference", "networks.py:sound", "--surrogate"), "search without a surrogate"),
         ((*given(), "--known", "known.json", "--logits", "--reference", "networks.py:sound", "--no-search"),

@@ -190,7 +190,7 @@ def test_who_is_refused_hears_which_learners_take_it() -> None:
     assert learners_for(Taught) == ["image_network"]
     assert "mlp" in learners_for(Stacked)
     assert "image_network" not in learners_for(Stacked)
-    with pytest.raises(BadInput, match=r"(?s)'Taught' teaches one network.*learner = image_network takes it"):
+    with pytest.raises(BadInput, match=r"(?s)'Taught' trains one network.*learner = image_network takes it"):
         check_acts(Together, "mlp", Taught, "Taught")
 
 

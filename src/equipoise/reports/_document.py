@@ -262,7 +262,7 @@ class Document:
     ``answer`` is one plain sentence from the largest confirmed finding, or says first that nothing is confirmed;
     ``meaning`` colours it, ``context`` is a sentence that helps to read it. ``lead`` are the other confirmed findings,
     ``picture`` the name of the chart that shows the answer, or pictures that do, ``tiles`` three or four numbers,
-    ``inconclusive`` what is not known and why, ``caution`` what no number here says.
+    ``inconclusive`` what is not known and why, ``next_steps`` what a reader can do, ``caution`` what no number says.
     """
 
     title: Text
@@ -275,9 +275,15 @@ class Document:
     picture: str | Images | None = None
     tiles: tuple[Tile, ...] = ()
     inconclusive: tuple[Statements, ...] = ()
+    next_steps: tuple[Text, ...] = ()
     caution: Text = ""
     sections: tuple[Section, ...] = ()
     notes: tuple[Text, ...] = field(default=())
+
+    @property
+    def steps(self) -> tuple[Statements, ...]:
+        """The next steps as statements about everything."""
+        return (Statements("", self.next_steps),) if self.next_steps else ()
 
     def chart_names(self) -> Iterator[str]:
         """Yield the charts in the order in which the document shows them."""

@@ -51,7 +51,7 @@ WORDS = {
     "mean_prediction": Words("Mean prediction", "the mean of the predictions"),
     "pearson": Words("Correlation (Pearson)", "how well predictions follow the truth; 1 is best"),
     "demographic_parity": Words("Demographic parity gap", "largest difference of selection rates"),
-    "disparate_impact": Words("Disparate impact", "1 minus the lowest selection rate over the highest"),
+    "disparate_impact": Words("Disparate impact, 1 − ratio", "1 minus the lowest selection rate over the highest"),
     "impact_ratio": Words("Impact ratio", "the lowest selection rate over the highest; 1 is parity"),
     "statistical_parity_subgroup_fairness": Words(
         "Statistical parity subgroup fairness", "distance of groups' selection rates from everyone's, by group size"

@@ -17,17 +17,19 @@ from equipoise.cohorts.factors import codes_of_cells
 from equipoise.cohorts.pictures.sprites import FACTORS
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generative.settings import VAESettings
-from equipoise.discovery.truth import Fit
+from equipoise.discovery.truth import Fit, FitReason
 from equipoise.foundation.errors import BadInput
+from equipoise.results import because
 
 PLACES = {"x": TARGET, "y": BIAS, "shape": 2, "scale": 3, "orientation sine": 4, "orientation cosine": 5}
 PAIR = Pair("x", "y")
+VAGUE = because(FitReason.LOW, measure="AUC", value=0.6, least=0.65)
 
 
 def planes(*, without: str = "", calm: bool = True) -> GeneratorPlanes:
     """Return the true planes of the painter: its patch is called x and its tint y."""
     kept = tuple(meaning(0, place, name) for name, place in PLACES.items() if name != without)
-    fits = tuple(Fit(name, "AUC", 0.9, "it is too vague" if name == without else "") for name in PLACES)
+    fits = tuple(Fit(name, "AUC", 0.9, VAGUE if name == without else None) for name in PLACES)
     return GeneratorPlanes(kept, fits, tuple(meaning(0, place, f"calm {place}") for place in range(6)) if calm else ())
 
 
@@ -118,7 +120,7 @@ def test_chance_is_that_of_directions_in_the_space_that_is_left() -> None:
 
 def test_a_factor_without_a_plane_leaves_the_triplet_unscored_or_is_not_known() -> None:
     lost = scored(painter(), reader(6.0, 4.0), planes(without="y"), PAIR, "g", ("ours",), settings())
-    assert lost == {"unfitted": "y: it is too vague", "methods": {}}
+    assert lost == {"unfitted": "y: AUC is 0.60 on held-out rows, below 0.65", "methods": {}}
     wanted = ("ours", "known_2", "known_3", "hessian")
     fewer = scored(
         painter(), reader(6.0, 4.0), planes(without="shape", calm=False), PAIR, "g", wanted, settings()

@@ -268,7 +268,7 @@ def checked(path: Path) -> None:
         ('[[treatments]]\nname = "adversarial"\nstrength = []', "strength is an empty list"),
         ('[[treatments]]\nname = "untreated"', "untreated is in the plan twice"),
         ('[[treatments]]\nname = ["adversarial", "diverse_adversarial"]\nstrength = 1', "which treatment it is for"),
-        ('[[treatments]]\nstrength = 1', r"\(treatments 3\): There is not a name"),
+        ('[[treatments]]\nstrength = 1', r"\(treatments 3\): There is no name"),
         ('[[conditions]]\nname = "interpolatoin"', r"\(conditions 2, name\).*did you mean 'interpolation'"),
         ('[[conditions]]\nname = "interpolation"\nmode = "CB"\nalpha = 3', r"\(conditions 2\).*alpha is 3.*from 0"),
         ('[[conditions]]\nname = "interpolation"\nmode = "CB"\nalpha = 1', "is in the plan twice"),

@@ -237,7 +237,7 @@ def _needed(
 # What is said of a group, and what the field calls that rate. {c} is the class.
 SAID = {
     "selection_rate": ("are predicted {c}", ""),
-    "true_positive_rate": ("who truly are {c} are predicted so", "true positive rate"),
+    "true_positive_rate": ("who truly are {c} are predicted {c}", "true positive rate"),
     "false_positive_rate": ("who are not {c} are predicted {c}", "false positive rate"),
     "positive_predictive_value": ("who are predicted {c} truly are so", "precision"),
     "accuracy": ("are predicted correctly", "accuracy"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from equipoise.audits import AuditResult, FourFifths, Power
 from equipoise.audits.change import Change
+from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
 from equipoise.reports._cells import (
@@ -266,11 +268,19 @@ def gap_tables(result: AuditResult) -> Iterator[list[Block]]:
 def _gap_table(placed: Iterable[Placed], caption: str) -> DataTable:
     fields = (
         Field("Measure", lambda _, r: named_measure(r)), *GAP_FIELDS,
-        Field("Verdict", lambda _, r: "" if r.kind == "summary" else verdict(r.finding, meaning_of(r)), kept=True),
+        Field("Verdict", lambda _, r: "" if r.kind == "summary" else _gap_verdict(r), kept=True),
         Field("Lowest group", lambda _, r: Name(r.group) if r.group and r.against else quiet(str(r.reason or ""))),
         Field("Highest group", lambda _, r: Name(r.against) if r.group and r.against else ""),
     )  # fmt: skip
     return record_table(caption, fields, placed, what="gaps")
+
+
+def _gap_verdict(record: Record) -> Cell:
+    """Return the verdict of a gap, with the groups that its test leaves out: the value is over all of them."""
+    cell = verdict(record.finding, meaning_of(record))
+    if not record.left_out or record.finding is None:
+        return cell
+    return replace(cell, below=(f"tested without {listing(map(safe_name, record.left_out), 3)}",))
 
 
 def _gaps(result: AuditResult, blocks: Sequence[Block]) -> Section:

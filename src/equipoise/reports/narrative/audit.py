@@ -35,7 +35,7 @@ from equipoise.reports.narrative._report import Report, document_provenance, doc
 from equipoise.reports.narrative._space_words import space_story
 from equipoise.reports.narrative._spaces import space_sections
 from equipoise.reports.narrative._story import Story, part_names
-from equipoise.results import Record, Status
+from equipoise.results import Reason, Record, Status
 
 if TYPE_CHECKING:
     from equipoise.reports.charts import Chart
@@ -101,6 +101,8 @@ def _of_space(result: AuditResult) -> Iterator[tuple[str, Drawn]]:
     yield "propagation", [propagation_chart(result)]
 
 
+# So many groups are named in a sentence.
+MOST_NAMED = 6
 PARTS = (
     "changes", "rates", "contrasts", "thresholds", "calibration", "map", "values", "space_gaps", "leakage",
     "downstream", "propagation",
@@ -123,12 +125,13 @@ class AuditReport(Report):
             title=("Fairness audit of ", str(result.provenance.get("data"))),
             facts=_facts(result),
             answer=first.answer,
-            context=first.context,
+            context=first.context or _level(result),
             meaning=_tone(result),
             lead=(*first.confirmed(), *(part for story in others for part in _confirmed(story))),
             picture="space_gaps" if is_embedding(result) else PICTURE,
             tiles=_tiles(result),
             inconclusive=(*first.open(), *(part for story in others for part in _open(story))),
+            next_steps=() if is_embedding(result) else tuple(_next_steps(result)),
             caution=f"{NOT_CERTIFIED} {TWO_UNCERTAINTIES}",
             sections=tuple(_sections(result)),
             notes=(*result.notes, *chart_notes(result)),
@@ -197,6 +200,62 @@ def _facts(result: AuditResult) -> Text:
     return (f"{', '.join(facts)}, favourable: ", Name(result.favourable), ".")
 
 
+def _level(result: AuditResult) -> str:
+    """Say why intervals of differences are wider than those of single rates."""
+    contrasts = [record for record in _tests(result) if record.kind == "contrast" and record.level is not None]
+    level = next((record.level for record in contrasts), None)
+    if level is None or round(level, 3) == 0.95:
+        return ""
+    named = formats.interval_name(level).split()[0]
+    return (
+        f"Intervals of differences are at {named} instead of 95%, widened for the number of tests: exactly those of "
+        "confirmed differences exclude 0."
+    )
+
+
+def _next_steps(result: AuditResult) -> Iterator[Text]:
+    """Yield what a reader can do: about the largest difference, about groups that are too small, about retraining."""
+    yield from _base_rates(result)
+    small = dict.fromkeys(
+        str(record.group)
+        for record in _tests(result)
+        if record.status == Status.TOO_SMALL and isinstance(record.reason, Reason) and record.group
+    )
+    if small:
+        shown = list(small)[:MOST_NAMED]
+        names: list[str | Name] = []
+        for place, group in enumerate(shown):
+            last = place == len(shown) - 1 and len(small) <= MOST_NAMED
+            names += ["" if not place else " and " if last else ", ", Name(group)]
+        more = f" and {plural(len(small) - MOST_NAMED, 'more group')}" if len(small) > MOST_NAMED else ""
+        yield ("Collect more people of ", *names, f"{more}: what was not testable rests on too few of them.")
+    if any(record.finding for record in _tests(result)):
+        yield "Compare treatments on the training data (equipoise study), and judge them on rows that were held out."
+    yield "Train the model several times and compare the runs (equipoise evidence): retraining can change the numbers."
+
+
+def _base_rates(result: AuditResult) -> Iterator[Text]:
+    """Say how often the two sides of the largest difference in selection truly are of the class."""
+    lead = lead_of(headlines(result.records))
+    if lead is None or lead[1].measure != "selection_rate" or result.favourable is None:
+        return
+    about = lead[1].record
+    rates = {
+        record.group: record
+        for record in result.find("base_rate", kind="rate", scope="favourable", control=None, label=None)
+        if record.defined and (record.attribute, record.split) == (about.attribute, about.split)
+    }
+    named = [group for group in (about.group, about.against) if group in rates]
+    shares: list[str | Name] = []
+    for group in named:
+        shares += [" and " if shares else "", formats.percent(rates[group].value), " of ", Name(str(group))]
+    if shares:
+        yield (
+            "Decide whether the data justify the difference in selection: in these rows ", *shares, " truly are ",
+            Name(repr(result.favourable)), ". Recorded outcomes can carry the bias of those who made them.",
+        )  # fmt: skip
+
+
 def _tests(result: AuditResult) -> list[Record]:
     """Return what is tested first: contrasts; of an embedding the gaps that its sections show first."""
     if is_embedding(result):
@@ -221,7 +280,7 @@ def _tiles(result: AuditResult) -> tuple[Tile, ...]:
             f"{what} confirmed", f"{confirmed:,} of {len(tested):,}", Meaning.WORSE if confirmed else None,
             "significant after correction" if tested else "none was tested",
         ),
-        Tile("too few people to test", f"{small:,}", None, plural(small, what.removesuffix("s"))),
+        Tile("not testable", f"{small:,} of {len(tests):,}", None, f"{what} with too few people"),
         Tile("rows", formats.count(result.card.rows), None, plural(len(groups), "group")),
     )  # fmt: skip
 

@@ -38,7 +38,8 @@ from equipoise.reports.narrative._study_words import (
     study_words,
 )
 from equipoise.results import Verdict
-from equipoise.studies.findings import ClaimKind, StudyResult, with_symbol
+from equipoise.stats import LimitedBy
+from equipoise.studies.findings import ClaimKind, StudyResult, seeds_needed, with_symbol
 
 if TYPE_CHECKING:
     from equipoise.reports.charts import Chart
@@ -67,6 +68,7 @@ class StudyReport(Report):
             picture=_picture(result),
             tiles=_tiles(result),
             inconclusive=tuple(inconclusive(result)),
+            next_steps=tuple(_next_steps(result)),
             caution=_caution(result),
             sections=tuple(_sections(result)),
             notes=(*look_words(result), *result.notes),
@@ -91,7 +93,26 @@ def _facts(result: StudyResult) -> str:
     runs = plural(sum(cell.runs for cell in result.cells), "training run")
     treatments = plural(len(treatments_of(result)), "treatment")
     about = " & ".join(result.attribute)
-    return f"{treatments} under {conditions}, {runs}; fairness is about {about}.{named}"
+    return f"{treatments} under {conditions}, {runs}; fairness is measured between groups of {about}.{named}"
+
+
+def _next_steps(result: StudyResult) -> Iterator[str]:
+    """Yield what would decide what is inconclusive."""
+    needed = seeds_needed(result)
+    runs = max((record.runs for record in result.records), default=0)
+    if needed is not None:
+        change = f"a change of {100 * needed.change:g} points in fairness"
+        if needed.seeds is None:
+            yield f"Add test people: no number of seeds would detect {change} with these."
+        elif needed.seeds > runs:
+            yield (
+                f"Add seeds: about {needed.seeds:,} per treatment would detect {change} (seeds = {needed.seeds} in the "
+                "plan; study run keeps what is trained)."
+            )
+        if needed.seeds is not None and needed.limited_by is LimitedBy.BOTH:
+            yield "Add test people as well: the people who were counted limit some comparisons."
+    if not result.flips:
+        yield "Run one seed twice (repeats = 2): how much identical runs differ is not known yet."
 
 
 def _meaning(result: StudyResult) -> Meaning:

@@ -69,6 +69,7 @@ def _lines(document: Document) -> Iterator[str]:
         yield ""
     yield from _statements(document.lead, "Confirmed")
     yield from _statements(document.inconclusive, "Inconclusive, and why")
+    yield from _statements(document.steps, "What to do next")
     for section in document.sections:
         yield from _section(section)
     if document.notes:

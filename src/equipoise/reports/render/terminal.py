@@ -61,6 +61,7 @@ def _parts(document: Document, console: Console) -> Iterator[RenderableType]:
         yield _tiles(document)
     yield from _statements(document.lead, "Confirmed")
     yield from _statements(document.inconclusive, "Inconclusive, and why")
+    yield from _statements(document.steps, "What to do next")
     sections = [section for section in document.sections if section.essential]
     tables = sum(isinstance(block, DataTable) for section in sections for block in section.blocks)
     most = min(MOST_ROWS, max(MOST_ROWS_IN_ALL // max(tables, 1), LEAST_ROWS))

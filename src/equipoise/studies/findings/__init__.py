@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from equipoise.studies.findings._claims import Claim as Claim
     from equipoise.studies.findings._claims import ClaimKind as ClaimKind
     from equipoise.studies.findings._claims import ranks_under as ranks_under
+    from equipoise.studies.findings._claims import seeds_needed as seeds_needed
     from equipoise.studies.findings._data import WORDS as WORDS
     from equipoise.studies.findings._data import StudyData as StudyData
     from equipoise.studies.findings._data import attributes_of as attributes_of
@@ -99,6 +100,7 @@ _MODULES = {
         "Claim",
         "ClaimKind",
         "ranks_under",
+        "seeds_needed",
     ),
     "_data": (
         "StudyData",
