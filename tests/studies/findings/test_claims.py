@@ -305,3 +305,20 @@ def test_claims_are_plain_data() -> None:
     [first, *_] = result.as_json()["claims"]  # type: ignore[misc]
     assert first["kind"] == "nothing confirmed"  # type: ignore[index]
     assert isinstance(result.claims[0], Claim)
+
+
+def test_a_change_between_the_groups_of_another_attribute_is_said_of_its_treatment() -> None:
+    """What the tiles count is somewhere in words: better and worse, of treatments with and without other changes."""
+    result = made(
+        [UNTREATED, ("adversarial", 0.20, 0.9, "none", "none", "none"), ("inlp", 0.2, 0.9, "none", "none", "none")]
+    )
+    worse = replace(
+        record("adversarial", "demographic_parity", "higher", 0.16, change=0.02, better="low"), attribute=("race",)
+    )
+    better = replace(
+        record("inlp", "demographic_parity", "lower", 0.12, change=-0.03, better="low"), attribute=("race",)
+    )
+    result = replace(result, records=(*result.records, worse, better))
+    told = words_of(replace(result, claims=claims_of(result)))
+    assert "adversarial: Worse between groups of race: demographic parity (+0.020)." in told
+    assert "inlp: Better between groups of race: demographic parity (−0.030)." in told

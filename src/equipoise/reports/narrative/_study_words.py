@@ -9,7 +9,7 @@ from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
 from equipoise.reports._document import Name, Statements, Text, plain
 from equipoise.reports._formats import signed_thousandths
-from equipoise.reports.narrative._story import and_more, joined
+from equipoise.reports.narrative._story import and_more, joined, title_of_attribute
 from equipoise.reports.narrative._study_identical import identical_words
 from equipoise.reports.narrative._study_space_words import space_answer, space_words
 from equipoise.results import Verdict
@@ -25,6 +25,7 @@ from equipoise.studies.findings import (
     StudyResult,
     Under,
     baseline_name,
+    change_claims,
     measure_name,
     only_baseline,
     ranks_under,
@@ -302,6 +303,7 @@ def confirmed(result: StudyResult) -> Iterator[Statements]:
         if claim.kind in (ClaimKind.BETTER, ClaimKind.WORSE):
             treatments.setdefault(claim.treatments[0], []).append(claim)
     main = (result.fairness, result.performance[0], result.distance)
+    elsewhere = _changes_elsewhere(result)
     for treatment, claims in treatments.items():
         items = [change_sentence(result, claim) for claim in claims if claim.measure in main]
         for kind, word in ((ClaimKind.BETTER, "Better"), (ClaimKind.WORSE, "Worse")):
@@ -309,7 +311,8 @@ def confirmed(result: StudyResult) -> Iterator[Statements]:
                 _other_change(result, claim) for claim in claims if claim.measure not in main and claim.kind is kind
             ]
             items += [f"{word} on other measures: {listing(others, FEW)}."] if others else []
-        yield Statements(Name(treatment), tuple(items))
+        yield Statements(Name(treatment), (*items, *elsewhere.pop(treatment, ())))
+    yield from (Statements(Name(treatment), tuple(items)) for treatment, items in elsewhere.items())
     standings = (ClaimKind.NEAREST, ClaimKind.AMONG)
     yield from _statements(NEAREST, condition_sentences(result, standings))
     alternatives = (one.words for one in result.alternatives if one.outcome == "confirmed")
@@ -318,6 +321,23 @@ def confirmed(result: StudyResult) -> Iterator[Statements]:
     yield from _statements("Treatments compared with one another", contrast_words(result, found=True))
     collapsed = (_collapsed_words(result, claim) for claim in result.claims if claim.kind is ClaimKind.COLLAPSED)
     yield from _statements("Collapsed to a constant prediction", collapsed)
+
+
+def _changes_elsewhere(result: StudyResult) -> dict[str, list[str]]:
+    """Say what is confirmed of each treatment between the groups of other attributes than the study's main one."""
+    main = ((), result.attribute)
+    others = dict.fromkeys(record.attribute for record in result.records if record.attribute not in main)
+    said: dict[str, list[str]] = {}
+    for attribute in others:
+        claims = list(change_claims(result, attribute))
+        for treatment in dict.fromkeys(claim.treatments[0] for claim in claims):
+            for kind, word in ((ClaimKind.BETTER, "Better"), (ClaimKind.WORSE, "Worse")):
+                ofs = [one for one in claims if one.kind is kind and one.treatments[0] == treatment]
+                own = [_other_change(result, one) for one in ofs]
+                if own:
+                    where = f"{word} between groups of {title_of_attribute(attribute)}: {listing(own, FEW)}."
+                    said.setdefault(treatment, []).append(where)
+    return said
 
 
 def inconclusive(result: StudyResult) -> Iterator[Statements]:

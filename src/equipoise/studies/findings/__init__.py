@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from equipoise.studies.findings._cells import cells_of as cells_of
     from equipoise.studies.findings._claims import Claim as Claim
     from equipoise.studies.findings._claims import ClaimKind as ClaimKind
+    from equipoise.studies.findings._claims import change_claims as change_claims
     from equipoise.studies.findings._claims import ranks_under as ranks_under
     from equipoise.studies.findings._claims import seeds_needed as seeds_needed
     from equipoise.studies.findings._data import WORDS as WORDS
@@ -99,6 +100,7 @@ _MODULES = {
     "_claims": (
         "Claim",
         "ClaimKind",
+        "change_claims",
         "ranks_under",
         "seeds_needed",
     ),

@@ -100,16 +100,19 @@ def claims_of(result: StudyResult) -> tuple[Claim, ...]:
     return (*changes, *collapsed, *standings)
 
 
-def change_claims(result: StudyResult) -> Iterator[Claim]:
+def change_claims(result: StudyResult, attribute: tuple[str, ...] | None = None) -> Iterator[Claim]:
     """Yield confirmed changes, for the better first, performance, fairness and distance before other measures.
+
+    They are about the study's main attribute and performance, or about another ``attribute``.
 
     A change for the better of a cell that has collapsed is none: a constant prediction is fair to everybody.
     """
     collapsed = {_cell_key(cell) for cell in result.cells if cell.chosen and cell.collapsed}
     main = (result.fairness, result.performance[0], result.distance)
+    about = ((), result.attribute) if attribute is None else (attribute,)
     found: dict[tuple[bool, str, str], list[StudyRecord]] = {}
     for record in result.records:
-        if not record.chosen or record.attribute not in ((), result.attribute):
+        if not record.chosen or record.attribute not in about:
             continue
         if record.good is None or (record.good and _record_key(record) in collapsed):
             continue
