@@ -120,7 +120,7 @@ def _probe_plot(looks: dict[str, Look], lines: int) -> alt.FacetChart:
 
 
 def flips(result: StudyResult) -> Chart | None:
-    """Draw the share of people whose prediction differs between identical runs, a line a treatment and seed's mean."""
+    """Draw the share of people whose predictions differ between identical runs: one line per treatment."""
     shares: dict[tuple[tuple[str, str], str], list[float]] = {}
     chosen = {(c.condition, c.learner, c.treatment, c.setting) for c in result.cells if c.chosen}
     for flip in result.flips:

@@ -94,7 +94,7 @@ def _banded(
 
 
 def gap_curves(result: AuditResult, split: str | None) -> Chart | None:
-    """Draw the main gaps against the threshold: a panel an attribute, a line a measure."""
+    """Draw the main gaps against the threshold: one panel per attribute, one line per measure."""
     subjects = [subject for subject in subjects_of(result) if subject.split == split][:MOST_ATTRIBUTES]
     rows: list[Row] = []
     for panel, subject in enumerate(subjects):
@@ -119,7 +119,7 @@ def gap_curves(result: AuditResult, split: str | None) -> Chart | None:
 
 
 def rate_curves(result: AuditResult, subject: Subject) -> Chart | None:
-    """Draw the main rates of an attribute's groups against the threshold: a panel a rate, a line a group."""
+    """Draw the main rates of an attribute's groups against the threshold: one panel per rate, one line per group."""
     curves = [
         curve for curve in result.curves if subject.has(curve) and curve.measure in RATES and curve.group is not None
     ]
@@ -181,7 +181,7 @@ def _threshold_plot(panels: int, lines: int, title: str, at: float | None) -> al
 
 
 def space_curves(result: StudyResult) -> Chart | None:
-    """Draw the gap of every method over the degree, a panel a measure of the space and a classifier.
+    """Draw the gap of every method over the degree, one panel per measure of the space and a classifier.
 
     Classifiers on own and on balanced rows are drawn; those that were trained otherwise are in the tables, and a sweep
     has a chart of its own.

@@ -105,7 +105,7 @@ def dumbbells(
 
 
 def before_after(result: AuditResult, subject: Subject) -> Chart | None:
-    """Draw the changes of a subject's rates: a line a group, a panel a measure."""
+    """Draw the changes of a subject's rates: one line per group, one panel per measure."""
     placed = [
         (place, change)
         for place, change in enumerate(result.changes)

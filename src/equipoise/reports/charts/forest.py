@@ -99,7 +99,7 @@ PlacedDownstream = tuple[int, DownstreamRecord]
 
 
 def forest(result: GroupResult, subject: Subject) -> Chart | None:
-    """Draw the contrasts of a subject: a line a group, a panel a measure."""
+    """Draw the contrasts of a subject: one line per group, one panel per measure."""
     every = contrasts_of(result, subject)
     placed = [item for item in every if item[1].status == Status.OK and item[1].defined]
     if not placed:
@@ -295,7 +295,7 @@ def _contrasts_plot(panels: int, lines: int, shares: bool) -> alt.FacetChart:
 
 
 def space_gaps(result: AuditResult) -> Chart | None:
-    """Draw the gaps of every attribute: a line an attribute (and rule), a panel a measure."""
+    """Draw the gaps of every attribute: one line per attribute (and rule), one panel per measure."""
     placed = [
         (place, record, _gap_label(result, subject, record))
         for subject in subjects_of(result)

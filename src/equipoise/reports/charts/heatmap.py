@@ -281,7 +281,7 @@ def _settings_plot(lines: int, columns: int, down: str, across: str) -> alt.Face
 
 
 def layers(result: Diagnosis) -> Chart | None:
-    """Draw how far apart every layer is after each step that was looked at: a line a layer, a column a step."""
+    """Draw how far apart every layer is after each step that was looked at: one line per layer, one column per step."""
     own = [one for one in result.records if one.layer != ALL and one.relative > 0]
     names = list(dict.fromkeys(one.layer for one in result.records if one.layer != ALL))
     steps = sorted({one.step for one in own})

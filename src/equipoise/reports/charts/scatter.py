@@ -82,7 +82,7 @@ FRONT_LOOKS = {
 
 
 def calibration(result: AuditResult, split: str | None) -> Chart | None:
-    """Draw observed shares against mean scores, a panel a group."""
+    """Draw observed shares against mean scores, one panel per group."""
     subjects = [subject for subject in subjects_of(result) if subject.split == split]
     points = [point for point in result.calibration if point.weight >= LEAST_PEOPLE]
     own = {subject: [point for point in points if subject.has(point)] for subject in subjects}
