@@ -13,7 +13,7 @@ from equipoise.discovery.investigation import Investigation, KnownChange, Shown,
 from equipoise.discovery.judging import Judged, JudgeSettings
 from equipoise.discovery.reasons import DiscoveryReason
 from equipoise.discovery.search import SearchSettings
-from equipoise.foundation.provenance import provenance
+from equipoise.foundation.reproducibility import provenance
 from equipoise.results import because
 from report_cases import HOSTILE
 

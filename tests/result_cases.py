@@ -17,7 +17,7 @@ from equipoise.audits.ranking import RankingResult
 from equipoise.discovery.agreement import Agreement, agree
 from equipoise.discovery.naming import Sheet, sheet_of
 from equipoise.discovery.sheets import Coded, Named
-from equipoise.foundation.provenance import provenance
+from equipoise.foundation.reproducibility import provenance
 from equipoise.results import ClaimVerdict, Result
 from equipoise.studies.diagnosing import SCHEMA, Diagnosis
 from equipoise.studies.findings.identical._claims import PaperClaim

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import equipoise
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.tallies.arrays import distinct_rows
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from equipoise.discovery.search import SearchSettings
 from equipoise.discovery.truth import LEAST
 from equipoise.foundation.files import check_writable, write_whole
-from equipoise.foundation.provenance import fingerprint_of, provenance
+from equipoise.foundation.reproducibility import fingerprint_of, provenance
 from reproductions.sprites.classifiers import ClassifierSettings
 from reproductions.sprites.document import document
 from reproductions.sprites.generators import fingerprint

@@ -22,8 +22,8 @@ from equipoise.discovery.generative.files import read_networks, write_networks
 from equipoise.discovery.generative.recording import RecordedStep
 from equipoise.discovery.generative.settings import Stand
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.files import TensorFile
 from equipoise.foundation.imports import require
-from equipoise.foundation.tensor_files import TensorFile
 from equipoise.networks.vae import SIDE, vae_encoder
 from equipoise.training.fixing import fix_seeds, seed_of
 from reproductions.sprites.sprite_bank import ChosenSprites, held_out_cells, skewed_sprites, upper_half

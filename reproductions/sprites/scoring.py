@@ -15,7 +15,7 @@ from equipoise.discovery.hyperplane import Hyperplane, without
 from equipoise.discovery.recovering import recovery
 from equipoise.discovery.search import SearchSettings, search
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.training.fixing import seed_of
 from reproductions.sprites.methods import ABLATION, KNOWN, METHODS
 from reproductions.sprites.planes import GeneratorPlanes

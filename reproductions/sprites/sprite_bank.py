@@ -16,7 +16,7 @@ from equipoise.discovery.generative.feeding import sent
 from equipoise.discovery.skewing import skewed_cells
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.imports import require
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 if TYPE_CHECKING:
     import torch

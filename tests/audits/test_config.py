@@ -19,7 +19,7 @@ from equipoise.audits._config import KEYS, AuditConfig, config_text, read_config
 from equipoise.cli.commands.audit import audit as command
 from equipoise.cohorts import load
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.toml_files import MOST_BYTES
+from equipoise.foundation.files import MOST_BYTES
 from running import Program
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from equipoise.discovery.comparing import baseline_directions, chosen
 from equipoise.discovery.generator import Generator
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.search import SearchSettings
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 
 class Tiny(torch.nn.Module):

@@ -21,7 +21,7 @@ from equipoise.discovery.probing import Probe
 from equipoise.discovery.reading import read_distances
 from equipoise.discovery.search import search
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.measures import equalized_odds
 from equipoise.reports import markdown
 from labelling_cases import LATENT, PATCH, TINT, TRAINED, painted, predicted, taught, wall

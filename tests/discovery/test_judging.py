@@ -16,7 +16,7 @@ from equipoise.discovery.generator import Generator
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.judging import Bench, JudgeSettings, judge
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 WALKED = quick()
 ALPHAS = WALKED.alphas

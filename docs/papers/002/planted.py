@@ -29,7 +29,7 @@ from equipoise.discovery.judging import JudgeSettings, among_the_first
 from equipoise.discovery.search import SearchSettings
 from equipoise.discovery.truth import hyperplanes_from_labels
 from equipoise.foundation.files import write_whole
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.training.fixing import seed_of
 
 VAE_STEPS, SEARCH_STEPS, NULLS = 3000, 80, 99

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from equipoise.audits._options import AUDIT_OPTIONS
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.files import read_toml
 from equipoise.foundation.options import Option
-from equipoise.foundation.toml_files import read_toml
 
 SCHEMA = "equipoise.audit-config/1"
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.tables import EagerTable, Table
-from equipoise.foundation.provenance import fingerprint_of
+from equipoise.foundation.reproducibility import fingerprint_of
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import class_labels, group_labels, group_places
 from equipoise.tallies.factorise import Coded

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from equipoise.foundation.imports import installed
-from equipoise.foundation.interrupts import noticing, received
+from equipoise.foundation.long_work import interrupt_received, noticing_interrupts
 
 if TYPE_CHECKING:
     from equipoise.cli.commands._program import app as app
@@ -30,7 +30,7 @@ def __getattr__(name: str) -> object:
 
 def main() -> None:
     """Run the program. Ctrl-C counts from the first moment on, while libraries are imported too."""
-    with noticing():
+    with noticing_interrupts():
         try:
             if all(installed(module) for module in NEEDED):
                 from equipoise.cli.commands._program import main as run
@@ -40,10 +40,10 @@ def main() -> None:
         except BaseException as error:
             from equipoise.cli._console import INTERRUPTED, Ended, interrupted
 
-            if received():
+            if interrupt_received():
                 # Ctrl-C inside such a call, as libraries make them, would let Python end by the signal and not by 130.
                 exec("pass")  # noqa: S102
-            if not received() or (isinstance(error, Ended) and error.code == INTERRUPTED):
+            if not interrupt_received() or (isinstance(error, Ended) and error.code == INTERRUPTED):
                 raise
             sys.stderr.write(f"equipoise: {interrupted()}\n")
             sys.exit(INTERRUPTED)

@@ -89,7 +89,7 @@ def command_of(kind: AuditKind) -> Callable[..., None]:
         from equipoise.audits import named_object
         from equipoise.cli._console import query_share, show_progress
         from equipoise.cli._output import Output, end_if_broken
-        from equipoise.foundation.provenance import command_line
+        from equipoise.foundation.reproducibility import command_line
 
         gates = kind.result_type.read_gates(values["fail_if"] or ()) if values.get("fail_if") else []
         output = Output.of(values)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import EquipoiseError
 from equipoise.foundation.files import written_files
-from equipoise.foundation.interrupts import received
-from equipoise.foundation.progress import ProgressTracker
+from equipoise.foundation.long_work import ProgressTracker, interrupt_received
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -95,10 +94,10 @@ def interruptible(command: Callable[..., None], more: str = "") -> Callable[...,
         try:
             command(*given, **named)
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt) or received():
+            if isinstance(error, KeyboardInterrupt) or interrupt_received():
                 raise interrupted(more) from None
             raise
-        if received():
+        if interrupt_received():
             raise interrupted(more)
 
     return run

@@ -21,7 +21,7 @@ from equipoise.cohorts.ids import DROP, read_ids
 from equipoise.cohorts.list_columns import read_points, the_list_column
 from equipoise.cohorts.readers import ARRAYS, ARROW, CSV, PARQUET
 from equipoise.foundation.errors import BadInput, listing, nearest_file, unknown_name
-from equipoise.foundation.provenance import fingerprint_of
+from equipoise.foundation.reproducibility import fingerprint_of
 from equipoise.foundation.text import plural
 
 BLOCK_BYTES = 32 * 1024**2

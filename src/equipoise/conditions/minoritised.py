@@ -13,7 +13,7 @@ from equipoise.conditions.feasible import Feasibility
 from equipoise.conditions.shares import Floats, checked_share, names_of, shares_of
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import condition
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 MAJORITISED, MINORITISED = "majoritised", "minoritised"
 BALANCED = 0.5

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from equipoise.conditions.feasible import WHAT_TO_DO, Cell, Feasibility
 from equipoise.conditions.shares import ROUNDING, Floats, names_of
 from equipoise.foundation.errors import BadInput, listing
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 Rows = NDArray[np.int64]
 

@@ -28,8 +28,7 @@ from equipoise.discovery.naming import SEARCHED
 from equipoise.discovery.reasons import AgreementReason
 from equipoise.discovery.sheets import Coded, Named
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.provenance import fingerprint_of, provenance
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import fingerprint_of, provenance, stream
 from equipoise.foundation.text import plural
 from equipoise.results import Direction, Finding, Reason, Result, because, reason_as_json, record_as_json
 from equipoise.stats import permutation_p

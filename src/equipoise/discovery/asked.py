@@ -13,7 +13,7 @@ from equipoise.discovery.generator import Generator, Prior
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.surrogate import SurrogateSettings
 from equipoise.foundation.imports import require
-from equipoise.foundation.provenance import fingerprint_of, provenance
+from equipoise.foundation.reproducibility import fingerprint_of, provenance
 
 Asked = dict[str, dict[str, Any] | None]
 

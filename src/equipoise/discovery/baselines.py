@@ -20,7 +20,7 @@ from equipoise.discovery.slopes import chunk_for, predicted
 from equipoise.discovery.variation import variation_loss
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.training.adam import StackedAdam
 
 

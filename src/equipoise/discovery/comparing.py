@@ -19,7 +19,7 @@ from equipoise.discovery.generator import Generator
 from equipoise.discovery.hyperplane import Hyperplane, basis_of, without
 from equipoise.discovery.objective import HESSIAN_LATENTS
 from equipoise.discovery.search import SearchSettings
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 # Each baseline has as many directions to choose from, and no more than this.
 MOST_CANDIDATES = 32

@@ -30,8 +30,8 @@ from equipoise.discovery.search import SearchSettings
 from equipoise.discovery.skewing import skewed_cells
 from equipoise.discovery.truth import Truth, hyperplanes_from_labels
 from equipoise.foundation.imports import require
-from equipoise.foundation.progress import Progress
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.long_work import Progress
+from equipoise.foundation.reproducibility import stream
 from equipoise.networks.vae import vae_encoder
 from equipoise.results import SearchVerdict
 from equipoise.training.fixing import fix_seeds, seed_of

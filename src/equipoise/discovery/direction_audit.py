@@ -28,7 +28,7 @@ from equipoise.discovery.reading import Encoder, Reader, pictures_of, read_dista
 from equipoise.discovery.reasons import GapReason
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import report_of
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.measures.gaps import equalized_odds
 from equipoise.measures.measure import mean_over_classes
 from equipoise.results import (

@@ -31,7 +31,7 @@ from equipoise.discovery.surrogate import (
     surrogate_search,
 )
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.progress import Progress, StagedProgress
+from equipoise.foundation.long_work import Progress, StagedProgress
 
 # The stages of an investigation, as progress names them.
 SEARCHING, JUDGING = "Searching", "Judging on fresh latents"

@@ -38,7 +38,7 @@ from equipoise.discovery.reasons import DiscoveryReason
 from equipoise.discovery.search import CONSTANT, Search, SearchSettings
 from equipoise.discovery.slopes import predicted
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.results import Reason, SearchVerdict, because
 from equipoise.stats import percentiles, rank_among
 

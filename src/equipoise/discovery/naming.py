@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import check_writable, write_whole
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.foundation.tabular import csv_text
 from equipoise.foundation.text import plural
 from equipoise.results import Result

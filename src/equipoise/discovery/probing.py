@@ -23,8 +23,8 @@ from equipoise.discovery.generator import Generator
 from equipoise.discovery.hyperplane import NOTHING, Floats, Hyperplane, basis_of
 from equipoise.discovery.reading import PIXELS, Bytes, as_shares, fidelity
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.files import TensorFile
 from equipoise.foundation.imports import require
-from equipoise.foundation.tensor_files import TensorFile
 from equipoise.networks.vae import SIDE, vae_encoder
 from equipoise.training.fixing import fix_seeds, seed_of
 

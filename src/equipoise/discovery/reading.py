@@ -19,7 +19,7 @@ from equipoise.discovery.modules import device_of
 from equipoise.discovery.slopes import chunk_for
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 Bytes = NDArray[np.uint8]
 PIXELS = (0.0, 1.0)

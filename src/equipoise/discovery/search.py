@@ -26,7 +26,7 @@ from equipoise.discovery.reasons import DiscoveryReason
 from equipoise.discovery.slopes import slopes
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.results import Reason, because
 from equipoise.training.adam import StackedAdam
 

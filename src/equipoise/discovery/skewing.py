@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.factors import LOWER, UPPER
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 Bits = NDArray[np.bool_]
 

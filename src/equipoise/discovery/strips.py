@@ -16,7 +16,7 @@ from equipoise.discovery.investigation import Strip
 from equipoise.discovery.slopes import chunk_for, predicted
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 # A sigmoid or a tanh may be beyond its ends by a rounding.
 SLACK = 0.01

@@ -22,7 +22,7 @@ from equipoise.discovery.search import CONSTANT, Search, SearchSettings, search
 from equipoise.discovery.slopes import chunk_for, predicted
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 # What is told on the way: the phase, how much of it is done, and of how much.
 Report = Callable[[str, int, int], None]

@@ -19,7 +19,7 @@ from equipoise.discovery.fitting import Column, Floats, by_regression, orthonorm
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.recovering import Recovery, leading, recovery
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.results import Reason, ReasonCode, because
 
 __all__ = ["Fit", "Recovery", "Truth", "hyperplanes_from_labels", "leading", "recovery"]

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from equipoise.foundation.redaction import redacted
+from equipoise.foundation.text import redacted
 
 
 class EquipoiseError(Exception):

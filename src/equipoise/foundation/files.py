@@ -1,17 +1,29 @@
-"""Files appear whole or not at all: everything is written under a temporary name and then renamed."""
+"""Files appear whole or not at all, and what is not whole is refused.
+
+Everything is written under a temporary name and then renamed. TOML that a user wrote, and tensors in safetensors, are
+read with a message that says what is wrong and where.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation import interrupts
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.imports import require
+from equipoise.foundation.long_work import check_interrupt, deferring_interrupts
+
+if TYPE_CHECKING:
+    import torch
+
 
 # Letters of a name that a temporary one repeats: it must not become longer than file systems take.
 LONGEST_PREFIX = 40
@@ -69,8 +81,8 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, *, announced
     """
     target = Path(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
-    interrupts.check()
-    with interrupts.deferred(), replaced_when_whole(target, announced=announced) as part:
+    check_interrupt()
+    with deferring_interrupts(), replaced_when_whole(target, announced=announced) as part:
         part.write_bytes(data)
     return target
 
@@ -84,13 +96,13 @@ def replaced_when_whole(target: Path, *, announced: bool = True) -> Iterator[Pat
     check_writable(target)
     temporary: str | None = None
     try:
-        with interrupts.deferred():
+        with deferring_interrupts():
             descriptor, temporary = tempfile.mkstemp(
                 dir=target.parent, prefix=f".{target.name[:LONGEST_PREFIX]}.", suffix=".part"
             )
             os.close(descriptor)
         yield Path(temporary)
-        with interrupts.deferred():
+        with deferring_interrupts():
             with open(temporary, "rb+") as file:
                 os.fsync(file.fileno())
             os.chmod(temporary, 0o666 & ~_current_umask())
@@ -117,8 +129,8 @@ def together() -> Iterator[None]:
     token = _batch.set(batch)
     try:
         yield
-        interrupts.check()
-        with interrupts.deferred():
+        check_interrupt()
+        with deferring_interrupts():
             while batch.files:
                 try:
                     _put(*batch.files[0])
@@ -128,13 +140,13 @@ def together() -> Iterator[None]:
             batch.folders.clear()
     finally:
         _batch.reset(token)
-        with interrupts.deferred():
+        with deferring_interrupts():
             _abandon(batch)
 
 
 def make_output_folder(folder: Path) -> None:
     """Make a folder for output, with those above it; one that stays without files is removed again."""
-    with interrupts.deferred():
+    with deferring_interrupts():
         absent = [one for one in (folder, *folder.parents) if not one.exists()]
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -189,3 +201,67 @@ def _current_umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+# More than any page of settings has; a larger file is something else.
+MOST_BYTES = 1_000_000
+
+
+def read_toml(file: Path, what: str, *, example: str, available: str = "a TOML file") -> tuple[str, dict[str, Any]]:
+    """Return the text of a file and what it says. ``what`` names it in messages, ``example`` shows a line of it."""
+    if file.is_dir():
+        raise BadInput(f"The {what} {str(file)!r} is a folder", available=available)
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise BadInput(f"The {what} {str(file)!r} cannot be read ({error.strerror})", available="a TOML file") from None
+    if len(data) > MOST_BYTES:
+        raise BadInput(f"The {what} {file.name!r} has {len(data):,} bytes", available=f"up to {MOST_BYTES:,}")
+    try:
+        text = data.decode("utf-8-sig")
+        return text, tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise BadInput(f"The {what} {file.name!r} is not UTF-8 (at line {line})", available="TOML in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"The {what} {file.name!r} is not TOML: {error}", available=f"lines such as {example}") from None
+    except (RecursionError, ValueError) as error:
+        raise BadInput(f"The {what} {file.name!r} cannot be read: {error}", available="a plain TOML file") from None
+
+
+@dataclass(frozen=True)
+class TensorFile:
+    """A kind of file: the entry of its header, its schema, what it holds and who writes it."""
+
+    entry: str
+    schema: str
+    what: str
+    writer: str
+
+    def write(self, path: str | os.PathLike[str], said: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
+        """Write a file: the old one or the new one is there, never half of either."""
+        files = require("safetensors.torch", extra="train", purpose=f"Saving a {self.what}")
+        laid = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+        header = {self.entry: json.dumps({"schema": self.schema, **said}, allow_nan=False, sort_keys=True)}
+        write_whole(Path(path), files.save(laid, metadata=header))
+
+    def read(self, path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+        """Read a file; one that is torn, or that something else wrote, is refused."""
+        library = require("safetensors", extra="train", purpose=f"Reading a {self.what}")
+        where, wrote = Path(path), f"what {self.writer} wrote"
+        if not where.is_file():
+            raise BadInput(f"There is no file {str(where)!r}", available=wrote)
+        try:
+            with library.safe_open(str(where), framework="pt") as file:
+                said = json.loads((file.metadata() or {}).get(self.entry, "null"))
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+        except (library.SafetensorError, OSError, ValueError, RecursionError) as error:
+            raise BadInput(f"{where.name} is not a whole file of a {self.what} ({error})", available=wrote) from error
+        found = said.get("schema") if isinstance(said, dict) else None
+        if found != self.schema:
+            raise BadInput(
+                f"{where.name} does not hold a {self.what} of this version ({found or 'something else'})",
+                available=self.schema,
+                help="read it with the version that wrote it.",
+            )
+        return said, tensors

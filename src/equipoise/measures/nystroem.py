@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.measures.kernel_rows import KernelRows
 from equipoise.measures.linear_kernel import linear_rows
 from equipoise.measures.radial_kernel import Radial, radial_rows

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.measures.kernel_rows import KernelRows
 from equipoise.measures.representations import Array, Pair, Representation, Rows, like, namespace, zeros
 

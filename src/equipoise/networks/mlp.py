@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.foundation.imports import require
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.networks.stacked_layers import stacked_layers
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 
 from equipoise.conditions.feasible import Feasibility
 from equipoise.foundation.errors import BadInput, listing
-from equipoise.foundation.progress import duration
+from equipoise.foundation.long_work import duration
 from equipoise.measures.objectives import Reason
 from equipoise.results import record_as_json
 from equipoise.studies.findings import (

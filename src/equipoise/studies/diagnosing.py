@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.provenance import provenance
+from equipoise.foundation.reproducibility import provenance
 from equipoise.foundation.text import plural
 from equipoise.results import Direction, Finding, Result
 from equipoise.studies.running import check_device, settings_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.provenance import fingerprint_of
+from equipoise.foundation.reproducibility import fingerprint_of
 from equipoise.tallies.factorise import Coded
 from equipoise.tallies.labels import Label
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.tallies.arrays import Column, as_column, as_columns, same_length
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import group_axis, group_labels, group_name

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation import interrupts
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.long_work import check_interrupt, deferring_interrupts
 from equipoise.tallies.arrays import bad_weights, no_weight
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.factorise import Coded
@@ -253,7 +253,7 @@ def open_engines() -> list[Any]:
 
 def run_query(query: Callable[[], T]) -> T:
     """Run a query of an engine that was opened here, and return its answer; Ctrl-C stops it."""
-    interrupts.check()
+    check_interrupt()
     mine = [engine for engine, thread in list(_engines.items()) if thread == threading.get_ident()]
     if not mine or threading.current_thread() is not threading.main_thread():
         return query()
@@ -270,12 +270,12 @@ def run_query(query: Callable[[], T]) -> T:
             done.set()
 
     try:
-        with interrupts.deferred():  # a thread that is only half there could not be waited for
+        with deferring_interrupts():  # a thread that is only half there could not be waited for
             threading.Thread(target=run, name="equipoise-query").start()
         while not done.wait(EVERY):
-            interrupts.check()
+            check_interrupt()
     except BaseException:
-        with interrupts.deferred():
+        with deferring_interrupts():
             # A query that had not begun when it was asked to stop is asked again.
             while not done.wait(EVERY / 10):
                 for engine in mine:

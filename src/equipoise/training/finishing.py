@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.foundation.redaction import redacted_traceback
+from equipoise.foundation.text import redacted_traceback
 from equipoise.training.material import Material, Outcome, Predicted, Rows, Settings
 from equipoise.training.preparing import Prepared, overrides
 from equipoise.training.selecting import UNDEFINED

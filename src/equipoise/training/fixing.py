@@ -1,7 +1,8 @@
 """Every seed of a trial, fixed in one place before anything is built; and random numbers keyed by sample, not by order.
 
-A trial's streams are derived from its seed by name (``foundation.seeds.stream``). What belongs to a sample is drawn
-from (seed, epoch, sample id, copy): it is the same whichever other samples there are and however they are ordered.
+A trial's streams are derived from its seed by name (``foundation.reproducibility.stream``). What belongs to a sample is
+drawn from (seed, epoch, sample id, copy): it is the same whichever other samples there are and however they are
+ordered.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.training.material import Codes
 
 # Odd numbers near 2^64 divided by the golden ratio and by the square root of 2 keep neighbouring ids apart.

@@ -22,7 +22,7 @@ from functools import cache
 import numpy as np
 
 from equipoise.foundation.imports import require
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.training.material import Codes, Rounding
 
 # cuBLAS is deterministic only with a workspace of its own, which must be asked for before CUDA starts.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from equipoise.conditions.sampling import apportion
 from equipoise.foundation.imports import require
 from equipoise.foundation.registry import treatment
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.training.material import Codes
 from equipoise.training.parameters import Parameter, Table
 from equipoise.training.treatment import DuringTraining, StackContext, Treatment

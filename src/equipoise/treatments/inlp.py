@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import treatment
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.training.material import Codes, Rows
 from equipoise.training.parameters import Choice, Parameter, Table
 from equipoise.training.selecting import UNDEFINED, needs_scores, scores_of

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.registry import treatment
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.training.parameters import Parameter, check_parameters
 from equipoise.treatments.inputs import classes_of, groups_of, rows_of
 from equipoise.treatments.lfr_objective import (

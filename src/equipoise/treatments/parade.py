@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.imports import require
 from equipoise.foundation.registry import treatment
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.training.metric.heads.acting import DuringMetric, Learnt, MetricBatch, MetricContext, MetricEnded
 from equipoise.training.metric.leakage import leakage_of
 from equipoise.training.parameters import Choice, Parameter, Table

@@ -36,8 +36,7 @@ from equipoise.audits.compare._spec import LABEL, CompareSpec, resolve_compariso
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.pairing import listed
 from equipoise.foundation.options import documented
-from equipoise.foundation.provenance import fingerprint_of, provenance
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import fingerprint_of, provenance, stream
 from equipoise.foundation.text import fitting, percent, plural
 from equipoise.results import Reason, Status
 from equipoise.stats import is_finding, limited_by_draws

@@ -32,7 +32,7 @@ from equipoise.audits.compare._result import (
 from equipoise.audits.compare._spec import TIES, Attribute, CompareSpec
 from equipoise.cohorts.embeddings import Embedding, working_type
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.measures.kernel_alignment import cka
 from equipoise.measures.neighbourhoods import neighbour_overlap
 from equipoise.measures.nystroem import Approximation

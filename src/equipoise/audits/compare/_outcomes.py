@@ -14,7 +14,7 @@ from scipy import stats
 from equipoise.audits.compare._result import CONFIDENCE, CompareReason, Move, OutcomeLink, OutcomeRecord, few_or_nobody
 from equipoise.audits.compare._spec import CompareSpec
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.results import Status, because
 from equipoise.stats import (
     auc_interval,

@@ -33,8 +33,8 @@ from equipoise.audits.downstream._rows import (
 )
 from equipoise.audits.downstream._settings import CLASSIFIER_SETTINGS, Classifier
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.progress import Progress
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.long_work import Progress
+from equipoise.foundation.reproducibility import stream
 
 DRAWS = 1_000
 # A group with fewer test rows than this is shown, but neither tested nor given an interval.

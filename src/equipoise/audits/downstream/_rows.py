@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from equipoise.audits._units import Attribute, Codes, constant_in, most_common
 from equipoise.cohorts.embeddings import open_embedding
 from equipoise.foundation.errors import BadInput, listing
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.arrays import as_column, as_columns, same_length
 from equipoise.tallies.factorise import factorise

@@ -32,9 +32,9 @@ from equipoise.audits.embedding._spec import (
 from equipoise.audits.leakage import Leakage, leakage
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
+from equipoise.foundation.long_work import Progress
 from equipoise.foundation.options import documented
-from equipoise.foundation.progress import Progress
-from equipoise.foundation.provenance import fingerprint_of, provenance
+from equipoise.foundation.reproducibility import fingerprint_of, provenance
 from equipoise.foundation.text import fitting, plural
 from equipoise.results import Record
 from equipoise.tallies.cells import Cells

@@ -32,7 +32,7 @@ from equipoise.audits.embedding._intervals import (
     t_quantile,
     uniformity_spread,
 )
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.foundation.text import fitting
 from equipoise.measures.alignment import aligned_across, aligned_within
 from equipoise.measures.embeddings import PAPER_SIGN, compared, compared_sets

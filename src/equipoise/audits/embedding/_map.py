@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from equipoise.cohorts.embeddings import open_embedding
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 Floats = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import numpy as np
 from equipoise.audits._records import measures_for
 from equipoise.audits.embedding._evidence import EMBEDDING_EVIDENCE, EmbeddingEvidence, EmbeddingReason, evidence_of
 from equipoise.audits.embedding._intervals import LEVEL
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.measures.embeddings import GAP_VARIANTS, NO_LARGEST, PAPER_SIGN, compared_sets
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, Record, Status, because

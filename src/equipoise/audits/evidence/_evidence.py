@@ -34,7 +34,7 @@ from equipoise.audits.evidence._result import SCHEMA, EvidenceRecord, EvidenceRe
 from equipoise.audits.evidence._runs import Baselines, Runs, baselines_of, in_order, read_runs, root_of
 from equipoise.audits.evidence._verdict import NAMES, EvidenceReason, asides, costs_of, decide, variance_changes
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.provenance import PACKAGES, provenance
+from equipoise.foundation.reproducibility import PACKAGES, provenance
 from equipoise.foundation.text import fitting, plural
 from equipoise.results import Reason, Verdict, all_of, because
 from equipoise.stats import CORRECTIONS, band_of, is_equivalent

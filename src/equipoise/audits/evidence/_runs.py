@@ -20,7 +20,7 @@ from equipoise.audits._options import TYPED
 from equipoise.cohorts.readers import open_table
 from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
 from equipoise.foundation.errors import BadInput, listing, unknown_name
-from equipoise.foundation.provenance import fingerprint_of
+from equipoise.foundation.reproducibility import fingerprint_of
 from equipoise.foundation.text import fitting, is_number, plural
 from equipoise.tallies.arrays import Floats, as_column, as_floats
 from equipoise.tallies.factorise import Coded, factorise

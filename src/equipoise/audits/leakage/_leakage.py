@@ -39,8 +39,8 @@ from equipoise.audits.downstream import (
 )
 from equipoise.cohorts.embeddings import open_embedding
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.progress import Progress
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.long_work import Progress
+from equipoise.foundation.reproducibility import stream
 from equipoise.foundation.text import plural
 from equipoise.results import Reason, ReasonCode, because, field_names, matching
 from equipoise.stats import clustered_rate, combined_interval, is_finding, most_draws, sequential_permutation, wilson

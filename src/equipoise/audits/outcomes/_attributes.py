@@ -26,7 +26,7 @@ from equipoise.audits.outcomes._labels import label_contrasts, over_labels
 from equipoise.audits.outcomes._residuals import CONTRASTED as CONTRASTED_VALUES
 from equipoise.audits.outcomes._residuals import STATISTICS as REGRESSION
 from equipoise.audits.outcomes._residuals import clustered_residual_evidence, residual_evidence
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.results import Record, Status, all_of, because, without_tests
 from equipoise.stats import unit_totals
 from equipoise.tallies.cells import Cells

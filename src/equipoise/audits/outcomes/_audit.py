@@ -28,8 +28,7 @@ from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
 from equipoise.foundation.errors import listing
 from equipoise.foundation.options import accepts, documented
-from equipoise.foundation.provenance import provenance
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import provenance, stream
 from equipoise.foundation.text import fitting, plural
 from equipoise.results import Record
 from equipoise.tallies.cells import Cells

@@ -29,8 +29,7 @@ from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.tables import Axis
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import documented
-from equipoise.foundation.provenance import fingerprint_of, provenance
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import fingerprint_of, provenance, stream
 from equipoise.foundation.text import fitting, plural
 from equipoise.results import Record, Status, because
 from equipoise.stats import ENOUGH_CLUSTERS

@@ -25,9 +25,8 @@ from equipoise.cli.commands.reproduce import reproduce
 from equipoise.cli.commands.study import app as study
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.files import forget_written_files
-from equipoise.foundation.redaction import has_secrets, redacted, redacted_traceback, remember_secrets
 from equipoise.foundation.registry import registry
-from equipoise.foundation.text import printable, shortened
+from equipoise.foundation.text import has_secrets, printable, redacted, redacted_traceback, remember_secrets, shortened
 
 BAD_INPUT = 2
 UNFORESEEN = 1

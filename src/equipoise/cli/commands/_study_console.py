@@ -12,7 +12,7 @@ from rich.text import Text
 
 from equipoise.cli._console import show_progress
 from equipoise.foundation.errors import listing
-from equipoise.foundation.progress import duration
+from equipoise.foundation.long_work import duration
 from equipoise.foundation.text import printable
 from equipoise.studies.running import Standing, Steadied
 

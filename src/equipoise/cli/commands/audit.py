@@ -16,7 +16,7 @@ from equipoise.foundation.options import Option
 if TYPE_CHECKING:
     from equipoise.audits import AuditResult
     from equipoise.cli._output import Output
-    from equipoise.foundation.progress import ProgressTracker
+    from equipoise.foundation.long_work import ProgressTracker
 
 CONFIG = Option(
     name="config", kind="output", panel=OUTPUT, metavar="FILE", argument=None,
@@ -82,7 +82,7 @@ def audit(
 
 def _of_outcomes(values: Mapping[str, Any]) -> AuditResult:
     from equipoise.audits import audit as run
-    from equipoise.foundation.provenance import command_line
+    from equipoise.foundation.reproducibility import command_line
 
     given = arguments(AUDIT_OPTIONS, values, OUTCOMES)
     given["intersections"] = "pairs" if values["pairs"] else values["intersections"]
@@ -92,7 +92,7 @@ def _of_outcomes(values: Mapping[str, Any]) -> AuditResult:
 
 def _of_embedding(values: Mapping[str, Any], tracker: ProgressTracker) -> AuditResult:
     from equipoise.audits.embedding import audit_embedding
-    from equipoise.foundation.provenance import command_line
+    from equipoise.foundation.reproducibility import command_line
 
     if len(values["target"] or ()) > 1:
         raise BadInput("Several targets were given with --embedding", available="one: the class of every point")

@@ -28,7 +28,7 @@ def compare(
     from equipoise.audits.compare import compare as run
     from equipoise.cli._console import show_progress
     from equipoise.cli._output import Output
-    from equipoise.foundation.provenance import command_line
+    from equipoise.foundation.reproducibility import command_line
 
     output = Output.of(values)
     read = (before, after, values["rows"], values["rerun"], values["direction"])

@@ -124,7 +124,7 @@ def discover(
     from equipoise.discovery.surrogate import SurrogateSettings
     from equipoise.discovery.user_files import load_classifier, load_generator
     from equipoise.foundation.errors import BadInput
-    from equipoise.foundation.provenance import command_line
+    from equipoise.foundation.reproducibility import command_line
 
     output = Output.of(values)
     networks = [network for network in (classifier, generator, reference) if network is not None]

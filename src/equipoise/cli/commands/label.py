@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from equipoise.cohorts.cohort import Cohort
     from equipoise.discovery.hyperplane import Hyperplane
     from equipoise.discovery.reading import Reader
-    from equipoise.foundation.progress import Progress
+    from equipoise.foundation.long_work import Progress
 
 # A reader that explains less of a direction than this hardly sees it.
 WEAK = 0.5
@@ -119,7 +119,7 @@ def label(
     from equipoise.discovery.labelling import sides, training_rows, with_sides
     from equipoise.discovery.reading import pictures_of, read_distances
     from equipoise.foundation.files import together, write_whole
-    from equipoise.foundation.provenance import command_line
+    from equipoise.foundation.reproducibility import command_line
 
     output = Output.of(values)
     networks = (encoder, generator, classifier)

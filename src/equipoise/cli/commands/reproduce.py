@@ -102,7 +102,7 @@ def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
     """Check, run and report a plan in a folder; what is there already goes on where it was."""
     from equipoise.cli.commands._study_console import show_check, study_progress
     from equipoise.foundation.errors import EquipoiseError
-    from equipoise.foundation.provenance import command_line
+    from equipoise.foundation.reproducibility import command_line
     from equipoise.studies.checking import check
     from equipoise.studies.findings import reproduction_of
     from equipoise.studies.plans import read_plan
@@ -153,7 +153,7 @@ def _written(text: str, folder: Path) -> Path:
 def _read(paper: str, results: Path | None) -> Reproduction:
     """Return what a study that was run says, or what our own runs said."""
     from equipoise.foundation.errors import BadInput
-    from equipoise.foundation.provenance import command_line
+    from equipoise.foundation.reproducibility import command_line
     from equipoise.studies.findings import read_reproduction, reproduction_from
 
     if results is not None:

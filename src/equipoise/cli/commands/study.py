@@ -217,7 +217,7 @@ def report(
     """
     from equipoise.cli._console import show_progress
     from equipoise.cli._output import Output
-    from equipoise.foundation.provenance import command_line
+    from equipoise.foundation.reproducibility import command_line
     from equipoise.studies.plans import effect_of, read_plan
 
     output = Output.of(values)
@@ -257,7 +257,7 @@ def diagnose(
 ) -> None:
     """Run the plan's first trial twice, step by step: which tensor differs first, by how much, how does it grow?"""
     from equipoise.cli._output import Output
-    from equipoise.foundation.provenance import command_line
+    from equipoise.foundation.reproducibility import command_line
     from equipoise.studies.diagnosing import diagnose as diagnose_plan
     from equipoise.studies.plans import read_plan
 

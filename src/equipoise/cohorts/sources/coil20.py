@@ -18,7 +18,7 @@ from equipoise.cohorts.sources._known_files import told_copies
 from equipoise.cohorts.sources._voting import halved
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import cohort
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 FILE = "coil20_64.npz"
 KNOWN = {FILE: "848d98a757a181773d8174c36f750f1088e710b099fd890a716c7db2b8eb99e2"}

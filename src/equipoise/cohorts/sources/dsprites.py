@@ -18,7 +18,7 @@ from equipoise.cohorts.sources._feature_files import IMAGE
 from equipoise.cohorts.sources._voting import halved
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import cohort
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 FILE = "dsprites_ndarray_co1sh3sc6or40x32y32_64x64.npz"
 SOURCE = Source(

@@ -19,7 +19,7 @@ from equipoise.cohorts.sources._known_files import told_copies
 from equipoise.cohorts.sources._voting import halved, voted
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import cohort
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 LABELS, THUMBS, EMBEDDING = "lfw_labels.npz", "lfw_deepfunneled_64.npz", "lfw_dlib128_f16.npz"
 KNOWN = {

@@ -16,7 +16,7 @@ from equipoise.cohorts.sources._known_files import told_copies
 from equipoise.cohorts.sources._voting import halved
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.registry import cohort
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 FILE = "omniglot_28x28.npz"
 KNOWN = {FILE: "439db90d18bb98f2bdc2e19195ed656811a6cbe87967e3bdbff329146d8e78e2"}

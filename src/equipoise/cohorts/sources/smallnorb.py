@@ -17,7 +17,7 @@ from equipoise.cohorts.pictures.norb_files import number_of_rows, read_matrix
 from equipoise.cohorts.sources._feature_files import IMAGE
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import cohort
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 PARTS = {"train": "smallnorb-5x46789x9x18x6x2x96x96-training", "test": "smallnorb-5x01235x9x18x6x2x96x96-testing"}
 ENDINGS = (".mat", ".mat.gz")

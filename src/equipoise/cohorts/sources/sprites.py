@@ -8,7 +8,7 @@ from equipoise.cohorts.pictures.sprites import CELLS, FACTORS, draw
 from equipoise.cohorts.sources._feature_files import IMAGE
 from equipoise.cohorts.sources._voting import halved
 from equipoise.foundation.registry import cohort
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 ROWS = 10_000
 

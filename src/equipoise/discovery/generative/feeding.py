@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from equipoise.discovery.generative.settings import GANSettings, Report, Stand, VAESettings
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 
 if TYPE_CHECKING:
     import torch

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from equipoise.foundation.errors import BadInput, listing, told
+from equipoise.foundation.files import TensorFile
 from equipoise.foundation.imports import require
-from equipoise.foundation.tensor_files import TensorFile
 
 if TYPE_CHECKING:
     import torch

@@ -11,8 +11,8 @@ from equipoise.discovery.generative.feeding import Feed, Pictures, Telling, chec
 from equipoise.discovery.generative.files import ENTRY, counted, read_networks, write_networks
 from equipoise.discovery.generative.settings import GANSettings, Report, Stand, as_plain
 from equipoise.discovery.generator import Generator
+from equipoise.foundation.files import TensorFile
 from equipoise.foundation.imports import require
-from equipoise.foundation.tensor_files import TensorFile
 from equipoise.networks.dcgan import dcgan_discriminator, dcgan_generator
 from equipoise.training.fixing import fix_seeds, seed_of
 

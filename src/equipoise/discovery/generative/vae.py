@@ -26,8 +26,8 @@ from equipoise.discovery.generative.recording import RecordedStep
 from equipoise.discovery.generative.settings import Report, Stand, VAESettings, as_plain
 from equipoise.discovery.generator import Generator
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.files import TensorFile
 from equipoise.foundation.imports import require
-from equipoise.foundation.tensor_files import TensorFile
 from equipoise.networks.vae import vae_decoder, vae_encoder
 from equipoise.training.fixing import fix_seeds, seed_of
 

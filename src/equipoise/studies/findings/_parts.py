@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.foundation.provenance import fingerprint_of, provenance
+from equipoise.foundation.reproducibility import fingerprint_of, provenance
 from equipoise.results import Reason, Verdict, because
 from equipoise.stats import band_of, sources_interval
 from equipoise.studies.findings._cells import MEAN_LEVEL, Cell, mean_intervals, nested, units_of

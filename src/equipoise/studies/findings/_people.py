@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.stats import people_variance
 from equipoise.studies.findings._cells import Cell
 from equipoise.studies.findings._data import TEST, Attribute, Codes, Floats, Layout, StudyData, TestRows

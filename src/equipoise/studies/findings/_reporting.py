@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.progress import Progress
+from equipoise.foundation.long_work import Progress
 from equipoise.studies.findings._cells import SEEDS, UNTREATED, Cell, baselines_of, cells_of, units_of
 from equipoise.studies.findings._claims import claims_of
 from equipoise.studies.findings._data import DEV, TEST, Codes, Floats, StudyData, attributes_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.toml_files import read_toml
+from equipoise.foundation.files import read_toml
 from equipoise.measures.objectives import Fairness, Performance
 from equipoise.studies.plans._naming import BadPlan, ChooseBy, Place
 from equipoise.training.material import Precision, Rounding, Selection

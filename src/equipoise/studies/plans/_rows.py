@@ -25,8 +25,7 @@ from equipoise.conditions.feasible import Feasibility
 from equipoise.conditions.sampling import apportion, draw, feasibility_of, largest_size
 from equipoise.conditions.shares import Floats
 from equipoise.foundation.errors import BadInput, listing, nearest, unknown_name
-from equipoise.foundation.provenance import fingerprint_of
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import fingerprint_of, stream
 from equipoise.studies.plans._naming import BadPlan
 from equipoise.tallies.factorise import Coded, factorise
 from equipoise.tallies.labels import shown

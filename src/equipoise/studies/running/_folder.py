@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.provenance import fingerprint_of
+from equipoise.foundation.reproducibility import fingerprint_of
 from equipoise.studies.plans import Stack, trainings_of
 from equipoise.studies.recorded import Recorded
 from equipoise.studies.running._environment import check_device

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.foundation import interrupts
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.files import write_whole
+from equipoise.foundation.long_work import deferring_interrupts
 from equipoise.studies.running._environment import available_cores
 from equipoise.studies.running._handover import PROCESS, CannotLeave, Handed, Shared, handed_over
 from equipoise.studies.running._progress import Watcher, standing
@@ -56,7 +56,7 @@ def run_workers(
         workers: list[Worker] = []
         try:
             while len(workers) < number:
-                with interrupts.deferred():
+                with deferring_interrupts():
                     workers.append(_started(folder))
             _watch(workers, folder, store, watcher)
         finally:
@@ -86,7 +86,7 @@ def _watch(workers: list[Worker], folder: Path, store: Store, watcher: Watcher |
                 deaths += 1
                 _check(worker, code, deaths)
             free_dead(store)
-            with interrupts.deferred():
+            with deferring_interrupts():
                 workers[place] = _started(folder)
 
 

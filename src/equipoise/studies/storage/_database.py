@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
-from equipoise.foundation.redaction import redacted_argument, remember_secrets
+from equipoise.foundation.text import redacted_argument, remember_secrets
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, MetaData, Table

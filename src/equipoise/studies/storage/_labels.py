@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.provenance import fingerprint_of
+from equipoise.foundation.reproducibility import fingerprint_of
 from equipoise.studies.plans import cluster_codes, rows_of
 from equipoise.tallies.confusion import Confusion
 from equipoise.tallies.counts import group_name

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import learner
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.training.finishing import after_training, failed, representations_of
 from equipoise.training.fixing import fix_seeds, seed_of
 from equipoise.training.flat_inputs import flat_width

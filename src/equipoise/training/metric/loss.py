@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.training.metric.batches import full, taken
 from equipoise.training.metric.miner import Mined
 from equipoise.training.parameters import Table, completed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.studies.findings._data import DEV, TEST, Attribute, Codes, Floats, TestRows
 from equipoise.studies.findings._measuring import Measured
 from equipoise.studies.findings._people import Counted

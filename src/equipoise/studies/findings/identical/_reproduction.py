@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation.errors import BadInput, listing
-from equipoise.foundation.provenance import fingerprint_of, provenance
 from equipoise.foundation.references import cited
+from equipoise.foundation.reproducibility import fingerprint_of, provenance
 from equipoise.foundation.text import plural
 from equipoise.results import ClaimVerdict, Direction, Finding, Result, Table
 from equipoise.studies.findings._data import WORDS, Unfinished

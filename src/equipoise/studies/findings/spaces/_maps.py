@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from equipoise.audits.embedding import embedding_map
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.imports import require
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.results import because
 from equipoise.studies.findings._cells import Cell
 from equipoise.studies.findings._data import Codes, StudyData

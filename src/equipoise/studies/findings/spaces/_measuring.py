@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.progress import Progress
+from equipoise.foundation.long_work import Progress
 from equipoise.measures.gap_rules import halves_difference
 from equipoise.studies.findings._data import Codes, Floats, StudyData
 from equipoise.studies.findings._measuring import Measured

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.audits.downstream import classifier_from_source
 from equipoise.foundation.errors import listing
-from equipoise.foundation.progress import Progress
+from equipoise.foundation.long_work import Progress
 from equipoise.foundation.text import plural
 from equipoise.studies.findings._cells import Cell
 from equipoise.studies.findings._data import Attribute, StudyData

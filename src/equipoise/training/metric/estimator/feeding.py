@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.imports import require
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.training.fixing import copies_of
 from equipoise.training.images.pictures import Crop, Pictures, shifted
 from equipoise.training.material import Codes

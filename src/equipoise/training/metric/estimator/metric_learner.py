@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.files import TensorFile
 from equipoise.foundation.imports import require
-from equipoise.foundation.tensor_files import TensorFile
 from equipoise.networks.building import SMALL
 from equipoise.training.acting import check_acts
 from equipoise.training.fixing import fix_seeds

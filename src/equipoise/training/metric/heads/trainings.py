@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.training.material import Codes, Material
 from equipoise.training.preparing import Prepared
 

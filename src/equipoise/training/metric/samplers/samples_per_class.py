@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registered
-from equipoise.foundation.seeds import stream
+from equipoise.foundation.reproducibility import stream
 from equipoise.training.material import Codes
 from equipoise.training.metric.sampler import ByClass, Sampler, steps_of
 from equipoise.training.parameters import Parameter, Table

@@ -1,4 +1,4 @@
-"""Where a result came from: versions, time, data fingerprint and the command that makes it again."""
+"""What makes a result again: random streams of one seed, and where the result came from."""
 
 from __future__ import annotations
 
@@ -10,9 +10,22 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 from equipoise.foundation.imports import installed
-from equipoise.foundation.redaction import redacted_argument, redacted_value
+from equipoise.foundation.text import redacted_argument, redacted_value
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def stream(seed: int, *names: object) -> np.random.Generator:
+    """Return the generator of a named stream."""
+    import numpy as np
+
+    digest = hashlib.sha256(repr((seed, *map(str, names))).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:16], "little"))
+
 
 Provenance = Mapping[str, object]
 
