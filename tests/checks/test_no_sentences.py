@@ -105,17 +105,11 @@ def test_no_code_decides_by_a_sentence() -> None:
 
 # Rooms whose reasons are codes with details.
 WITH_CODES = ("audits", "results", "studies", "discovery")
-# What an error said that ended a trial is text, and stored as it was.
-ERRORS = frozenset({"Failure", "FailureRecord"})
 
 
 def reasons_in_words(tree: ast.AST) -> Iterator[int]:
     """Yield the lines that give text as a reason, where a code with its details is meant."""
-    errors = [part for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name in ERRORS
-              for part in node.body]  # fmt: skip
     for node in ast.walk(tree):
-        if node in errors:
-            continue
         if isinstance(node, ast.Call):
             for keyword in node.keywords:
                 if keyword.arg == "reason" and _is_text(keyword.value):

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from equipoise.stats import _ranking as module
-from equipoise.stats import compare_with_best, winner_if_equal
+from equipoise.stats import compare_with_best, share_of_best, tie_tolerance, winner_if_equal
 
 
 def test_the_set_and_the_intervals_are_those_of_a_loop_over_pairs() -> None:
@@ -85,6 +85,36 @@ def test_how_sums_were_rounded_does_not_change_who_wins_among_equals() -> None:
     deviations = generator.choice([-0.3, -0.1, 0.1, 0.2], size=(2, 250, 4))
     rounded_otherwise = deviations * (1 + 1e-15 * generator.normal(size=deviations.shape))
     assert (winner_if_equal(deviations) == winner_if_equal(rounded_otherwise)).all()
+
+
+def test_deviations_that_hardly_move_are_tied_as_the_means_are() -> None:
+    """All at 0.7 in every draw: what is left of them is rounding alone, and no one of four is the best."""
+    deviations = np.random.default_rng(6).choice([-1.1e-16, 0.0, 1.1e-16], size=(4, 250))
+    assert float(winner_if_equal(deviations, tolerance=tie_tolerance(np.array([0.7])))) == pytest.approx(0.25)
+
+
+def test_ties_share_the_best_equally_and_undefined_is_never_the_best() -> None:
+    generator = np.random.default_rng(7)
+    values = generator.integers(0, 4, size=(5, 60)) / 10
+    values[4, :20] = np.nan
+    values[3] = np.nan
+    expected = np.zeros(5)
+    for draw in values.T:
+        highest = [place for place in range(5) if draw[place] == np.nanmax(draw)]
+        expected[highest] += 1 / len(highest) / 60
+    expected[3] = np.nan
+    found = share_of_best(values, tie_tolerance(values, (0, 1)))
+    assert found == pytest.approx(expected, nan_ok=True)
+    assert np.nansum(found) == pytest.approx(1)
+    rounded_otherwise = values * (1 + 1e-15 * generator.normal(size=values.shape))
+    assert share_of_best(rounded_otherwise, tie_tolerance(values, (0, 1))) == pytest.approx(found, abs=0, nan_ok=True)
+
+
+def test_the_tolerance_of_ties_leaves_out_what_is_infinite_or_undefined() -> None:
+    assert tie_tolerance(np.array([np.inf, np.nan, -0.5])) == 0.5e-12
+    assert tie_tolerance(np.array([np.nan])) == 0
+    assert tie_tolerance(np.zeros(0)) == 0
+    assert tie_tolerance(np.array([[1.0, 2.0], [3.0, -4.0]])).tolist() == [3e-12, 4e-12]
 
 
 def test_examples_run() -> None:

@@ -102,6 +102,8 @@ if TYPE_CHECKING:
     from equipoise.stats._rank_tests import smallest_paired_p as smallest_paired_p
     from equipoise.stats._ranking import WithBest as WithBest
     from equipoise.stats._ranking import compare_with_best as compare_with_best
+    from equipoise.stats._ranking import share_of_best as share_of_best
+    from equipoise.stats._ranking import tie_tolerance as tie_tolerance
     from equipoise.stats._ranking import winner_if_equal as winner_if_equal
     from equipoise.stats._resampling import FEWEST_UNITS as FEWEST_UNITS
     from equipoise.stats._resampling import MOST_DENSE_CLASSES as MOST_DENSE_CLASSES
@@ -196,7 +198,7 @@ _MODULES = {
         "LEAST_FOR_LEVENE", "Side", "levene_p", "paired_lean", "rank_test_p", "share_above", "smallest_p",
         "smallest_paired_p",
     ),
-    "_ranking": ("WithBest", "compare_with_best", "winner_if_equal"),
+    "_ranking": ("WithBest", "compare_with_best", "share_of_best", "tie_tolerance", "winner_if_equal"),
     "_blocks": ("MOST_BLOCKS", "block_p", "row_blocks", "jackknife"),
     "_scores": (
         "auc_interval", "auc_spread", "brier_spread", "calibration_bounds", "calibration_p", "heterogeneity",

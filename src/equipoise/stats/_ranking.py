@@ -18,6 +18,10 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+# Values are tied if they differ by no more than this part of the largest of them. How a sum is rounded depends on the
+# processor, about 1e-16 of the values for each term; what counts of people differ by is far more.
+TIED_WITHIN = 1e-12
+
 
 class WithBest(NamedTuple):
     """Of each mean: whether it may be the best, and the simultaneous interval of it minus the best of the others."""
@@ -63,7 +67,47 @@ def compare_with_best(differences: Floats, half_widths: Floats) -> WithBest:
     return WithBest(may, np.where(alone, 0.0, np.minimum(lower, 0.0)), np.maximum(upper, 0.0))
 
 
-def winner_if_equal(deviations: Floats, times: int = 64) -> Floats:
+def tie_tolerance(values: Floats, axis: int | tuple[int, ...] = 0) -> Floats:
+    """Return within how much values are tied: ``TIED_WITHIN`` of the largest of them, infinite and undefined left out.
+
+    Examples
+    --------
+    >>> float(tie_tolerance(np.array([0.5, -2.0, np.nan])))
+    2e-12
+    """
+    largest: Floats = np.where(np.isfinite(values), np.abs(values), 0.0).max(axis=axis, initial=0.0)
+    return TIED_WITHIN * largest
+
+
+def share_of_best(values: Floats, tolerance: Floats | float = 0.0) -> Floats:
+    """Return how often each of k is the best, which is the highest.
+
+    Parameters
+    ----------
+    values : array of shape (k, draws, ...)
+        Undefined ones are never the best.
+    tolerance : array of shape (...) or float
+        Those within it of the highest are tied, and share the draw equally.
+
+    Returns
+    -------
+    array of shape (k, ...)
+        They add up to 1; undefined for one that is undefined in every draw.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> share_of_best(np.array([[0.3, 0.5], [0.1 + 0.2, 0.4]]), 1e-12).tolist()
+    [0.75, 0.25]
+    """
+    known = ~np.isnan(values)
+    filled = np.where(known, values, -np.inf)
+    top = (filled >= filled.max(axis=0) - tolerance) & known
+    share = (top / np.maximum(top.sum(axis=0), 1)).mean(axis=1)
+    return np.where(known.any(axis=1), share, np.nan)
+
+
+def winner_if_equal(deviations: Floats, times: int = 64, tolerance: Floats | float | None = None) -> Floats:
     """Return how often the winner of equal means would be drawn as the best: the median over simulated studies.
 
     Parameters
@@ -72,6 +116,9 @@ def winner_if_equal(deviations: Floats, times: int = 64) -> Floats:
         How far each of k means moves when the study is drawn again.
     times : int
         Simulated studies. Each takes one draw as its means, and draws it again with all deviations.
+    tolerance : array of shape (...) or float, optional
+        Within how much means are tied; without it, what ``tie_tolerance`` says of the deviations. Deviations of means
+        that hardly move are rounded as the means are, so who has the means gives theirs.
 
     Returns
     -------
@@ -87,12 +134,9 @@ def winner_if_equal(deviations: Floats, times: int = 64) -> Floats:
     """
     number, draws = deviations.shape[:2]
     places = np.linspace(0, draws - 1, min(times, draws)).round().astype(int)
-    # Means that differ by rounding alone are equal: how sums are rounded depends on the processor.
-    rounding = 1e-12 * np.abs(deviations).max(axis=(0, 1), initial=0.0)
-    shares = []
-    for place in places.tolist():
-        values = deviations + deviations[:, place : place + 1]
-        top = values >= values.max(axis=0) - rounding
-        shares.append((top / np.maximum(top.sum(axis=0), 1)).mean(axis=1).max(axis=0))
+    within = tie_tolerance(deviations, (0, 1)) if tolerance is None else tolerance
+    shares = [
+        share_of_best(deviations + deviations[:, place : place + 1], within).max(axis=0) for place in places.tolist()
+    ]
     made: Floats = np.median(np.stack(shares), axis=0)
     return np.where(np.isnan(deviations).any(axis=(0, 1)), np.nan, made) if number else made

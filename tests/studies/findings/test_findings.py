@@ -86,6 +86,22 @@ def test_people_who_move_all_treatments_alike_change_no_rank() -> None:
     assert 0.2 < ranked(values, cells, [True], apart).best[1, 0] < 0.8
 
 
+def test_how_values_were_rounded_changes_neither_ranks_nor_who_is_best_nor_the_front() -> None:
+    """Two treatments with the same values, one of them summed by another processor, are tied in everything."""
+    generator = np.random.default_rng(9)
+    data = study(arms=ARMS[:2], conditions=CONDITION, seeds=5, repeats=1, people=200)
+    cells = cells_of(data, np.zeros(len(data)))
+    values = np.zeros((len(data), 1))
+    values[cells[0].places, 0] = generator.choice([0.1, 0.3, 0.7], size=5)
+    values[cells[1].places] = values[cells[0].places] * (1 + 3e-16 * generator.choice([-1, 0, 1], size=(5, 1)))
+    found = ranked(values, cells, [True])
+    assert found.rank[:, 0].tolist() == [1.5, 1.5]
+    assert found.best[:, 0].tolist() == found.best_single[:, 0].tolist() == [0.5, 0.5]
+    above = np.nextafter(0.9, 1)
+    assert front_of(np.array([0.9, above]), np.array([0.8, 0.8])).all()
+    assert alternative_to(0, np.array([0.9, 0.9]), np.array([0.9, above])) is None
+
+
 def test_the_front_is_what_no_other_point_beats() -> None:
     generator = np.random.default_rng(3)
     for _ in range(30):

@@ -51,7 +51,7 @@ def test_what_is_read_is_what_was_recorded(store: Any) -> None:
             expected = readout(store.predictions(one.key, split), predicting.truth, split)
             assert (data.tables[split][place] == expected).all()
         assert (said[place] == store.predictions(one.key, "test").values).all()
-    assert [(one.trial.seed, one.reason) for one in data.failures] == [(9, "the cell is empty")]
+    assert [(one.trial.seed, one.error) for one in data.failures] == [(9, "the cell is empty")]
     assert data.unfinished == 1
     assert any("12 of 12 trials noted: a note" in note for note in data.notes)
     assert data.environments == ({"torch": "2.13", "host": {"cores": 2}},)

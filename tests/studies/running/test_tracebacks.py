@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +54,16 @@ def test_a_failed_trial_of_an_own_function_says_in_which_line_it_failed(tmp_path
     result = study().run(tmp_path / "s.db")
     assert result is not None
     (failure,) = result.failures
-    assert failure.reason == "ZeroDivisionError: division by zero"
+    assert failure.error == "ZeroDivisionError: division by zero"
     check_told(failure.traceback)
     assert "number = 0" not in str(failure.traceback), "no values of variables"
     result.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "helper_that_divides" in page
     result.to_json(tmp_path / "r.json")
-    assert "in helper_that_divides" in (tmp_path / "r.json").read_text(encoding="utf-8")
+    (described,) = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["failures"]
+    check_told(described["traceback"])
+    assert described["error"] == described["reason"] == failure.error
 
 
 def test_a_traceback_goes_when_the_trial_is_tried_again_and_comes_when_it_fails_again(tmp_path: Path) -> None:

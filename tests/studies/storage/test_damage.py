@@ -95,7 +95,7 @@ def test_a_damaged_trial_is_left_out_named_and_trained_again(what: str, ready: P
     result = study().result(copied)
     (damaged,) = [failure for failure in result.failures if failure.damaged]
     assert damaged.trials == 1
-    assert "The store is damaged" in damaged.reason
+    assert "The store is damaged" in damaged.error
     assert any("1 trial is damaged in the store and left out" in note for note in result.notes)
     with pytest.warns(UserWarning, match="1 trials in .* are damaged .*trained again"):
         study().run(copied)

@@ -474,7 +474,7 @@ def unknown_section(result: StudyResult) -> Section:
         fields = (
             Field("Condition", lambda _, one: Name(titles.get(one.condition, one.condition))),
             Field("Treatment", lambda _, one: treatment_cell(one.treatment), kept=True),
-            value("Trials", "trials", formats.count, "failures"), Field("Reason", lambda _, one: str(one.reason)),
+            value("Trials", "trials", formats.count, "failures"), Field("Error", lambda _, one: one.error),
         )  # fmt: skip
         caption = "Failed trials: they are in no number of this page"
         blocks.append(record_table(caption, fields, enumerate(result.failures), most=MOST_ROWS))

@@ -610,9 +610,9 @@ def failure_words(result: StudyResult) -> Iterator[str]:
     """Say how many trials failed, and why."""
     if result.failures:
         number = sum(failure.trials for failure in result.failures)
-        reasons = listing(dict.fromkeys(failure.reason for failure in result.failures), 3)
+        errors = listing(dict.fromkeys(failure.error for failure in result.failures), 3)
         trials = "1 trial failed and is" if number == 1 else f"{number:,} trials failed and are"
-        yield f"{trials} in no number here: {reasons}"
+        yield f"{trials} in no number here: {errors}"
 
 
 def _where(result: StudyResult, unders: Sequence[Under]) -> str:

@@ -226,13 +226,13 @@ class TestRows:
 
 @dataclass(frozen=True)
 class Failure:
-    """A trial that ended without predictions, why, and where the error came from if there was one.
+    """A trial that ended without predictions, what its error said, and where that came from.
 
     One that is ``damaged`` did not fail: the store no longer has what was written of it.
     """
 
     trial: Trial
-    reason: str
+    error: str
     traceback: str | None = None
     damaged: bool = False
 

@@ -325,20 +325,20 @@ def _equal(named: Named) -> EqualCondition:
 
 
 def failures_of(study: Measured) -> Iterable[FailureRecord]:
-    """Yield failed trials, those of one cell and reason together."""
+    """Yield failed trials, those of one cell and error together."""
     found: dict[tuple[str, str, str, str, bool], list[int]] = {}
     traces: dict[tuple[str, str, str, str, bool], str] = {}
     for failure in study.data.failures:
         trial = failure.trial
-        key = (condition_text(trial.condition), trial.learner.name, trial.treatment, failure.reason, failure.damaged)
+        key = (condition_text(trial.condition), trial.learner.name, trial.treatment, failure.error, failure.damaged)
         found.setdefault(key, []).append(trial.seed)
         if failure.traceback is not None:
             traces.setdefault(key, failure.traceback)
     for key, seeds in found.items():
-        condition, learner, treatment, reason, damaged = key
+        condition, learner, treatment, error, damaged = key
         yield FailureRecord(
             condition=condition, learner=learner, treatment=treatment, trials=len(seeds),
-            seeds=tuple(sorted(set(seeds))), reason=reason, traceback=traces.get(key), damaged=damaged,
+            seeds=tuple(sorted(set(seeds))), error=error, traceback=traces.get(key), damaged=damaged,
         )  # fmt: skip
 
 

@@ -14,7 +14,9 @@ from equipoise.stats import (
     Change,
     compare_with_best,
     paired_change,
+    share_of_best,
     sources_critical,
+    tie_tolerance,
     winner_if_equal,
     with_people,
 )
@@ -52,6 +54,8 @@ def ranked(
     ``higher`` says of each quantity whether more is better. ``moves`` are how far each cell's numbers move when people
     are drawn again, ``[cell, draw, quantity]``. A quantity that has no spread over people is ranked, but how often it
     is best when people are drawn again is NaN.
+
+    Values of a quantity within ``tie_tolerance`` of the highest are tied: they share their rank, and a draw equally.
     """
     generator = stream(seed, "ranking", *(cell.name for cell in cells))
     seeds = [cell.distinct_seeds for cell in cells]
@@ -74,12 +78,13 @@ def ranked(
         several.append(drawn)
         single.append(own[_one_run(cell, seeds[place], draws, one_seed, generator)])
     sign = np.where(np.asarray(higher), 1.0, -1.0)
-    best = _best(np.stack(several) * sign)
+    tied = tie_tolerance(values[np.concatenate([cell.places for cell in cells])])
+    best = share_of_best(np.stack(several) * sign, tied)
     if moves is not None:
         unmoved = (np.isnan(moves).mean(axis=1) >= 0.5) & ~np.isnan(np.stack(means))
         best = np.where(unmoved.any(axis=0), np.nan, best)
-    equal = winner_if_equal(np.stack(deviations)[:, :BENCHMARK_DRAWS] * sign)
-    return Ranked(_ranks(np.stack(means) * sign), best, _best(np.stack(single) * sign), equal)
+    equal = winner_if_equal(np.stack(deviations)[:, :BENCHMARK_DRAWS] * sign, tolerance=tied)
+    return Ranked(_ranks(np.stack(means) * sign, tied), best, share_of_best(np.stack(single) * sign, tied), equal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,21 +217,12 @@ def _one_run(
     return made
 
 
-def _ranks(values: Floats) -> Floats:
+def _ranks(values: Floats, tied: Floats) -> Floats:
     """Rank ``[cell, quantity]``, the highest first; ties share the mean of their ranks, undefined has none."""
     known = ~np.isnan(values)
-    above = (values[None] > values[:, None]) & known[None]
-    equal = (values[None] == values[:, None]) & known[None]
+    above = values[None] > values[:, None] + tied
+    equal = ~above & ~above.swapaxes(0, 1) & known[None]
     return np.where(known, 1.0 + above.sum(axis=1) + (equal.sum(axis=1) - 1) / 2.0, np.nan)
-
-
-def _best(values: Floats) -> Floats:
-    """Return how often each cell is the highest of ``[cell, draw, quantity]``; ties share, undefined never is."""
-    filled = np.where(np.isnan(values), -np.inf, values)
-    top = (filled == filled.max(axis=0)) & ~np.isnan(values)
-    share = top / np.maximum(top.sum(axis=0), 1)
-    found = share.mean(axis=1)
-    return np.where(np.isnan(values).all(axis=1), np.nan, found)
 
 
 # Performances this near on dev rows are called equal.
@@ -234,12 +230,14 @@ EQUAL_WITHIN = 0.01
 
 
 def front_of(performance: Floats, fairness: Floats) -> np.ndarray:
-    """Tell which points no other beats, at least as good on both and better on one; undefined ones are on none."""
+    """Tell which points no other beats, at least as good on both and better on one; undefined ones are on none.
+
+    Values within ``tie_tolerance`` of each other are equally good.
+    """
     known = ~(np.isnan(performance) | np.isnan(fairness))
-    with np.errstate(invalid="ignore"):
-        no_worse = (performance[None] >= performance[:, None]) & (fairness[None] >= fairness[:, None])
-        better = (performance[None] > performance[:, None]) | (fairness[None] > fairness[:, None])
-    beaten = (no_worse & better & known[None]).any(axis=1)
+    more = [own[None] > own[:, None] + tie_tolerance(own) for own in (performance, fairness)]
+    better, worse = more[0] | more[1], more[0].T | more[1].T
+    beaten = (better & ~worse & known[None]).any(axis=1)
     return np.asarray(known & ~beaten)
 
 
@@ -248,10 +246,11 @@ def alternative_to(baseline: int, performance: Floats, fairness: Floats, margin:
 
     Performance and fairness are those of dev rows. None where no such point is fairer than the baseline.
     """
-    with np.errstate(invalid="ignore"):
-        fit = (performance >= performance[baseline] - margin) & (fairness > fairness[baseline])
+    tied = tie_tolerance(fairness)
+    near = performance >= performance[baseline] - margin - tie_tolerance(performance)
+    fit = near & (fairness > fairness[baseline] + tied)
     if not fit.any():
         return None
     places = np.flatnonzero(fit)
-    order = np.lexsort((-performance[places], -fairness[places]))
-    return int(places[order[0]])
+    fairest = places[fairness[places] >= fairness[places].max() - tied]
+    return int(fairest[performance[fairest].argmax()])

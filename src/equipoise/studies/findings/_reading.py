@@ -351,10 +351,10 @@ def _compact(codes: NDArray[Any]) -> NDArray[Any]:
 
 
 def _failures(store: Store, failed: Sequence[StoredTrial]) -> tuple[Failure, ...]:
-    """Return trials that failed; of each reason in a cell one says where it came from."""
-    first = {(one.cell, _reason(one)): one.key for one in reversed(failed)}
+    """Return trials that failed; of each error in a cell one says where it came from."""
+    first = {(one.cell, _error_of(one)): one.key for one in reversed(failed)}
     traces = store.tracebacks(list(first.values())) if first else {}
-    return tuple(Failure(one.trial, _reason(one), traces.get(one.key)) for one in failed)
+    return tuple(Failure(one.trial, _error_of(one), traces.get(one.key)) for one in failed)
 
 
 def _damaged(
@@ -401,7 +401,7 @@ def _damage_told(damage: Damage) -> str:
     return f"The store is damaged: {damage} cannot be read as written. equipoise study run PLAN trains it again."
 
 
-def _reason(stored: StoredTrial) -> str:
+def _error_of(stored: StoredTrial) -> str:
     return " ".join((stored.failure or "no reason was kept").split())
 
 

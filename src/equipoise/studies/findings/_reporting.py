@@ -62,7 +62,7 @@ def measure_study(
 ) -> Measured:
     """Compute every number of every trial, and gather trials into cells."""
     if not len(data):
-        failed = f"; {len(data.failures):,} failed: {data.failures[0].reason}" if data.failures else ""
+        failed = f"; {len(data.failures):,} failed: {data.failures[0].error}" if data.failures else ""
         again = (
             "fix the cause, then equipoise study run PLAN --retry-failed (in Python: raise version, or another store)."
         )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from equipoise.audits.evidence import SpreadChange
 from equipoise.foundation.text import plural
@@ -268,14 +268,14 @@ class ConditionRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureRecord:
-    """Trials of one cell that failed for one reason."""
+    """Trials of one cell that failed with one error, in its own words."""
 
     condition: str
     learner: str
     treatment: str
     trials: int
     seeds: tuple[int, ...]
-    reason: str
+    error: str
     # Where the first of them failed: files, lines and functions.
     traceback: str | None = None
     # They did not fail: what the store has of them is damaged.
@@ -398,9 +398,14 @@ class StudyResult(NarratedResult):
     space_examples: SpaceExamples | None = field(default=None, repr=False)
 
     def as_json(self) -> dict[str, object]:
-        """Return the result as plain JSON values, but for the pictures of examples."""
+        """Return the result as plain JSON values, but for the pictures of examples.
+
+        What an error says stands there as ``reason`` too, as it always did; it is no code.
+        """
         parts = super().as_json()
         del parts["space_examples"]
+        failures = cast("list[dict[str, object]]", parts["failures"])
+        parts["failures"] = [{**failure, "reason": failure["error"], "reason_code": None} for failure in failures]
         return parts
 
     @cached_property
