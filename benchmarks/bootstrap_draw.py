@@ -15,8 +15,9 @@ import numpy as np
 from fairlearn.metrics import MetricFrame, false_positive_rate, selection_rate, true_positive_rate
 from scipy import sparse
 
+from equipoise.foundation.arrays import ratio
 from equipoise.stats import drawn_cells, unit_totals
-from equipoise.tallies.confusion import Confusion, ratio
+from equipoise.tallies.counts import Confusion
 
 RATES = {"selection": selection_rate, "tpr": true_positive_rate, "fpr": false_positive_rate}
 DRAWS = 2000

@@ -151,7 +151,7 @@ def pairwise_loop(points: np.ndarray, target: np.ndarray, group: np.ndarray, gro
 def closed_form(points: np.ndarray, target: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
     from equipoise.measures.measure import get_measure
     from equipoise.tallies.embedded import Embedded, Space
-    from equipoise.tallies.factorise import Coded
+    from equipoise.tallies.labels import Coded
 
     classes = Coded(target, tuple(str(place) for place in range(int(target.max()) + 1)))
     embedded = Embedded(Space(points, classes), group, tuple(str(place) for place in range(groups)))

@@ -22,7 +22,7 @@ from equipoise.studies.findings import data_of, measure_study, result_of
 from equipoise.studies.recorded import Recorded
 from equipoise.studies.storage import Readouts, Store, open_store
 from equipoise.studies.trial import Named, Trial
-from equipoise.tallies.confusion import Confusion
+from equipoise.tallies.counts import Confusion
 from equipoise.training.material import Predicted
 
 MEASURES = ("DP", "DI", "SPSF", "FPSF", "EOFP", "EOTP", "BA", "GAP", "DTO", "accuracy")

@@ -13,7 +13,7 @@ from equipoise.studies.findings._data import Composition, Failure, Layout, Study
 from equipoise.studies.findings._reporting import result_of
 from equipoise.studies.findings._result import StudyResult
 from equipoise.studies.trial import Named, Trial
-from equipoise.tallies.residuals import Pivot, quantities
+from equipoise.tallies.scores import Pivot, quantities
 from report_cases import HOSTILE
 
 COHORT = "sha256:" + "c" * 64

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import equipoise
+from equipoise.foundation.arrays import distinct_rows
 from equipoise.foundation.reproducibility import stream
-from equipoise.tallies.arrays import distinct_rows
 
 
 @dataclass(frozen=True)

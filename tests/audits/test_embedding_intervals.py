@@ -14,7 +14,7 @@ from equipoise.foundation.registry import registry
 from equipoise.measures.measure import get_measure
 from equipoise.stats import wilson
 from equipoise.tallies.embedded import Embedded, Space, embed
-from equipoise.tallies.factorise import Coded
+from equipoise.tallies.labels import Coded
 
 
 def some(seed: int = 0, rows: int = 240, by_class: bool = False, **options: Any) -> Embedded:

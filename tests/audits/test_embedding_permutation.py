@@ -27,9 +27,8 @@ from equipoise.audits.embedding._intervals import (
 from equipoise.measures.alignment import aligned_across, aligned_within
 from equipoise.measures.evenness import divergence, rbf, singular_values
 from equipoise.measures.measure import get_measure
-from equipoise.tallies.embedded import Embedded, embed
-from equipoise.tallies.factorise import Coded
-from equipoise.tallies.moments import Moments
+from equipoise.tallies.embedded import Embedded, Moments, embed
+from equipoise.tallies.labels import Coded
 
 ROUNDED = float(np.finfo(np.float64).eps)
 

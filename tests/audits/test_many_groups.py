@@ -15,7 +15,7 @@ import equipoise
 from equipoise.audits._records import measures_for
 from equipoise.foundation.errors import BadInput
 from equipoise.stats import _resampling
-from equipoise.tallies.confusion import ClassTotals, Confusion
+from equipoise.tallies.counts import ClassTotals, Confusion
 
 pytestmark = pytest.mark.once
 

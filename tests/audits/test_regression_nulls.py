@@ -13,7 +13,7 @@ from equipoise import AuditResult
 from equipoise.audits.outcomes._residuals import SPREADS
 from equipoise.measures.measure import get_measure
 from equipoise.stats import MOST_BLOCKS, block_p, heterogeneity, jackknife, row_blocks
-from equipoise.tallies.residuals import Pivot, Residuals, moments, quantities
+from equipoise.tallies.scores import Pivot, Residuals, moments, quantities
 
 Data = dict[str, np.ndarray]
 PIVOT = Pivot(1.0, 2.0)

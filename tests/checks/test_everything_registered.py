@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import equipoise
 from equipoise.cohorts.cohort import Cohort
+from equipoise.foundation.arrays import ratio
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import KINDS, PLUGIN_GROUP, Entry, PluginFailure, Registry, registry
 from equipoise.measures.gaps import selection_rates
 from equipoise.measures.measure import get_measure, largest_difference
-from equipoise.tallies.confusion import ratio
 from equipoise.testing import check
 from equipoise.testing.measure_checks import random_rows
 from oracles import AUTHORS, ORACLES
@@ -301,7 +301,7 @@ def test_a_cohort_that_loads_differently_each_time_is_caught() -> None:
 
 PLUGIN = '''
 import equipoise
-from equipoise.tallies.confusion import ratio
+from equipoise.foundation.arrays import ratio
 
 
 @equipoise.measure("plugged_in", alias="PLUG", kind="gap", better="low", needs="predictions", paper="none",

@@ -33,8 +33,7 @@ from equipoise.cohorts.readers import open_table
 from equipoise.cohorts.tables import Axis, EagerTable, LazyTable, Span, Table, as_table
 from equipoise.foundation.errors import BadInput
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.residuals import Pivot
-from equipoise.tallies.scores import BINS, Scale
+from equipoise.tallies.scores import BINS, Pivot, Scale
 
 ROWS = 30
 NAN = math.nan

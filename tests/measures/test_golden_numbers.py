@@ -11,7 +11,7 @@ import pytest
 import equipoise
 from equipoise import measures
 from equipoise.measures.gaps import distance
-from equipoise.tallies.confusion import Confusion, confusion
+from equipoise.tallies.counts import Confusion, confusion
 
 # Paper 004, Table 3: 400 people; of each group a hundred do sport and a hundred cook.
 WORKED_EXAMPLE = {

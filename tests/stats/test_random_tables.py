@@ -7,7 +7,7 @@ import pytest
 
 from equipoise.measures.measure import get_measure
 from equipoise.stats import null_totals, permutation_p, permuted, weighted_null
-from equipoise.tallies.confusion import ClassTotals, Confusion, confusion
+from equipoise.tallies.counts import ClassTotals, Confusion, confusion
 
 TABLE = np.array([[[30, 10], [12, 28]], [[14, 9], [20, 40]], [[5, 4], [3, 8]]])
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.foundation.errors import BadInput
-from equipoise.tallies import moments as module
-from equipoise.tallies.factorise import Coded
-from equipoise.tallies.moments import Moments
+from equipoise.tallies import embedded as module
+from equipoise.tallies.embedded import Moments
+from equipoise.tallies.labels import Coded
 
 NUMBER = st.floats(-50, 50, width=32)
 

@@ -14,8 +14,7 @@ from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.text import plural, shortened
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import CLUSTER, CONTROL, GROUP, PREDICTION, SPLIT, TARGET, group_axis, group_labels
-from equipoise.tallies.factorise import Coded, continuous_classes, is_fraction
-from equipoise.tallies.labels import Label, shown
+from equipoise.tallies.labels import Coded, Label, continuous_classes, is_fraction, shown
 from equipoise.tallies.scores import BIN
 
 MOST_GROUPS = 1_000

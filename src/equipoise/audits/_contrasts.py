@@ -17,6 +17,7 @@ from scipy import stats
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._small_groups import ClusterCounts
 from equipoise.audits._view import View
+from equipoise.foundation.arrays import ratio
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, Record, Scope, Status, because
 from equipoise.stats import (
@@ -33,7 +34,7 @@ from equipoise.stats import (
     pair_interval,
     spread_of,
 )
-from equipoise.tallies.confusion import Confusion, ratio
+from equipoise.tallies.counts import Confusion
 
 Floats = NDArray[np.float64]
 

@@ -23,15 +23,23 @@ from equipoise.audits._scores import BinnedScores, bin_scores
 from equipoise.audits._spec import AuditSpec
 from equipoise.audits._tallies import LabelRows, NumberRows, Tallies, can_be_read
 from equipoise.cohorts.tables import Axis, EagerTable, Table
+from equipoise.foundation.arrays import as_floats, as_weights
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.text import fitting, plural
 from equipoise.results import Record, Status, because
-from equipoise.tallies.arrays import as_floats, as_weights
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import CLUSTER, PREDICTION, TARGET, Counts, class_labels
-from equipoise.tallies.factorise import Coded
-from equipoise.tallies.labels import TRUTHS, Label, check_same_classes, match_class, ordered, same_truths, truth_names
-from equipoise.tallies.residuals import Pivot
+from equipoise.tallies.labels import (
+    TRUTHS,
+    Coded,
+    Label,
+    check_same_classes,
+    match_class,
+    ordered,
+    same_truths,
+    truth_names,
+)
+from equipoise.tallies.scores import Pivot
 
 # Rows of a regression are kept up to this number; a larger table is summed where it lies, and its tests have their
 # large-sample form.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from equipoise.audits._view import View
+from equipoise.foundation.arrays import ratio
 from equipoise.measures.measure import Measure
 from equipoise.results import Reason
 from equipoise.stats import (
@@ -30,7 +31,7 @@ from equipoise.stats import (
     spread_of,
     widening,
 )
-from equipoise.tallies.confusion import Confusion, ratio
+from equipoise.tallies.counts import Confusion
 
 if TYPE_CHECKING:
     from equipoise.audits._gap_tests import RateTable

@@ -27,6 +27,7 @@ from equipoise.audits._gap_bounds import GapTest, bound_of
 from equipoise.audits._rates import NOT_PROPORTIONS, trials_of
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._view import View
+from equipoise.foundation.arrays import ratio
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, Record, because
 from equipoise.stats import (
@@ -46,7 +47,7 @@ from equipoise.stats import (
     stretches,
     weighted_null,
 )
-from equipoise.tallies.confusion import ClassTotals, Confusion, ratio
+from equipoise.tallies.counts import ClassTotals, Confusion
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

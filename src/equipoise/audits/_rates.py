@@ -12,10 +12,11 @@ from scipy import sparse
 
 from equipoise.audits._small_groups import ClusterCounts
 from equipoise.audits._view import View
+from equipoise.foundation.arrays import ratio
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Record
 from equipoise.stats import FEWEST_UNITS, clustered_trials, drawn_cells, effective_counts, percentiles, widening, wilson
-from equipoise.tallies.confusion import ClassTotals, Confusion, ratio
+from equipoise.tallies.counts import ClassTotals, Confusion
 from equipoise.tallies.labels import is_missing
 
 Floats = NDArray[np.float64]

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from equipoise.audits._rates import rate_intervals, trials_of
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._view import View
+from equipoise.foundation.arrays import ratio
 from equipoise.foundation.registry import registry
 from equipoise.measures.measure import Floats, Measure, get_measure, mean_over_classes
 from equipoise.results import Reason, Record, Scope, Status, because
 from equipoise.stats import LEVEL, exact_ratio_interval, is_rare, ratio_interval
-from equipoise.tallies.confusion import Confusion, ratio
+from equipoise.tallies.counts import Confusion
 
 
 def measures_for(needs: Sequence[str]) -> list[Measure]:

@@ -18,6 +18,7 @@ from equipoise.audits._tallies import Tallies, can_be_read
 from equipoise.audits._values import Evidence, ValueStatistic, clustered_evidence, least_gap
 from equipoise.audits._view import View
 from equipoise.cohorts.tables import Axis, LazyTable, Span
+from equipoise.foundation.arrays import ratio
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.measures.ranking import CALIBRATION_BINS, calibration_curve
 from equipoise.results import Record, because
@@ -36,7 +37,6 @@ from equipoise.stats import (
     sequential_permutation,
 )
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.confusion import ratio
 from equipoise.tallies.counts import CLUSTER, TARGET, group_axis
 from equipoise.tallies.labels import Label, same_truths
 from equipoise.tallies.scores import (

@@ -12,7 +12,7 @@ from equipoise.audits._reasons import AuditReason
 from equipoise.cohorts.card import Card
 from equipoise.results import Reason, Record, Status, because, without_tests
 from equipoise.stats import ENOUGH_CLUSTERS, FEWEST_UNITS
-from equipoise.tallies.confusion import Confusion
+from equipoise.tallies.counts import Confusion
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,10 @@ from equipoise.cohorts.binning import Bins, bins_of
 from equipoise.cohorts.cohort import Cohort, Task
 from equipoise.cohorts.readers import open_table
 from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
+from equipoise.foundation.arrays import as_array, as_column, as_columns
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.options import check_values
 from equipoise.foundation.registry import registry
-from equipoise.tallies.arrays import as_array, as_column, as_columns
 from equipoise.tallies.counts import Counts
 from equipoise.tallies.labels import label_of
 

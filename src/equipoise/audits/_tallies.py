@@ -13,10 +13,8 @@ from equipoise.cohorts.tables import EagerTable, Table
 from equipoise.foundation.reproducibility import fingerprint_of
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import class_labels, group_labels, group_places
-from equipoise.tallies.factorise import Coded
-from equipoise.tallies.labels import Label, presence_of
-from equipoise.tallies.residuals import Pivot, quantities
-from equipoise.tallies.scores import BIN, RankedScores, Scale, Scores, scores_of
+from equipoise.tallies.labels import Coded, Label, presence_of
+from equipoise.tallies.scores import BIN, Pivot, RankedScores, Scale, Scores, quantities, scores_of
 
 Floats = NDArray[np.float64]
 

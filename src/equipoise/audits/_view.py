@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits._small_groups import ClusterCounts
 from equipoise.results import Reason
-from equipoise.tallies.confusion import Confusion
+from equipoise.tallies.counts import Confusion
 
 Floats = NDArray[np.float64]
 

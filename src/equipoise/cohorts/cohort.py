@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from equipoise.cohorts.card import Card, card_of
 from equipoise.cohorts.list_columns import matching_columns
 from equipoise.cohorts.tables import Axis, EagerTable, Table, as_table
+from equipoise.foundation.arrays import as_column
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.tabular import frame_of
-from equipoise.tallies.arrays import as_column
 from equipoise.tallies.counts import SPLIT, TARGET, group_axis
 from equipoise.tallies.labels import label_of
 

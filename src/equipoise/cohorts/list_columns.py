@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from equipoise.cohorts.csv_files import quoted
 from equipoise.cohorts.readers import open_table
+from equipoise.foundation.arrays import Column, as_floats
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.text import plural
-from equipoise.tallies.arrays import Column, as_floats
 from equipoise.tallies.lazy import run_query, unreadable
 
 if TYPE_CHECKING:

@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.list_columns import matrix_of_lists, relation_lists
+from equipoise.foundation.arrays import Column, as_column, as_floats, as_weights, same_length
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.tallies.arrays import Column, as_column, as_floats, as_weights, same_length
 from equipoise.tallies.cells import Cells, Floats
-from equipoise.tallies.factorise import Coded, factorise
-from equipoise.tallies.labels import Label, label_of
+from equipoise.tallies.labels import Coded, Label, factorise, label_of
 from equipoise.tallies.lazy import (
     BINNED,
     check_weights_lazily,
@@ -31,8 +30,7 @@ from equipoise.tallies.lazy import (
     sampled_values,
     with_bins,
 )
-from equipoise.tallies.residuals import Pivot, quantities
-from equipoise.tallies.scores import Scale, score_cells
+from equipoise.tallies.scores import Pivot, Scale, quantities, score_cells
 
 if TYPE_CHECKING:
     import os

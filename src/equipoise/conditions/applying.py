@@ -14,8 +14,7 @@ from equipoise.conditions.sampling import Draw, Rows, checked_size, draw, feasib
 from equipoise.conditions.shares import Floats
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.tallies.counts import group_name
-from equipoise.tallies.factorise import Coded, factorise
-from equipoise.tallies.labels import ordered, shown
+from equipoise.tallies.labels import Coded, factorise, ordered, shown
 
 TRAIN = "train"
 

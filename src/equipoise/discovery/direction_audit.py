@@ -44,9 +44,8 @@ from equipoise.results import (
     record_as_json,
 )
 from equipoise.stats import rank_among
-from equipoise.tallies.confusion import Confusion
-from equipoise.tallies.factorise import factorise
-from equipoise.tallies.labels import label_of
+from equipoise.tallies.counts import Confusion
+from equipoise.tallies.labels import factorise, label_of
 
 SCHEMA = "equipoise.direction-audit/2"
 THRESHOLD = 0.05

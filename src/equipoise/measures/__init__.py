@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from equipoise.measures.individual import consistency as consistency
     from equipoise.measures.statistical_parity import statistical_parity_difference as statistical_parity_difference
-    from equipoise.tallies.confusion import confusion as confusion
+    from equipoise.tallies.counts import confusion as confusion
     from equipoise.tallies.embedded import embed as embed
 
 # Measures of arrays that no tally holds, and what makes a tally of counts or points for the others.
 _FUNCTIONS = {
-    "confusion": "equipoise.tallies.confusion",
+    "confusion": "equipoise.tallies.counts",
     "consistency": "equipoise.measures.individual",
     "embed": "equipoise.tallies.embedded",
     "statistical_parity_difference": "equipoise.measures.statistical_parity",

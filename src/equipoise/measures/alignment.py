@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equipoise.foundation.arrays import ratio
 from equipoise.measures.embeddings import INFINITE, embedding_measure
 from equipoise.measures.measure import Floats
-from equipoise.tallies.confusion import ratio
-from equipoise.tallies.embedded import Embedded
-from equipoise.tallies.factorise import Codes
-from equipoise.tallies.moments import Moments
+from equipoise.tallies.embedded import Embedded, Moments
+from equipoise.tallies.labels import Codes
 
 
 @dataclass(frozen=True)

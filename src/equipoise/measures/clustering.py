@@ -13,7 +13,7 @@ import numpy as np
 from equipoise.measures.embeddings import embedding_measure
 from equipoise.measures.measure import Floats
 from equipoise.tallies.embedded import Embedded
-from equipoise.tallies.factorise import Codes
+from equipoise.tallies.labels import Codes
 
 ONE_CLASS = "the group has one class only"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from equipoise.foundation.arrays import ratio
 from equipoise.measures.measure import Floats, largest_difference, measure
-from equipoise.tallies.confusion import Confusion, ratio
+from equipoise.tallies.counts import Confusion
 
 # Demographic parity and disparate impact: are the groups selected equally often? (appendix A.2)
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
+from equipoise.foundation.arrays import distinct_rows
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.text import plural
-from equipoise.tallies.arrays import distinct_rows
 
 Floats = NDArray[np.float64]
 

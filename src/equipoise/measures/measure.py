@@ -10,12 +10,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.foundation.arrays import ratio
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import accepts
 from equipoise.foundation.references import bibtex_for
 from equipoise.foundation.registry import Entry, first_line, registry
 from equipoise.measures.tallying import Needs, tally_of
-from equipoise.tallies.confusion import Confusion, ratio
+from equipoise.tallies.counts import Confusion
 from equipoise.tallies.labels import label_of
 
 Floats = NDArray[np.float64]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equipoise.foundation.arrays import ratio
 from equipoise.measures.measure import Better, Floats, Measure, largest_difference, measure
-from equipoise.tallies.confusion import ratio
 from equipoise.tallies.scores import Scores
 
 CALIBRATION_BINS = 10

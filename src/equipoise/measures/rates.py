@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from equipoise.foundation.arrays import ratio
 from equipoise.measures.measure import Better, Floats, Measure, largest_difference, measure
 from equipoise.measures.tallying import Needs
-from equipoise.tallies.confusion import Confusion, ratio
+from equipoise.tallies.counts import Confusion
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equipoise.foundation.arrays import ratio
 from equipoise.measures.gaps import distance
 from equipoise.measures.measure import Better, Floats, Measure, largest_difference, measure
-from equipoise.tallies.confusion import ratio
-from equipoise.tallies.residuals import Residuals
+from equipoise.tallies.scores import Residuals
 
 INFINITE = float("inf")
 

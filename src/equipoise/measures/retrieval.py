@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from equipoise.foundation.arrays import ratio
 from equipoise.measures.embeddings import embedding_measure, rows_by_group
 from equipoise.measures.measure import Floats
-from equipoise.tallies.confusion import ratio
 from equipoise.tallies.embedded import Embedded
 
 ALONE = "no row of the group has another row of its class"

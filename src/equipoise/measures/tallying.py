@@ -7,17 +7,23 @@ from typing import Any, Literal
 
 import numpy as np
 
+from equipoise.foundation.arrays import Column, as_column, as_columns, as_floats, as_weights, same_length
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import ELSEWHERE, unknown_argument
-from equipoise.tallies.arrays import Column, as_column, as_columns, as_floats, as_weights, same_length
 from equipoise.tallies.cells import Cells, Floats
-from equipoise.tallies.confusion import Confusion
-from equipoise.tallies.counts import PREDICTION, TARGET, confusion_of, group_axis
+from equipoise.tallies.counts import PREDICTION, TARGET, Confusion, confusion_of, group_axis
 from equipoise.tallies.embedded import Embedded, embed
-from equipoise.tallies.factorise import Coded, classes_of, factorise
-from equipoise.tallies.labels import label_of, ordered, same_truths, truth_names
-from equipoise.tallies.residuals import Pivot, Residuals, quantities, residuals_of
-from equipoise.tallies.scores import RankedScores, Scores, scale_of_rows, scores_of
+from equipoise.tallies.labels import Coded, classes_of, factorise, label_of, ordered, same_truths, truth_names
+from equipoise.tallies.scores import (
+    Pivot,
+    RankedScores,
+    Residuals,
+    Scores,
+    quantities,
+    residuals_of,
+    scale_of_rows,
+    scores_of,
+)
 
 Needs = Literal["predictions", "counts", "scores", "residuals", "embedding"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from equipoise.foundation.numbers import ratio
+from equipoise.foundation.arrays import ratio
 from equipoise.stats._gaps import box
 from equipoise.stats._permutation import draws_needed, sequential_permutation
 

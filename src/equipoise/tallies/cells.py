@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.reproducibility import fingerprint_of
-from equipoise.tallies.factorise import Coded
-from equipoise.tallies.labels import Label
+from equipoise.tallies.labels import Coded, Label
 
 if TYPE_CHECKING:
     from scipy import sparse

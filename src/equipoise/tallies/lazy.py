@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.foundation.arrays import bad_weights, no_weight
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.long_work import check_interrupt, deferring_interrupts
-from equipoise.tallies.arrays import bad_weights, no_weight
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.factorise import Coded
-from equipoise.tallies.labels import Label, label_of
+from equipoise.tallies.labels import Coded, Label, label_of
 
 Floats = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.tallies.embedded import Embedded, Space
-from equipoise.tallies.factorise import Coded
+from equipoise.tallies.labels import Coded
 
 # classes, points, groups
 Rows = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]

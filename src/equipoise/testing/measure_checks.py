@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.measures.tallying import tally_of
-from equipoise.tallies.confusion import confusion
-from equipoise.tallies.residuals import WIDTH, Pivot, moments
-from equipoise.tallies.scores import BINS, Scale, Scores
+from equipoise.tallies.counts import confusion
+from equipoise.tallies.scores import BINS, WIDTH, Pivot, Scale, Scores, moments
 from equipoise.testing.embedding_checks import check_embedding_measure
 
 # target, outcome (prediction or score), group, weights

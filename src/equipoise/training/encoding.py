@@ -18,8 +18,7 @@ from equipoise.cohorts.own_ids import looks_like_id
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.text import plural
 from equipoise.tallies.counts import group_name
-from equipoise.tallies.factorise import Coded, factorise
-from equipoise.tallies.labels import label_of, ordered, shown
+from equipoise.tallies.labels import Coded, factorise, label_of, ordered, shown
 from equipoise.training.material import Codes, Material, Rows
 
 SPLITS = ("train", "dev", "test")

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.text import plural
-from equipoise.tallies.factorise import factorise
-from equipoise.tallies.labels import label_of
+from equipoise.tallies.labels import factorise, label_of
 
 
 def rows_of(X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803

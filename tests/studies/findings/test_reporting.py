@@ -17,7 +17,7 @@ from equipoise.measures.measure import get_measure
 from equipoise.studies.findings._data import Layout
 from equipoise.studies.findings._quantities import measured, quantities_of
 from equipoise.studies.findings._reporting import result_of
-from equipoise.tallies.confusion import Confusion
+from equipoise.tallies.counts import Confusion
 from study_cases import ARMS, CASES, interpolation, plain, settings, study
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "schemas" / "study-2.json").read_text(encoding="utf-8"))

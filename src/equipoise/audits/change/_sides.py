@@ -19,7 +19,6 @@ from equipoise.measures.measure import Measure
 from equipoise.results import Reason, ReasonCode, Status, because
 from equipoise.stats import CASES, Estimate, pair_estimate, sample_estimate
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.confusion import Confusion
 from equipoise.tallies.counts import (
     PREDICTION,
     ROWS,
@@ -27,6 +26,7 @@ from equipoise.tallies.counts import (
     SQUARES,
     TARGET,
     WEIGHT,
+    Confusion,
     confusion_of,
     group_axis,
     group_labels,

@@ -31,6 +31,7 @@ from equipoise.audits.compare._result import (
 )
 from equipoise.audits.compare._spec import TIES, Attribute, CompareSpec
 from equipoise.cohorts.embeddings import Embedding, working_type
+from equipoise.foundation.arrays import Floats
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.reproducibility import stream
 from equipoise.measures.kernel_alignment import cka
@@ -47,7 +48,6 @@ from equipoise.stats import (
     t_interval,
     t_p,
 )
-from equipoise.tallies.arrays import Floats
 
 # Scores that agree to so many decimals are equal: the rest is rounding, and rounding is nobody's change.
 DECIMALS = {np.dtype(np.float32): 6, np.dtype(np.float64): 9}

@@ -13,6 +13,7 @@ from scipy import stats
 
 from equipoise.audits.compare._result import CONFIDENCE, CompareReason, Move, OutcomeLink, OutcomeRecord, few_or_nobody
 from equipoise.audits.compare._spec import CompareSpec
+from equipoise.foundation.arrays import Floats, as_floats
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.reproducibility import stream
 from equipoise.results import Status, because
@@ -24,9 +25,7 @@ from equipoise.stats import (
     share_interval,
     shares_of_groups,
 )
-from equipoise.tallies.arrays import Floats, as_floats
-from equipoise.tallies.factorise import Codes, factorise, is_fraction
-from equipoise.tallies.labels import ordered
+from equipoise.tallies.labels import Codes, factorise, is_fraction, ordered
 
 MOST_CLASSES = 100
 # Below so many units a side, the normal interval of an AUC is not to be trusted.

@@ -36,10 +36,10 @@ from equipoise.audits.compare._spec import Attribute, CompareSpec
 from equipoise.cohorts.array_files import NPY, array_names, ending_of, read_array
 from equipoise.cohorts.embeddings import Embedding
 from equipoise.cohorts.readers import ARRAYS
+from equipoise.foundation.arrays import Floats, as_array
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.text import plural
 from equipoise.results import Reason, Status, because
-from equipoise.tallies.arrays import Floats, as_array
 
 EXPLODED = 10.0
 # Means of two groups make a direction where their difference is significant at this level.

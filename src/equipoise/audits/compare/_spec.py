@@ -29,10 +29,10 @@ from equipoise.cohorts.pairing import (
     read_row_ids,
 )
 from equipoise.cohorts.tables import Axis, EagerTable
+from equipoise.foundation.arrays import Floats, as_column, as_columns, as_floats
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import check_values
 from equipoise.stats import Units, profiles_of
-from equipoise.tallies.arrays import Floats, as_column, as_columns, as_floats
 from equipoise.tallies.labels import Label
 
 TIES = ("whole", "fractional")

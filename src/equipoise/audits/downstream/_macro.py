@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from equipoise.audits._units import Codes, GroupedUnits
+from equipoise.foundation.arrays import ratio
 from equipoise.foundation.errors import BadInput
 from equipoise.stats import drawn_cells, permuted
-from equipoise.tallies.confusion import ratio
 
 Floats = NDArray[np.float64]
 

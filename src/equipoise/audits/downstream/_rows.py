@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from equipoise.audits._units import Attribute, Codes, constant_in, most_common
 from equipoise.cohorts.embeddings import open_embedding
+from equipoise.foundation.arrays import as_column, as_columns, same_length
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.reproducibility import stream
 from equipoise.foundation.text import fitting, plural
-from equipoise.tallies.arrays import as_column, as_columns, same_length
-from equipoise.tallies.factorise import factorise
-from equipoise.tallies.labels import shown
+from equipoise.tallies.labels import factorise, shown
 
 Floats = NDArray[np.float64]
 Points = NDArray[Any]

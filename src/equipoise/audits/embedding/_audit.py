@@ -40,8 +40,7 @@ from equipoise.results import Record
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import TARGET, group_axis
 from equipoise.tallies.embedded import Embedded
-from equipoise.tallies.factorise import factorise
-from equipoise.tallies.labels import shown
+from equipoise.tallies.labels import factorise, shown
 
 # The upstream number whose gap is compared with the gaps downstream.
 UPSTREAM = "recall_at_k"

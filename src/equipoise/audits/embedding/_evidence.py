@@ -41,9 +41,8 @@ from equipoise.measures.gap_rules import RULES
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, ReasonCode, because
 from equipoise.stats import NullSample, combined_interval, most_draws, sequential_permutation
-from equipoise.tallies.embedded import Embedded
-from equipoise.tallies.factorise import Coded, Codes
-from equipoise.tallies.moments import Moments
+from equipoise.tallies.embedded import Embedded, Moments
+from equipoise.tallies.labels import Coded, Codes
 
 Floats = NDArray[np.float64]
 # The value of every group, as a function of an embedding whose groups were permuted.

@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from equipoise.audits._units import GroupedUnits, UnitName, carried_by, constant_in
+from equipoise.foundation.arrays import ratio
 from equipoise.measures.alignment import Pairs, pairs_of_all, pairs_within
 from equipoise.measures.clustering import Contingency, expected_mutual, tables
 from equipoise.measures.evenness import RBF_ROWS, common_size, divergence, rbf, singular_values, spacing
 from equipoise.stats import unit_totals, wilson
-from equipoise.tallies.confusion import ratio
-from equipoise.tallies.embedded import CHUNK, Embedded, Space
-from equipoise.tallies.factorise import Coded, Codes
-from equipoise.tallies.moments import Moments
+from equipoise.tallies.embedded import CHUNK, Embedded, Moments, Space
+from equipoise.tallies.labels import Coded, Codes
 
 Floats = NDArray[np.float64]
 

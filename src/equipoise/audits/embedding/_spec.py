@@ -24,8 +24,7 @@ from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.options import check_values
 from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.embedded import Embedded, embed
-from equipoise.tallies.factorise import Coded, classes_of, factorise
-from equipoise.tallies.labels import label_of
+from equipoise.tallies.labels import Coded, classes_of, factorise, label_of
 
 # Squares of larger (or smaller) numbers leave what float32 can hold.
 SMALLEST, LARGEST = 1e-15, 1e15

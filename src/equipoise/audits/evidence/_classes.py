@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits.evidence._runs import Runs
 from equipoise.foundation.errors import BadInput, listing
-from equipoise.tallies.factorise import Coded
-from equipoise.tallies.labels import ordered
+from equipoise.tallies.labels import Coded, ordered
 
 RULE = 0.2
 

@@ -21,6 +21,7 @@ from typing import Final, Literal
 import numpy as np
 
 from equipoise.audits.evidence._runs import Runs
+from equipoise.foundation.arrays import Floats
 from equipoise.foundation.errors import BadInput
 from equipoise.stats import (
     CORRECTIONS,
@@ -40,7 +41,6 @@ from equipoise.stats import (
     t_p,
     welch,
 )
-from equipoise.tallies.arrays import Floats
 from equipoise.tallies.labels import ordered
 
 Alternative = Literal["two-sided", "observed"]

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 from equipoise.audits._options import TYPED
 from equipoise.cohorts.readers import open_table
 from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
+from equipoise.foundation.arrays import Floats, as_column, as_floats
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.reproducibility import fingerprint_of
 from equipoise.foundation.text import fitting, is_number, plural
-from equipoise.tallies.arrays import Floats, as_column, as_floats
-from equipoise.tallies.factorise import Coded, factorise
-from equipoise.tallies.labels import label_of, ordered
+from equipoise.tallies.labels import Coded, factorise, label_of, ordered
 
 # What every row must say, and what it may say.
 NAMES = ("technique", "metric", "run")

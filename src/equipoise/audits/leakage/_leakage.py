@@ -38,14 +38,14 @@ from equipoise.audits.downstream import (
     stratified_folds,
 )
 from equipoise.cohorts.embeddings import open_embedding
+from equipoise.foundation.arrays import as_column, as_columns, same_length
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.long_work import Progress
 from equipoise.foundation.reproducibility import stream
 from equipoise.foundation.text import plural
 from equipoise.results import Reason, ReasonCode, because, field_names, matching
 from equipoise.stats import clustered_rate, combined_interval, is_finding, most_draws, sequential_permutation, wilson
-from equipoise.tallies.arrays import as_column, as_columns, same_length
-from equipoise.tallies.factorise import factorise
+from equipoise.tallies.labels import factorise
 
 Floats = NDArray[np.float64]
 Points = NDArray[Any]

@@ -30,7 +30,6 @@ from equipoise.foundation.reproducibility import stream
 from equipoise.results import Record, Status, all_of, because, without_tests
 from equipoise.stats import unit_totals
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.confusion import Confusion
 from equipoise.tallies.counts import (
     CLUSTER,
     CONTROL,
@@ -40,12 +39,13 @@ from equipoise.tallies.counts import (
     SQUARES,
     TARGET,
     WEIGHT,
+    Confusion,
     confusion_of,
     group_labels,
     group_name,
 )
 from equipoise.tallies.labels import Label, ordered
-from equipoise.tallies.residuals import residuals_of
+from equipoise.tallies.scores import residuals_of
 
 # So many numbers of drawn tables are held at once; beyond, fewer tables are drawn, but not fewer than this.
 MOST_NUMBERS = 50_000_000

@@ -21,10 +21,10 @@ from equipoise.audits._reasons import AuditReason
 from equipoise.audits._small_groups import cluster_counts
 from equipoise.audits._tallies import LabelRows
 from equipoise.audits._view import View
+from equipoise.foundation.arrays import ratio
 from equipoise.measures.measure import get_measure
 from equipoise.results import Record, Status, because, without_tests
 from equipoise.stats import spread_of, unit_totals
-from equipoise.tallies.confusion import ratio
 from equipoise.tallies.counts import group_places
 from equipoise.tallies.labels import Label, is_missing, shown
 

@@ -14,12 +14,12 @@ from equipoise.audits._small_groups import cluster_counts
 from equipoise.audits._tallies import NumberRows
 from equipoise.audits._values import Evidence, ValueStatistic, clustered_evidence, least_gap
 from equipoise.audits._view import View
+from equipoise.foundation.arrays import ratio
 from equipoise.measures.measure import get_measure
 from equipoise.stats import block_p, heterogeneity, jackknife, row_blocks, weighted_mean_error
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.confusion import ratio
 from equipoise.tallies.counts import CLUSTER
-from equipoise.tallies.residuals import WIDTH, Residuals, moments, residual_units
+from equipoise.tallies.scores import WIDTH, Residuals, moments, residual_units
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Residuals], Floats]

@@ -27,17 +27,16 @@ from equipoise.audits.ranking._tally import RankedRows, TopK
 from equipoise.cohorts import Cohort
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.tables import Axis
+from equipoise.foundation.arrays import as_floats
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import documented
 from equipoise.foundation.reproducibility import fingerprint_of, provenance, stream
 from equipoise.foundation.text import fitting, plural
 from equipoise.results import Record, Status, because
 from equipoise.stats import ENOUGH_CLUSTERS
-from equipoise.tallies.arrays import as_floats
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import group_labels, group_name, group_places
-from equipoise.tallies.factorise import Coded
-from equipoise.tallies.labels import is_missing
+from equipoise.tallies.labels import Coded, is_missing
 
 Floats = NDArray[np.float64]
 

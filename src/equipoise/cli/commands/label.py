@@ -286,7 +286,7 @@ def predicted(cohort: Cohort, named: NamedClassifier, pixels: tuple[float, float
     import numpy as np
 
     from equipoise.discovery.reading import pictures_of, probabilities_of
-    from equipoise.tallies.factorise import factorise
+    from equipoise.tallies.labels import factorise
 
     classes = [label for label in factorise(cohort[cohort.target]).labels if label is not None]
     if len(classes) != 2 or cohort.favourable not in classes:

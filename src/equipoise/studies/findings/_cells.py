@@ -11,6 +11,7 @@ import numpy as np
 from scipy import special
 
 from equipoise.audits.evidence import Series
+from equipoise.foundation.arrays import ratio
 from equipoise.results import Reason, because
 from equipoise.stats import variance_components
 from equipoise.studies.findings._data import Codes, Floats, StudyData
@@ -18,7 +19,6 @@ from equipoise.studies.findings._quantities import Quantity
 from equipoise.studies.findings._reasons import StudyReason
 from equipoise.studies.plans import OWN, LearnerTexts, condition_text, unread
 from equipoise.studies.trial import Named, Trial, canonical
-from equipoise.tallies.confusion import ratio
 from equipoise.training.rounding import is_jittered
 
 UNTREATED = "untreated"

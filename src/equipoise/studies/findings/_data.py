@@ -16,7 +16,7 @@ from equipoise.studies.storage import StoredTrial
 from equipoise.studies.trial import Named, Trial
 from equipoise.tallies.counts import group_name
 from equipoise.tallies.labels import Label
-from equipoise.tallies.residuals import Pivot
+from equipoise.tallies.scores import Pivot
 
 if TYPE_CHECKING:
     from equipoise.studies.findings.spaces._values import KeptArrays

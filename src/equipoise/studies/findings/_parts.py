@@ -34,7 +34,7 @@ from equipoise.studies.findings._result import (
 from equipoise.studies.findings._verdicts import Case, Judged, Rules
 from equipoise.studies.plans import alpha_of, condition_text
 from equipoise.studies.trial import Named
-from equipoise.tallies.residuals import moments
+from equipoise.tallies.scores import moments
 
 
 def rank_records_of(

@@ -10,14 +10,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.foundation.arrays import ratio
 from equipoise.foundation.reproducibility import stream
 from equipoise.stats import people_variance
 from equipoise.studies.findings._cells import Cell
 from equipoise.studies.findings._data import TEST, Attribute, Codes, Floats, Layout, StudyData, TestRows
 from equipoise.studies.findings._quantities import Quantity, batched
-from equipoise.tallies.confusion import ratio
-from equipoise.tallies.residuals import WIDTH
-from equipoise.tallies.residuals import quantities as summed
+from equipoise.tallies.scores import WIDTH
+from equipoise.tallies.scores import quantities as summed
 
 
 def is_clustered(rows: TestRows) -> bool:

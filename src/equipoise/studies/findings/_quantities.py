@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.foundation.arrays import ratio
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
 from equipoise.measures.gaps import distance
@@ -32,9 +33,9 @@ from equipoise.results import Reason, because
 from equipoise.studies.findings._data import DEV, TEST, Attribute, Codes, Floats, Layout, StudyData
 from equipoise.studies.findings._reasons import StudyReason
 from equipoise.studies.storage import Store, Truth
-from equipoise.tallies.confusion import Confusion, ratio
-from equipoise.tallies.residuals import Residuals, moments
-from equipoise.tallies.residuals import quantities as summed
+from equipoise.tallies.counts import Confusion
+from equipoise.tallies.scores import Residuals, moments
+from equipoise.tallies.scores import quantities as summed
 
 Role = Literal["performance", "fairness", "distance"]
 BALANCED = "balanced_accuracy"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.foundation.arrays import ratio
 from equipoise.foundation.reproducibility import stream
 from equipoise.stats import (
     FEWEST_SEEDS,
@@ -23,7 +24,6 @@ from equipoise.stats import (
 from equipoise.studies.findings._cells import Cell, units_of
 from equipoise.studies.findings._data import Codes, Floats
 from equipoise.studies.findings._verdicts import Case, change_of, stacked_changes
-from equipoise.tallies.confusion import ratio
 
 DRAWS = 1_000
 # Draws that the benchmark of equal treatments is made of.

@@ -36,7 +36,7 @@ from equipoise.studies.storage import (
     remember_look,
 )
 from equipoise.studies.trial import CHOICE, Named, Trial
-from equipoise.tallies.residuals import Pivot
+from equipoise.tallies.scores import Pivot
 from equipoise.training.selecting import COLLAPSED
 from equipoise.training.treatment import CONSTRAINTS
 

@@ -26,8 +26,7 @@ from equipoise.studies.plans._naming import (
     unread,
 )
 from equipoise.studies.trial import Named, Trial, canonical, treatment_name
-from equipoise.tallies.factorise import factorise
-from equipoise.tallies.labels import shown
+from equipoise.tallies.labels import factorise, shown
 from equipoise.training.acting import check_acts, learners_for
 from equipoise.training.material import Precision, Rounding, Selection
 from equipoise.training.parameters import Given, completed

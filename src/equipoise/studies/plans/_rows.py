@@ -27,8 +27,7 @@ from equipoise.conditions.shares import Floats
 from equipoise.foundation.errors import BadInput, listing, nearest, unknown_name
 from equipoise.foundation.reproducibility import fingerprint_of, stream
 from equipoise.studies.plans._naming import BadPlan
-from equipoise.tallies.factorise import Coded, factorise
-from equipoise.tallies.labels import shown
+from equipoise.tallies.labels import Coded, factorise, shown
 from equipoise.training.material import Codes, Material
 
 

@@ -15,7 +15,7 @@ from equipoise.foundation.errors import BadInput, listing
 from equipoise.studies.plans import OwnFunction, rows_of
 from equipoise.studies.running._work import Work, draw_name
 from equipoise.studies.trial import Trial
-from equipoise.tallies.factorise import factorise
+from equipoise.tallies.labels import factorise
 from equipoise.training.finishing import failed
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.material import Outcome, Predicted

@@ -16,11 +16,9 @@ from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.reproducibility import fingerprint_of
 from equipoise.studies.plans import cluster_codes, rows_of
-from equipoise.tallies.confusion import Confusion
-from equipoise.tallies.counts import group_name
-from equipoise.tallies.factorise import Coded, factorise
-from equipoise.tallies.labels import Label, ordered
-from equipoise.tallies.residuals import WIDTH, Pivot, Residuals, moments, quantities
+from equipoise.tallies.counts import Confusion, group_name
+from equipoise.tallies.labels import Coded, Label, factorise, ordered
+from equipoise.tallies.scores import WIDTH, Pivot, Residuals, moments, quantities
 from equipoise.training.encoding import QUARTERS
 from equipoise.training.material import Predicted
 
@@ -237,7 +235,7 @@ class Encoded:
 def readout(predicted: Predicted, truth: Truth, split: str) -> NDArray[Any]:
     """Count the rows of one split: ``[group, true, predicted]``, or ``[group, quarter, sum]`` of a regression.
 
-    Rows without a target are not counted. The sums are those of ``tallies.residuals``, about the pivot of the truth.
+    Rows without a target are not counted. The sums are those of ``tallies.scores``, about the pivot of the truth.
     """
     rows, values = truth.of(split), np.asarray(predicted.values)
     if values.shape != (len(rows),):

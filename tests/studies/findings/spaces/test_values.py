@@ -31,7 +31,7 @@ from equipoise.studies.findings.spaces._values import (
 )
 from equipoise.studies.trial import Named
 from equipoise.tallies.embedded import Options, Space
-from equipoise.tallies.factorise import Coded
+from equipoise.tallies.labels import Coded
 from study_space_cases import Method, minoritised, study
 
 GROUPS = ("many", "few")

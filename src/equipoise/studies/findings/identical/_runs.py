@@ -15,7 +15,7 @@ from equipoise.stats import Band
 from equipoise.studies.findings._cells import Cell
 from equipoise.studies.findings._data import TEST, Attribute, Codes, Floats
 from equipoise.studies.findings._measuring import Measured
-from equipoise.tallies.confusion import Confusion
+from equipoise.tallies.counts import Confusion
 
 # So many sets are told one by one: a reader takes in fewer, and a page has to stay small.
 MOST_SETS = 100

@@ -24,8 +24,8 @@ from equipoise.studies.storage import Truth
 from equipoise.studies.trial import Trial
 from equipoise.tallies.counts import group_name
 from equipoise.tallies.embedded import Embedded, Space
-from equipoise.tallies.factorise import Coded
-from equipoise.tallies.points import as_points
+from equipoise.tallies.labels import Coded
+from equipoise.tallies.neighbours import as_points
 
 DEV_EMBEDDING = "embedding.dev"
 HEADS = ("embedding", "features", "chance")

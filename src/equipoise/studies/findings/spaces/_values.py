@@ -23,8 +23,8 @@ from equipoise.studies.findings.spaces._result import EMBEDDING, NEAREST, OWN
 from equipoise.studies.storage import Truth
 from equipoise.studies.trial import Named, Trial
 from equipoise.tallies.embedded import Embedded, Options, Space
-from equipoise.tallies.factorise import Coded
-from equipoise.tallies.points import as_points
+from equipoise.tallies.labels import Coded
+from equipoise.tallies.neighbours import as_points
 
 CLASSES = "classes"
 MAJORITISED_CLASSES, MINORITISED_CLASSES = "majoritised", "minoritised"

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.foundation.arrays import as_column, as_columns, same_length
 from equipoise.foundation.errors import BadInput
-from equipoise.tallies.arrays import as_column, as_columns, same_length
-from equipoise.tallies.factorise import factorise
-from equipoise.tallies.labels import ordered
+from equipoise.tallies.labels import factorise, ordered
 from equipoise.training.material import Codes, Job, Material, Rows
 from equipoise.training.preparing import Prepared, prepared
 

@@ -1,4 +1,4 @@
-"""Whatever a user holds (list, array, Series, tensor, frame) as columns to count."""
+"""Whatever a user holds (list, array, Series, tensor, frame) as columns, and division that knows undefined from 0."""
 
 from __future__ import annotations
 
@@ -11,9 +11,24 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.text import plural
 
+Floats = NDArray[np.float64]
+
+
+def ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Divide; without a denominator the answer is undefined (NaN), never 0.
+
+    Examples
+    --------
+    >>> ratio(np.array([1.0, 2.0]), np.array([4.0, 0.0])).tolist()
+    [0.25, nan]
+    """
+    out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
+    np.divide(numerator, denominator, out=out, where=denominator > 0)
+    return out
+
+
 # A column is a narwhals Series or a numpy array of one dimension.
 Column = Any
-Floats = NDArray[np.float64]
 
 
 def as_column(given: object, what: str) -> Column:
