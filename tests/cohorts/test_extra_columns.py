@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.extra_columns import columns_text, with_extra_columns, with_parts
+from equipoise.cohorts.cohort import Cohort, columns_text, with_extra_columns, with_parts
 from equipoise.foundation.errors import BadInput
 
 PEOPLE = Cohort(

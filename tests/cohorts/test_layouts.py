@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import equipoise
-from equipoise.cohorts import csv_files
+from equipoise.cohorts import readers
 from equipoise.cohorts.readers import open_table
 from equipoise.foundation.errors import BadInput
 
@@ -127,8 +127,8 @@ def test_rows_that_begin_with_a_hash_are_counted(tmp_path: Path) -> None:
 def test_quotes_that_only_the_end_of_a_large_file_has_are_no_part_of_a_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_files, "SMALL_CSV", 1)
-    monkeypatch.setattr(csv_files, "SAMPLE", 2_048)
+    monkeypatch.setattr(readers, "SMALL_CSV", 1)
+    monkeypatch.setattr(readers, "SAMPLE", 2_048)
     path = write_csv(tmp_path / "people.csv", [*PEOPLE] * 400, NAMES)
     text = path.read_text()
     path.write_text(text[:-2] + text[-2:].replace("m", '"m"'))
@@ -150,8 +150,8 @@ def test_values_of_another_kind_late_in_a_large_csv_are_read_as_in_a_small_one(
         write_csv(tmp_path / f"{part}.csv", some, [*NAMES, "score", "code"][:: -1 if part else 1])
     asked: dict[str, Any] = {"score": "score", "sensitive_features": ["sex", "code"], "categorical": ["code"]}
     small = records(tmp_path, **asked)
-    monkeypatch.setattr(csv_files, "SMALL_CSV", 0)
-    monkeypatch.setattr(csv_files, "SAMPLE", 2_048)
+    monkeypatch.setattr(readers, "SMALL_CSV", 0)
+    monkeypatch.setattr(readers, "SAMPLE", 2_048)
     assert records(tmp_path, **asked) == small
     framed = pd.DataFrame(rows).astype({"code": str})
     scores = {"score": "score", "sensitive_features": ["sex"]}
@@ -161,8 +161,8 @@ def test_values_of_another_kind_late_in_a_large_csv_are_read_as_in_a_small_one(
 def test_a_late_word_in_a_large_csv_is_shown_where_numbers_are_needed_and_harmless_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_files, "SMALL_CSV", 0)
-    monkeypatch.setattr(csv_files, "SAMPLE", 2_048)
+    monkeypatch.setattr(readers, "SMALL_CSV", 0)
+    monkeypatch.setattr(readers, "SAMPLE", 2_048)
     rows = [{**row, "score": "oops" if place == 20_000 else 0.5} for place, row in enumerate([*PEOPLE] * 400)]
     path = write_csv(tmp_path / "people.csv", rows, [*NAMES, "score"])
     with pytest.raises(BadInput, match=r"'score' must be numbers; it holds values such as 'oops'[\s\S]*--missing"):
@@ -176,7 +176,7 @@ def test_a_late_word_in_a_large_csv_is_shown_where_numbers_are_needed_and_harmle
 def test_quotes_inside_quotes_may_be_marked_by_a_backslash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int, parts: int
 ) -> None:
-    monkeypatch.setattr(csv_files, "SMALL_CSV", small)
+    monkeypatch.setattr(readers, "SMALL_CSV", small)
     lines = [f'{row["y"]},"he said \\"hi, {row["row"]}\\"",{row["p"]},{row["sex"]}' for row in PEOPLE]
     for part in range(parts):
         (tmp_path / f"{part}.csv").write_text("\n".join(["y,said,p,sex", *lines[part::parts]]) + "\n")
@@ -228,8 +228,8 @@ def test_a_last_line_of_more_or_fewer_fields_is_named(tmp_path: Path, line: str)
 def test_an_odd_line_beyond_the_lines_looked_at_first_is_named_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_files, "SMALL_CSV", 1)
-    monkeypatch.setattr(csv_files, "SAMPLE", 2_048)
+    monkeypatch.setattr(readers, "SMALL_CSV", 1)
+    monkeypatch.setattr(readers, "SAMPLE", 2_048)
     path = write_csv(tmp_path / "people.csv", [*PEOPLE] * 400, NAMES)
     path.write_text(path.read_text() + "1,0,f,EXTRA\n")
     assert "Line 24,002 has 4 fields" in refused(path)

@@ -28,9 +28,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import equipoise
-from equipoise.cohorts.binning import Bins, names_of, quantile_edges
 from equipoise.cohorts.readers import open_table
-from equipoise.cohorts.tables import Axis, EagerTable, LazyTable, Span, Table, as_table
+from equipoise.cohorts.tables import Axis, Bins, EagerTable, LazyTable, Span, Table, as_table, names_of, quantile_edges
 from equipoise.foundation.errors import BadInput
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.scores import BINS, Pivot, Scale

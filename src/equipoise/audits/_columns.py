@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from equipoise.audits._spec import AuditSpec
-from equipoise.cohorts.binning import Bins, names_of, quantile_edges
-from equipoise.cohorts.tables import Axis, Span, Table
+from equipoise.cohorts.tables import Axis, Bins, Span, Table, names_of, quantile_edges
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.text import plural, shortened
 from equipoise.tallies.cells import Cells

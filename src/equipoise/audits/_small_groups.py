@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from equipoise.audits._reasons import AuditReason
-from equipoise.cohorts.card import Card
+from equipoise.cohorts.cohort import Card
 from equipoise.results import Reason, Record, Status, because, without_tests
 from equipoise.stats import ENOUGH_CLUSTERS, FEWEST_UNITS
 from equipoise.tallies.counts import Confusion

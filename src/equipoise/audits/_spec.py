@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.audits._options import AUDIT_OPTIONS, OUTCOMES
-from equipoise.cohorts.binning import Bins, bins_of
 from equipoise.cohorts.cohort import Cohort, Task
 from equipoise.cohorts.readers import open_table
-from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
+from equipoise.cohorts.tables import Bins, EagerTable, LazyTable, Table, as_table, bins_of
 from equipoise.foundation.arrays import as_array, as_column, as_columns
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.options import check_values

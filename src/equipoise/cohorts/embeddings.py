@@ -16,9 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.array_files import NPY, PICKLED, PICKLES, array_names, ending_of, read_array
+from equipoise.cohorts.array_files import (
+    NPY,
+    PICKLED,
+    PICKLES,
+    array_names,
+    ending_of,
+    read_array,
+    read_points,
+    the_list_column,
+)
 from equipoise.cohorts.ids import DROP, read_ids
-from equipoise.cohorts.list_columns import read_points, the_list_column
 from equipoise.cohorts.readers import ARRAYS, ARROW, CSV, PARQUET
 from equipoise.foundation.errors import BadInput, listing, nearest_file, unknown_name
 from equipoise.foundation.reproducibility import fingerprint_of

@@ -1,21 +1,26 @@
-"""Ids: which row is whose. Each is there and occurs once, and two files match one to one or not at all."""
+"""Ids: which row is whose. Each is there and occurs once, and two files match one to one or not at all.
+
+Taking rows in their order is right only where the files agree on it. An array that two files share, with another value
+in every row, tells: by its name (``id``, ``pid``, ``person_id``), or because it holds the same values in another order.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.array_files import NPY, array_names, ending_of, read_array
-from equipoise.cohorts.own_ids import own_ids
 from equipoise.cohorts.readers import ARRAYS, open_table
 from equipoise.cohorts.tables import LazyTable
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.text import fitting, plural
-from equipoise.tallies.labels import label_of
+from equipoise.tallies.labels import Label, label_of
 
 Ids = tuple[str, ...]
 # How a caller leaves out rows that cannot be used.
@@ -95,3 +100,106 @@ def order_by_id(
             help=f"leave the others out {DROP}.",
         )
     return np.fromiter((place[name] for name in wanted), dtype=np.int64, count=len(wanted))
+
+
+# The last word of a name that says which row is whose.
+ID_WORDS = {
+    "id", "ids", "pid", "pids", "uid", "uids", "uuid", "uuids", "guid", "guids", "identifier", "identifiers", "key",
+    "keys", "index", "idx", "name", "names", "file", "files", "filename", "filenames", "path", "paths",
+}  # fmt: skip
+# personid, imgids: a word of three letters or more with id behind it.
+JOINED = re.compile(r"[a-z]{3,}ids?")
+# An array of another name is taken for ids where so many of its values are in both files.
+MOSTLY = 0.5
+
+
+def looks_like_id(name: str) -> bool:
+    """Tell whether a name says that what it names tells rows apart: id, ids, pid, person_id, userId, filename."""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
+    last = words[-1].lower() if words else ""
+    return last in ID_WORDS or JOINED.fullmatch(last) is not None
+
+
+def columns_beside(path: Path | None, rows: int) -> list[str]:
+    """Return what a file has beside its points, a value a row: every such array; of a table, what is called an id."""
+    if path is None or ending_of(path) == NPY:
+        return []
+    if ending_of(path) in ARRAYS:
+        return [name for name, shape in array_names(path).items() if shape == (rows,)]
+    return [name for name in open_table(path).collect_schema() if looks_like_id(name)]
+
+
+def read_beside(path: Path, name: str) -> Any:
+    """Return such a column."""
+    if ending_of(path) in ARRAYS:
+        return read_array(path, name)
+    return LazyTable(open_table(path), path.name).in_memory([name]).column(name)
+
+
+def shared(first: Iterable[str], second: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the names that two files share, each as it stands in the one and in the other: id and IDs are one."""
+    there = {_folded(name): name for name in second}
+    return [(name, there[_folded(name)]) for name in first if _folded(name) in there]
+
+
+def _folded(name: str) -> str:
+    return name.casefold().removesuffix("s")
+
+
+def check_same_rows(first: Any, second: Any, names: tuple[str, str], files: tuple[str, str]) -> None:
+    """Refuse rows that are about to be taken in their order although a column of both says that they differ."""
+    told_apart = [_all_differ(side) for side in (first, second)]
+    named = looks_like_id(names[0])
+    if not (any(told_apart) if named else all(told_apart)):
+        return
+    one, other = _labels(first), _labels(second)
+    if one is None or other is None or len(one) != len(other) or one == other:
+        return
+    if not named and not _same_people(one, other):
+        return
+    differ = [a != b for a, b in zip(one, other, strict=True)]
+    row = differ.index(True)
+    raise BadInput(
+        f"{files[0]} and {files[1]} both have ids ({names[0]!r}), and {sum(differ):,} of {len(differ):,} rows differ "
+        f"in them: row {row:,} is {one[row]!r} in one and {other[row]!r} in the other",
+        available="rows in the same order, or ids to match them by",
+        help=_fix(names, set(one) == set(other), files[1]),
+    )
+
+
+def _fix(names: tuple[str, str], match: bool, file: str) -> str:
+    if names[0] != names[1]:
+        return f"call {names[1]!r} of {file} {names[0]!r} too, and match the rows by it: --id {names[0]} (id=)."
+    told = f"match the rows by them: --id {names[0]} (id=), which every file must have, that of --rows too."
+    return told if match else f"keep the people who are in both, and {told}"
+
+
+def _all_differ(column: Any) -> bool:
+    """Tell whether every row has a value of its own."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iufUS":
+        return len(np.unique(column)) == len(column)
+    values = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
+    return not any(isinstance(value, (list, dict)) for value in values) and len(set(values)) == len(values)
+
+
+def _labels(column: Any) -> list[Label] | None:
+    """Return the values as text; None where they are fractions, which are nobody's ids."""
+    if isinstance(column, np.ndarray) and column.dtype.kind == "f" and not (column == np.rint(column)).all():
+        return None
+    values = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
+    if any(isinstance(value, float) and value % 1 != 0 for value in values):
+        return None
+    return [label_of(value) for value in values]
+
+
+def _same_people(one: list[Label], other: list[Label]) -> bool:
+    """Tell whether two columns mostly hold the same values; places in a ranking, 0 to N - 1 or 1 to N, are no ids."""
+    here, there = set(one), set(other)
+    ranking = any(here == {str(place) for place in range(start, start + len(one))} for start in (0, 1))
+    return not ranking and len(here & there) >= MOSTLY * len(one)
+
+
+def own_ids(path: Path, rows: int) -> str | None:
+    """Return the first column that plainly is the rows' id; its values must still be looked at."""
+    names = [name for name in columns_beside(path, rows) if looks_like_id(name)]
+    return min(names, key=lambda name: (name.casefold() not in ("id", "ids"), names.index(name)), default=None)

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from equipoise.cohorts.array_files import NPY, array_names, ending_of, read_array
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.embeddings import Embedding
-from equipoise.cohorts.ids import Ids, checked_ids, order_by_id
-from equipoise.cohorts.own_ids import check_same_rows, columns_beside, read_beside, shared
+from equipoise.cohorts.ids import Ids, check_same_rows, checked_ids, columns_beside, order_by_id, read_beside, shared
 from equipoise.cohorts.readers import ARRAYS, open_table
 from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table, check_names
 from equipoise.foundation.errors import BadInput

@@ -1,29 +1,38 @@
 """Opening files: CSV, Parquet (a file, a folder of shards, a glob), JSON lines and Arrow, larger than memory too.
 
-DuckDB only opens the file and runs the group-by; what is counted is written elsewhere, once for every engine.
+DuckDB only opens the file and runs the group-by; what is counted is written elsewhere, once for every engine. Of CSV
+the engine's own guesses lose rows without a word: it skips what stands before the widest lines, takes a line that
+begins with ``#`` for a comment, renames a second column of the same name, and lets a folder called ``p=0`` replace the
+column ``p``. So each file's layout is looked at here before it is read: every line is a row or the file is refused, and
+shards are joined by column name.
 """
 
 from __future__ import annotations
 
+import csv
 import glob
+import gzip
+import itertools
 import os
 import re
 import stat
 import tempfile
 import uuid
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from equipoise.cohorts.csv_files import check_distinct, distinct_columns, literal, quoted, read_csv_files
 from equipoise.foundation.errors import BadInput, listing, nearest_file
 from equipoise.foundation.imports import require
-from equipoise.foundation.text import shortened
+from equipoise.foundation.text import is_number, plural, shortened
 from equipoise.tallies.lazy import open_engines, register_engine, run_query, unreadable
 
 if TYPE_CHECKING:
     import duckdb
     import narwhals as nw
+
 
 CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".csv.zst", ".tsv.zst")
 PARQUET = (".parquet", ".pq")
@@ -241,3 +250,348 @@ def _open_arrow(files: list[str]) -> nw.LazyFrame[Any]:
         raise unreadable(error) from error
     frame: nw.LazyFrame[Any] = nw.from_native(table, eager_only=True).lazy()
     return frame
+
+
+# Up to this size a CSV is read in full to tell the types of its columns.
+SMALL_CSV = 64 * 1024 * 1024
+SAMPLE = 1_000_000
+# A CSV has numbers and text. Guessing more would turn a column of T and F, or F alone, into true and false.
+TYPES = ("BIGINT", "DOUBLE", "VARCHAR")
+SEPARATORS = (",", ";", "\t", "|")
+# What the engine writes where it found no quotes.
+NONE_FOUND = "(empty)"
+DOUBLE_QUOTES = "quote='\"'"
+# Whole numbers from here on are no longer told apart by a float64.
+EXACT = 2**53
+FIRST_ROWS = 1_000
+# So many lines are searched for the one that has another number of fields.
+MOST_LINES = 5_000_000
+SHOWN_LETTERS = 60
+# The name of a column is repeated in every record about it.
+MOST_LETTERS = 1_000
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How one CSV file is laid out: its separator and quotes, the lines before its header, and its columns' types."""
+
+    delimiter: str
+    quote: str
+    escape: str
+    skipped: int
+    types: dict[str, str]
+    # Whether apostrophes of its text were taken for quotes.
+    apostrophes: bool = False
+
+
+def read_csv_files(
+    connection: Any, files: Sequence[str], missing: Sequence[str], wanted: Collection[str] | None = None
+) -> Any:
+    """Return the rows of CSV files; text values listed in ``missing`` are read as missing.
+
+    Of a single file, columns that share a name are left out where none of them is ``wanted``.
+    """
+    whole = sum(os.path.getsize(file) for file in files) <= SMALL_CSV
+    layouts = [_layout(connection, file, missing, whole=whole) for file in files]
+    for file, layout in zip(files[1:], layouts[1:], strict=True):
+        _check_related(file, layout, files[0], layouts[0])
+    headers = [_header(connection, file, layout) for file, layout in zip(files, layouts, strict=True)]
+    for file, header in zip(files, headers, strict=True):
+        check_distinct(header, os.path.basename(file), wanted if len(files) == 1 else None)
+    relation = _typed(connection, files, layouts, missing, whole=whole)
+    return distinct_columns(relation, headers[0]) if len(files) == 1 else relation
+
+
+def _typed(
+    connection: Any, files: Sequence[str], layouts: Sequence[Layout], missing: Sequence[str], *, whole: bool
+) -> Any:
+    """Read files with the types that all their rows have, and codes too long for a number as text."""
+    relation = _relation(connection, files, layouts, missing, {}, whole=whole)
+    kinds: dict[str, str] = {}
+    sampled = {} if whole else _sampled_numbers(relation)
+    if sampled:
+        texts = _relation(connection, files, layouts, missing, dict.fromkeys(sampled, "VARCHAR"), whole=whole)
+        kinds = _kinds_of_all(texts, sampled)
+        relation = _relation(connection, files, layouts, missing, kinds, whole=whole)
+    _check_header_once(relation, files)
+    long = dict.fromkeys(_beyond_doubles(relation), "VARCHAR")
+    if not long:
+        return relation
+    codes = _only_digits(_relation(connection, files, layouts, missing, {**kinds, **long}, whole=whole), [*long])
+    kept = {**kinds, **dict.fromkeys(codes, "VARCHAR")}
+    return _relation(connection, files, layouts, missing, kept, whole=whole) if codes else relation
+
+
+def _layout(connection: Any, file: str, missing: Sequence[str], *, whole: bool) -> Layout:
+    """Look at one file, and refuse what would lose rows or columns."""
+    delimiter, quote, escape, skipped, found = _sniffed(connection, file, _guessing(missing, whole))
+    apostrophes = quote == "'"
+    if apostrophes:  # taken for quotes, two of them would swallow the lines between
+        guessing = f"{_guessing(missing, whole)}, {DOUBLE_QUOTES}"
+        delimiter, quote, escape, skipped, found = _sniffed(connection, file, guessing)
+    quote, escape = ("" if sign == NONE_FOUND else sign for sign in (quote, escape))
+    if not whole:  # quotes may come later
+        quote = quote or '"'
+    if quote == '"' and not escape:
+        escape = '"'
+    types = {column["name"]: column["type"] for column in found}
+    layout = Layout(delimiter, quote, escape, int(skipped), types, apostrophes)
+    _check_skipped(file, layout)
+    return layout
+
+
+def _sniffed(connection: Any, file: str, guessing: str) -> Any:
+    sniffed = connection.sql(f"FROM sniff_csv({_text(literal(file))}, {guessing})")
+    return run_query(sniffed.select("Delimiter", "Quote", "Escape", "SkipRows", "Columns").fetchone)
+
+
+def _check_skipped(file: str, layout: Layout) -> None:
+    """Refuse lines before the header that are rows.
+
+    A title or remark has no separator, or begins with #, or is one line of fewer fields above a header of names.
+    """
+    first = next(iter(layout.types), "")
+    if len(layout.types) == 1:
+        separator = max(SEPARATORS, key=first.count)
+        if separator in first:
+            raise _uneven(file, separator, layout.quote)
+    if not layout.skipped:
+        return
+    with _opened(file) as lines:
+        before = list(itertools.islice(lines, layout.skipped))
+    parted = [line for line in before if layout.delimiter in line and not _remark(line)]
+    title = len(parted) == 1 and parted[0].count(layout.delimiter) + 1 < len(layout.types)
+    if parted and not (title and not any(is_number(name) for name in layout.types)):
+        raise _uneven(file, layout.delimiter, layout.quote)
+
+
+def _remark(line: str) -> bool:
+    """Tell whether a line is no row: a remark, or the line that tells Excel the separator."""
+    return line.startswith("#") or re.fullmatch(r"sep=.\s*", line, re.IGNORECASE) is not None
+
+
+def _header(connection: Any, file: str, layout: Layout) -> list[str]:
+    """Return the names as the file has them; the engine, which takes ``Y`` for ``y``, gives a second one another."""
+    plain = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(layout.types)))
+    header = connection.sql(f"FROM read_csv({_reading([file], layout, header=False)}, columns={{{plain}}}) LIMIT 1")
+    return [name or "" for name in run_query(header.fetchone) or ()]
+
+
+def check_distinct(names: Sequence[str], where: str, wanted: Collection[str] | None = None) -> None:
+    """Refuse columns of one name, or of names that differ in capital letters alone: all such, or those wanted."""
+    asked = None if wanted is None else {name.lower() for name in wanted}
+    known: dict[str, str] = {}
+    for name in filter(None, names):
+        if "\0" in name:
+            raise BadInput(
+                f"A column of {where} has a NUL character in its name", help="rename the column in the file."
+            )
+        if len(name) > MOST_LETTERS:
+            raise BadInput(
+                f"A column of {where} has a name of {len(name):,} characters: {shortened(name, 40)!r}",
+                available=f"names of up to {MOST_LETTERS:,} characters",
+                help="rename the column in the file; is the first line of the file its header?",
+            )
+        other = known.get(name.lower())
+        if other is not None and (asked is None or name.lower() in asked):
+            twice = f"two columns called {name!r}" if other == name else f"the columns {other!r} and {name!r}"
+            raise BadInput(
+                f"{where} has {twice}",
+                available="a header of names that differ in more than capital letters",
+                help="rename or remove one of them in the file, or read the file into a data frame and pass that.",
+            )
+        known[name.lower()] = name
+
+
+def distinct_columns(relation: Any, names: Sequence[str]) -> Any:
+    """Leave out columns that share a name, given the names as the file has them, and undo the engine's renaming."""
+    lowered = Counter(name.lower() for name in names if name)
+    if all(number == 1 for number in lowered.values()):
+        return relation
+    pairs = zip(relation.columns, names, strict=True)
+    kept = [(inner, name) for inner, name in pairs if lowered[name.lower()] == 1]  # nor one without a name
+    return relation.project(", ".join(f"{quoted(inner)} AS {quoted(name)}" for inner, name in kept))
+
+
+def _check_related(file: str, layout: Layout, first: str, first_layout: Layout) -> None:
+    """Refuse a shard that shares no column with the first: it has no header, or it is another table."""
+    if {name.lower() for name in layout.types} & {name.lower() for name in first_layout.types}:
+        return
+    raise BadInput(
+        f"{file!r} has no column in common with {first!r}: its first line is {listing(layout.types, 5)}",
+        available="shards of one table, each with a header; columns are matched by name",
+        help="add the header to each file, or keep other tables in another folder.",
+    )
+
+
+def _check_header_once(relation: Any, files: Sequence[str]) -> None:
+    """Refuse files put end to end with their headers: each would be a row whose values are the names of the columns."""
+    if any(str(kind) != "VARCHAR" for kind in relation.types):
+        return
+    same = " AND ".join(f"{quoted(name)} = {_text(name)}" for name in relation.columns)
+    number = run_query(relation.filter(same).aggregate("count(*)").fetchone)[0]
+    if number:
+        where = os.path.basename(files[0]) if len(files) == 1 else "the files"
+        raise BadInput(
+            f"The header occurs {plural(number + 1, 'time')} in {where}",
+            available="one header, in the first line of each file",
+            help="remove the other headers; files can stay apart in one folder, each with its header.",
+        )
+
+
+def _relation(
+    connection: Any, files: Sequence[str], layouts: Sequence[Layout], missing: Sequence[str], kinds: dict[str, str], *,
+    whole: bool,
+) -> Any:  # fmt: skip
+    """Read files: one as it was found to be laid out, several joined by the names of their columns."""
+    if len(files) == 1:
+        columns = _struct({**layouts[0].types, **kinds})
+        reading = _reading(files, layouts[0], header=True)
+        return connection.sql(f"FROM read_csv({reading}, columns={columns}, nullstr={_nulls(missing)})")
+    options = [_file_list(files), _guessing(missing, whole), "hive_partitioning=false", "union_by_name=true"]
+    apostrophes = any(layout.apostrophes for layout in layouts)
+    if apostrophes or (not whole and all(layout.quote == '"' for layout in layouts)):
+        options.append(DOUBLE_QUOTES)
+        escapes = {layout.escape for layout in layouts}
+        options.extend(f"escape={_text(escape)}" for escape in escapes if len(escapes) == 1)
+    if kinds:
+        options.append(f"types={_struct(kinds)}")
+    return connection.sql(f"FROM read_csv({', '.join(options)})")
+
+
+def _guessing(missing: Sequence[str], whole: bool) -> str:
+    candidates = ", ".join(_text(kind) for kind in TYPES)
+    return (
+        f"header=true, comment='', sample_size={-1 if whole else SAMPLE}, auto_type_candidates=[{candidates}], "
+        f"nullstr={_nulls(missing)}"
+    )
+
+
+def _reading(files: Sequence[str], layout: Layout, *, header: bool) -> str:
+    return (
+        f"{_file_list(files)}, auto_detect=false, header={str(header).lower()}, delim={_text(layout.delimiter)}, "
+        f"quote={_text(layout.quote)}, escape={_text(layout.escape)}, skip={layout.skipped}, comment='', "
+        "hive_partitioning=false"
+    )
+
+
+def _nulls(missing: Sequence[str]) -> str:
+    return f"[{', '.join(_text(value) for value in ('', *missing))}]"
+
+
+def _file_list(files: Sequence[str]) -> str:
+    return f"[{', '.join(_text(literal(file)) for file in files)}]"
+
+
+def _struct(columns: dict[str, str]) -> str:
+    return "{" + ", ".join(f"{_text(name)}: {_text(kind)}" for name, kind in columns.items()) + "}"
+
+
+def literal(file: str) -> str:
+    """Write a file name so that DuckDB does not take its brackets and stars for a pattern."""
+    return "".join(f"[{sign}]" if sign in "[*?" else sign for sign in file)
+
+
+def quoted(name: str) -> str:
+    """Write the name of a column for SQL."""
+    return '"{}"'.format(name.replace('"', '""'))
+
+
+def _text(value: str) -> str:
+    return "'{}'".format(value.replace("'", "''"))
+
+
+def _opened(file: str) -> IO[str]:
+    """Open a CSV as lines of text; what is packed by zstd has none that could be shown."""
+    if file.lower().endswith(".zst"):
+        return open(os.devnull, encoding="utf-8")
+    opener: Any = gzip.open if file.lower().endswith(".gz") else open
+    opened: IO[str] = opener(file, "rt", encoding="utf-8-sig", errors="replace", newline="")
+    return opened
+
+
+def _uneven(file: str, delimiter: str, quote: str) -> BadInput:
+    """Say which line has another number of fields than the first."""
+    first, other = _uneven_lines(file, delimiter, quote)
+    told = f"{first}, {other}" if other else first or "its lines have no common layout"
+    return BadInput(
+        f"The lines of {os.path.basename(file)} do not all have the same number of fields: {told}",
+        available="one header, and as many fields in every line as the header has",
+        help="fix or remove that line (a decimal comma adds a field: write numbers with decimal points, "
+        "0.25); where the header changes, split the file in two and keep both in one folder.",
+    )
+
+
+def _uneven_lines(file: str, delimiter: str, quote: str) -> tuple[str, str]:
+    with _opened(file) as lines:
+        reader = csv.reader(lines, delimiter=delimiter, quotechar=quote or '"')
+        number = 0
+        first = ""
+        for place, fields in enumerate(_fields(reader)):
+            if not fields or place > MOST_LINES:
+                continue
+            if not first:
+                number, first = len(fields), _told(reader.line_num, fields, delimiter)
+            elif len(fields) != number:
+                return first, _told(reader.line_num, fields, delimiter)
+    return first, ""
+
+
+def _fields(reader: Any) -> Iterator[list[str]]:
+    """Yield lines as fields, until one cannot be read."""
+    try:
+        yield from reader
+    except csv.Error:
+        return
+
+
+def _told(line: int, fields: Sequence[str], delimiter: str) -> str:
+    return f"line {line:,} has {len(fields):,} ({shortened(delimiter.join(fields), SHOWN_LETTERS)!r})"
+
+
+def _sampled_numbers(relation: Any) -> dict[str, str]:
+    types = zip(relation.columns, map(str, relation.types), strict=True)
+    return {name: kind for name, kind in types if kind != "VARCHAR"}
+
+
+def _kinds_of_all(texts: Any, sampled: dict[str, str]) -> dict[str, str]:
+    """Return the types of columns, given as text, by all their rows: a sample of whole numbers may be followed by 0.6.
+
+    As in a file that is sampled whole, a code with leading zeros, or a word, makes a column text.
+    """
+    asked = []
+    for name, kind in sampled.items():
+        value, number, whole = (
+            quoted(name),
+            f"TRY_CAST({quoted(name)} AS DOUBLE)",
+            f"TRY_CAST({quoted(name)} AS BIGINT)",
+        )
+        zeros = f"({value} >= '00' AND {value} < '0:') OR ({value} >= '-00' AND {value} < '-0:')"  # : follows 9
+        asked.append(f"count({value}) > count({number}) OR count_if({zeros}) > 0")
+        asked.append(f"count({number}) > count_if({number} = {whole})" if kind == "BIGINT" else "true")
+    told = run_query(texts.aggregate(", ".join(asked)).fetchone)
+    pairs = zip(sampled, told[::2], told[1::2], strict=True)
+    return {name: "VARCHAR" if text else "DOUBLE" if broken else "BIGINT" for name, text, broken in pairs}
+
+
+def _beyond_doubles(relation: Any) -> list[str]:
+    """Return the columns of fractions that have none, but whole numbers so long that several become one as a fraction.
+
+    The engine has no other place for whole numbers of more than 18 digits, and they are codes, not amounts.
+    """
+    columns = [name for name, kind in zip(relation.columns, relation.types, strict=True) if str(kind) == "DOUBLE"]
+    for part in (relation.limit(FIRST_ROWS), relation):  # nearly every such column shows a fraction at once
+        if columns:
+            found = part.aggregate(", ".join(f"bool_or({quoted(name)} != trunc({quoted(name)}))" for name in columns))
+            columns = [name for name, broken in zip(columns, run_query(found.fetchone), strict=True) if not broken]
+    if not columns:
+        return []
+    largest = run_query(relation.aggregate(", ".join(f"max(abs({quoted(name)}))" for name in columns)).fetchone)
+    return [name for name, size in zip(columns, largest, strict=True) if size is not None and size >= EXACT]
+
+
+def _only_digits(relation: Any, columns: Sequence[str]) -> list[str]:
+    """Return the columns of text that are whole numbers throughout: 1e300 is a number, no code."""
+    digits = (f"bool_and(regexp_full_match({quoted(name)}, '\\s*[-+]?[0-9]+\\s*'))" for name in columns)
+    found = run_query(relation.aggregate(", ".join(digits)).fetchone)
+    return [name for name, whole in zip(columns, found, strict=True) if whole]

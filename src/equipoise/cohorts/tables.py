@@ -1,11 +1,13 @@
 """One way to ask questions of rows, whether they are arrays in memory or a lazy frame in some engine.
 
 The two classes answer the same questions with the same numbers: eagerly by factorising and one bincount, lazily by
-one group-by. ``tests/cohorts/test_tables.py`` holds them equal over every kind of column.
+one group-by. ``tests/cohorts/test_tables.py`` holds them equal over every kind of column. A column of numbers is cut
+into groups on request: ``age=25,45`` or ``age=quantile:4``.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.list_columns import matrix_of_lists, relation_lists
+from equipoise.cohorts.array_files import matrix_of_lists, relation_lists
 from equipoise.foundation.arrays import Column, as_column, as_floats, as_weights, same_length
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.tallies.cells import Cells, Floats
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     TableLike: TypeAlias = str | os.PathLike[str] | IntoFrame | Mapping[str, ArrayLike]
     ColumnLike: TypeAlias = str | ArrayLike | IntoSeries
     ColumnsLike: TypeAlias = ColumnLike | Sequence[str] | Mapping[str, ArrayLike | IntoSeries] | IntoDataFrame
+
 
 # A lazy frame is looked at this far before it is counted, to refuse columns that are no classes or groups.
 PEEK = 10_000
@@ -488,3 +491,66 @@ def as_table(data: object, name: str = "the data") -> Table:
         available="a path, a frame (pandas, Polars, PyArrow, DuckDB, Dask, PySpark), a mapping of arrays, a Cohort",
         help="or leave it out and pass arrays as target=, prediction= and sensitive_features=.",
     )
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A request to cut a column: at given edges, or into so many equally filled parts."""
+
+    edges: tuple[float, ...] = ()
+    quantiles: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Bins:
+        """Read ``25,45`` or ``quantile:4``."""
+        try:
+            if text.startswith("quantile:"):
+                parts = int(text.removeprefix("quantile:"))
+                if parts < 2:
+                    raise ValueError
+                return cls(quantiles=parts)
+            edges = tuple(float(edge) for edge in text.split(","))
+            if list(edges) != sorted(set(edges)) or not np.isfinite(edges).all():
+                raise ValueError
+        except ValueError:
+            raise BadInput(
+                f"The bins {text!r} could not be read",
+                available="increasing edges such as 25,45 or quantiles such as quantile:4",
+            ) from None
+        return cls(edges=edges)
+
+    @classmethod
+    def of(cls, given: object) -> Bins:
+        """Accept what a Python caller writes: a Bins, text, or a list of edges."""
+        if isinstance(given, Bins):
+            return given
+        if isinstance(given, str):
+            return cls.parse(given)
+        if isinstance(given, Sequence):
+            return cls.parse(",".join(str(edge) for edge in given))
+        return cls.parse(str(given))
+
+
+def bins_of(given: object) -> dict[str, Bins]:
+    """Read which columns are to be cut, and how."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise BadInput(f"bins is {given!r}", available="a mapping such as {'age': [25, 45]} or {'age': 'quantile:4'}")
+    return {str(column): Bins.of(request) for column, request in given.items()}
+
+
+def names_of(edges: Sequence[float]) -> list[str]:
+    """Name the groups between the edges; an edge belongs to the group above it."""
+    text = [f"{edge:g}" if abs(edge) < 1e15 else repr(edge) for edge in edges]
+    middle = [f"{low} to under {high}" for low, high in itertools.pairwise(text)]
+    return [f"under {text[0]}", *middle, f"{text[-1]} and over"]
+
+
+def quantile_edges(values: Sequence[float], counts: Sequence[float], parts: int) -> tuple[float, ...]:
+    """Return the edges that cut counted values into equally filled parts. Ties may leave fewer parts."""
+    order = np.argsort(values)
+    ordered, share = np.asarray(values, dtype=np.float64)[order], np.cumsum(np.asarray(counts)[order])
+    wanted = share[-1] * np.arange(1, parts) / parts
+    edges = ordered[np.minimum(np.searchsorted(share, wanted, side="right"), len(ordered) - 1)]
+    return tuple(edge for edge in np.unique(edges).tolist() if edge > ordered[0])

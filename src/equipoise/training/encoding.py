@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.own_ids import looks_like_id
+from equipoise.cohorts.ids import looks_like_id
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.text import plural
 from equipoise.tallies.counts import group_name

@@ -9,8 +9,7 @@ from equipoise.audits._columns import axes_of, named_cells
 from equipoise.audits._counting import tallies_of_counts, tally
 from equipoise.audits._spec import AuditSpec, resolve
 from equipoise.audits._tallies import Tallies
-from equipoise.cohorts.binning import Bins
-from equipoise.cohorts.tables import Axis
+from equipoise.cohorts.tables import Axis, Bins
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.cells import Cells

@@ -33,8 +33,8 @@ from equipoise.audits.compare._result import (
     Similarity,
 )
 from equipoise.audits.compare._spec import LABEL, CompareSpec, resolve_comparison
-from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.pairing import listed
+from equipoise.cohorts.tables import Bins
 from equipoise.foundation.options import documented
 from equipoise.foundation.reproducibility import fingerprint_of, provenance, stream
 from equipoise.foundation.text import fitting, percent, plural

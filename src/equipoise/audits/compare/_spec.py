@@ -16,7 +16,6 @@ from equipoise.audits._columns import check_group, edges_of
 from equipoise.audits._options import COMPARE_OPTIONS, TYPED
 from equipoise.audits._units import Attribute as Attribute
 from equipoise.cohorts.array_files import NPY, ending_of
-from equipoise.cohorts.binning import Bins, bins_of, names_of
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.embeddings import Embedding, open_embedding
 from equipoise.cohorts.pairing import (
@@ -28,7 +27,7 @@ from equipoise.cohorts.pairing import (
     pair_rows,
     read_row_ids,
 )
-from equipoise.cohorts.tables import Axis, EagerTable
+from equipoise.cohorts.tables import Axis, Bins, EagerTable, bins_of, names_of
 from equipoise.foundation.arrays import Floats, as_column, as_columns, as_floats
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import check_values

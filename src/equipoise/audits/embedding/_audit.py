@@ -30,8 +30,8 @@ from equipoise.audits.embedding._spec import (
     whole_space,
 )
 from equipoise.audits.leakage import Leakage, leakage
-from equipoise.cohorts.binning import Bins
-from equipoise.cohorts.card import Card, card_of
+from equipoise.cohorts.cohort import Card, card_of
+from equipoise.cohorts.tables import Bins
 from equipoise.foundation.long_work import Progress
 from equipoise.foundation.options import documented
 from equipoise.foundation.reproducibility import fingerprint_of, provenance

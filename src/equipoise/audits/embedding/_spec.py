@@ -17,9 +17,9 @@ from equipoise.audits._units import Attribute
 from equipoise.audits.compare import Wanted, rows_of
 from equipoise.audits.downstream import CLASSIFIER_SETTINGS, roles_of
 from equipoise.cohorts.array_files import NPY, ending_of
-from equipoise.cohorts.binning import bins_of
 from equipoise.cohorts.embeddings import Embedding, open_embedding
 from equipoise.cohorts.pairing import Dropped, drop_unusable, read_row_ids
+from equipoise.cohorts.tables import bins_of
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.options import check_values
 from equipoise.foundation.text import fitting, plural

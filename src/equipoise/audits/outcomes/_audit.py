@@ -24,8 +24,8 @@ from equipoise.audits.outcomes._attributes import (
     visible_groups,
 )
 from equipoise.audits.outcomes._result import SCHEMA, AuditResult
-from equipoise.cohorts.binning import Bins
-from equipoise.cohorts.card import Card, card_of
+from equipoise.cohorts.cohort import Card, card_of
+from equipoise.cohorts.tables import Bins
 from equipoise.foundation.errors import listing
 from equipoise.foundation.options import accepts, documented
 from equipoise.foundation.reproducibility import provenance, stream

@@ -14,7 +14,7 @@ from equipoise.audits._rates import FourFifths
 from equipoise.audits._scores import CalibrationPoint, Curve
 from equipoise.audits.change import Change, change_statements
 from equipoise.audits.outcomes._tables import audit_tables, embedding_tables, flat_changes, flat_embedding, of_embedding
-from equipoise.cohorts.card import Card
+from equipoise.cohorts.cohort import Card
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.registry import report_of
 from equipoise.foundation.text import plural

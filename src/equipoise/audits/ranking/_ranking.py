@@ -25,8 +25,7 @@ from equipoise.audits.ranking import OPTIONS
 from equipoise.audits.ranking._result import BEYOND_MERIT, EXPOSURE, SCHEMA, SELECTION, STATISTICS, RankingResult
 from equipoise.audits.ranking._tally import RankedRows, TopK
 from equipoise.cohorts import Cohort
-from equipoise.cohorts.binning import Bins
-from equipoise.cohorts.tables import Axis
+from equipoise.cohorts.tables import Axis, Bins
 from equipoise.foundation.arrays import as_floats
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import documented

@@ -113,7 +113,7 @@ def label(
     from equipoise.cli._console import show_progress
     from equipoise.cli._networks import directions_files, known_files, network_file
     from equipoise.cli._output import Output, print_lines
-    from equipoise.cohorts.extra_columns import columns_text
+    from equipoise.cohorts.cohort import columns_text
     from equipoise.discovery.direction_audit import audit_direction
     from equipoise.discovery.known_files import Known, read_known
     from equipoise.discovery.labelling import sides, training_rows, with_sides

@@ -380,7 +380,7 @@ def planned_cohort(said: CohortPlan, plan: Path) -> Cohort:
 
 
 def _registered(said: CohortPlan, plan: Path) -> Cohort:
-    from equipoise.cohorts.extra_columns import with_extra_columns, with_parts
+    from equipoise.cohorts.cohort import with_extra_columns, with_parts
     from equipoise.cohorts.loading import load
 
     if said.name is None:
@@ -402,8 +402,7 @@ def _extra(said: CohortPlan, plan: Path) -> str | None:
 
 
 def _of_file(said: CohortPlan, table: str, extra: str | None) -> Cohort:
-    from equipoise.cohorts.cohort import Cohort
-    from equipoise.cohorts.extra_columns import with_extra_columns, with_parts
+    from equipoise.cohorts.cohort import Cohort, with_extra_columns, with_parts
     from equipoise.cohorts.pictures.cohorts import with_pictures
     from equipoise.cohorts.readers import open_table
 
