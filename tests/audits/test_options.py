@@ -68,7 +68,7 @@ def test_python_refuses_what_the_declaration_rules_out(verb: str) -> None:
     for option in options:
         if option.used_by(kind) and option.in_python is not None:
             if option.kind == "whole":
-                ruled_out[option.in_python] = [option.least - 1, 1.5, "7", True, None]
+                ruled_out[option.in_python] = [(option.least or 0) - 1, 1.5, "7", True, None]
             elif option.kind == "choice" and option.default is not None:
                 ruled_out[option.in_python] = ["sideways", None]
     assert {"draws", "seed", "least_people"} < set(ruled_out)

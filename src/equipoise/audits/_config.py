@@ -33,7 +33,7 @@ def _field(option: Option) -> tuple[Any, Any]:
     """Return the type of an option's value in a file, and its default."""
     types: dict[str, Any] = {
         "flag": bool, "text": str | None, "texts": Names, "label": Name | None, "number": float | None,
-        "pairs": PAIRS.get(option.name, dict[str, str]), "whole": Annotated[int, Field(ge=option.least)],
+        "pairs": PAIRS.get(option.name, dict[str, str]), "whole": Annotated[int, Field(ge=option.least or 0)],
         "input": str | None, "output": str | None,
     }  # fmt: skip
     kind: Any = types.get(option.kind)

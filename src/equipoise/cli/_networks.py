@@ -1,12 +1,14 @@
-"""Networks, directions and attributes that discovery reads: their options, and the files behind them."""
+"""Networks, directions and attributes that discovery reads, as they are named on the command line."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
+from equipoise.cli._options import arguments
+from equipoise.discovery.options import CLASSIFIER, SAID_OF_CLASSIFIER
+from equipoise.foundation.options import Option
 
 if TYPE_CHECKING:
     from equipoise.discovery.classifier import Classifier
@@ -15,56 +17,23 @@ LONGEST_SIDE = 100_000
 # A file of known attributes may be as large as its lists of numbers; larger ones are refused where they are read.
 MOST_BYTES = 2**28
 
-Logits = Annotated[
-    bool | None, typer.Option("--logits/--no-logits", help="The classifier gives logits.", show_default=False)
-]
-ClassOption = Annotated[
-    str | None,
-    typer.Option("--class", metavar="CLASS", help="The class to read, by index or name, if there are several."),
-]
-ClassNames = Annotated[
-    str | None, typer.Option(metavar="A,B", help="The names of the classes, in the order of the outputs.")
-]
-Size = Annotated[
-    str | None, typer.Option(metavar="HxW", help="The pictures that the classifier was trained on: 64 or 64x48.")
-]
-Resize = Annotated[
-    bool | None, typer.Option("--resize/--no-resize", help="Resize pictures to that size.", show_default=False)
-]
+
+def named_classifier(options: Iterable[Option], values: Mapping[str, Any]) -> Classifier:
+    """Run the file that a classifier is in, and return it as the options describe it."""
+    from equipoise.discovery.user_files import load_classifier
+
+    given = arguments(options, values, CLASSIFIER)
+    return load_classifier(
+        values["classifier"], **{**given, "names": _names(given["names"]), "size": _size(given["size"])}
+    )
 
 
-@dataclass(frozen=True)
-class NamedClassifier:
-    """A classifier as it is named on the command line, with what is said of it there."""
-
-    named: str
-    output: str | None = None
-    names: str | None = None
-    logits: bool | None = None
-    size: str | None = None
-    resize: bool | None = None
-    device: str = "cpu"
-
-    def loaded(self) -> Classifier:
-        """Run the file that it is in, and return it."""
-        from equipoise.discovery.user_files import load_classifier
-
-        return load_classifier(
-            self.named, output=self.output, names=_names(self.names), logits=self.logits, resize=self.resize,
-            size=_size(self.size), device=self.device,
-        )  # fmt: skip
-
-
-def check_used(
-    classifier: str | None, output: str | None, names: str | None, logits: bool | None, size: str | None,
-    resize: bool | None,
-) -> None:  # fmt: skip
+def check_used(values: Mapping[str, Any]) -> None:
     """Refuse what is said of a classifier where none is given."""
     from equipoise.foundation.errors import BadInput
 
-    given = {"--class": output, "--class-names": names, "--logits": logits, "--size": size, "--resize": resize}
-    unused = [option for option, value in given.items() if value is not None]
-    if classifier is None and unused:
+    unused = [of.flag for of in SAID_OF_CLASSIFIER if values[of.name] is not None]
+    if values["classifier"] is None and unused:
         raise BadInput(f"{unused[0]} was given without --classifier", help=f"leave out {unused[0]}.")
 
 

@@ -9,26 +9,25 @@ from typing import Annotated, Any
 
 import typer
 
-from equipoise.audits import audit_option
 from equipoise.cli._completion import COMPLETIONS, choices
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import Option
 
 TYPES: dict[str, Any] = {
-    "flag": bool, "text": str | None, "texts": list[str] | None, "label": str | None, "pairs": list[str] | None,
-    "number": float | None, "input": str | None, "output": Path | None,
+    "flag": bool, "text": str, "texts": list[str], "label": str, "pairs": list[str], "whole": int, "number": float,
+    "choice": str, "input": str, "file": Path, "files": list[Path], "output": Path,
 }  # fmt: skip
 
 
 def option(of: Option, **more: Any) -> Any:
     """Return the option of the command line that was declared."""
-    both = of.kind == "flag" and of.default is True
+    both = of.kind == "flag" and of.default is not False
     names = (f"{of.flag}/--no-{of.flag[2:]}" if both else of.flag, *of.flags)
     metavar = "" if of.kind == "flag" else "|".join(of.choices) if of.choices else of.metavar
     complete = COMPLETIONS.get(of.values) or (choices(of.choices) if of.choices else None)
     return typer.Option(
         *names, metavar=metavar, help=of.help, rich_help_panel=of.panel, autocompletion=complete,
-        show_default=of.kind != "flag", **more,
+        show_default=of.kind != "flag", min=of.least, **more,
     )  # fmt: skip
 
 
@@ -45,7 +44,7 @@ def takes(options: Iterable[Option], *, needed: Iterable[str] = ()) -> Callable[
         parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
                       for name, parameter in own.items() if name != "values"]  # fmt: skip
         for of in listed:
-            parameters += _parameters(of, needed=of.name in required)
+            parameters += _parameters(of, needed=of.needed or of.name in required)
 
         def run(**given: Any) -> None:
             for of in listed:
@@ -63,18 +62,15 @@ def takes(options: Iterable[Option], *, needed: Iterable[str] = ()) -> Callable[
 
 
 def _parameters(of: Option, *, needed: bool) -> list[inspect.Parameter]:
-    kind = of.kind
-    of_type: Any = TYPES.get(kind)
-    if kind == "whole":
-        of_type = int
-    elif kind == "choice":
-        of_type = str if of.default is not None else str | None
-    default: Any = None if of.kind in ("texts", "pairs") else of.default
+    of_type: Any = TYPES[of.kind]
+    default: Any = None if of.kind in ("texts", "pairs", "files") else of.default
     if needed:
-        of_type, default = list[str] if kind == "texts" else of_type, inspect.Parameter.empty
+        default = inspect.Parameter.empty
+    elif default is None:
+        of_type = of_type | None
     keyword = inspect.Parameter.KEYWORD_ONLY
     made = [inspect.Parameter(of.name, keyword, default=default, annotation=Annotated[of_type, option(of)])]
-    if kind == "flag" and of.default is False:
+    if of.kind == "flag" and of.default is False and not of.name.startswith("no_"):
         off = typer.Option(f"--no-{of.flag[2:]}", hidden=True)
         made.append(inspect.Parameter(f"no_{of.name}", keyword, default=False, annotation=Annotated[bool, off]))
     return made
@@ -103,9 +99,3 @@ def arguments(options: Iterable[Option], values: Mapping[str, Any], kind: str = 
                 value = pairs(of.flag, value or (), of.example)
             found[of.in_python] = () if value is None and of.default == () else value
     return found
-
-
-# Options of commands that have more than declared ones.
-Seed = Annotated[int, option(audit_option("seed"))]
-JsonFile = Annotated[Path | None, option(audit_option("json"))]
-Quiet = Annotated[bool, option(audit_option("quiet"))]

@@ -15,14 +15,17 @@ from typing import Literal, ParamSpec, TypeVar
 
 from equipoise.foundation.errors import BadInput, nearest, unknown_name
 
-Kind = Literal["flag", "text", "texts", "label", "pairs", "whole", "number", "choice", "input", "output"]
+Kind = Literal[
+    "flag", "text", "texts", "label", "pairs", "whole", "number", "choice", "input", "file", "files", "output",
+]  # fmt: skip
 Values = Literal["", "columns", "column=groups", "classes", "measures", "gates", "learners"]
 Function = TypeVar("Function", bound=Callable[..., object])
 
 # How the kinds are called in the parameters of a docstring.
 KIND_NAMES: dict[Kind, str] = {
     "flag": "bool", "text": "str", "texts": "str or list of str", "label": "str, int, float or bool",
-    "pairs": "mapping", "whole": "int", "number": "float", "input": "path or data", "output": "path",
+    "pairs": "mapping", "whole": "int", "number": "float", "input": "path or data", "file": "path",
+    "files": "list of paths", "output": "path",
 }  # fmt: skip
 
 
@@ -33,11 +36,14 @@ class Option:
     name: str
     help: str
     kind: Kind = "text"
-    panel: str = "Data"
+    panel: str | None = "Data"
     default: object = None
     metavar: str | None = None
     choices: tuple[str, ...] = ()
-    least: int = 0
+    # The least whole number that is allowed: 0 where none is named.
+    least: int | None = None
+    # Whether it has to be given.
+    needed: bool = False
     # Other spellings on the command line, such as -q.
     flags: tuple[str, ...] = ()
     # Its name in Python: by default the same, and none where only the command line has it.
@@ -57,8 +63,8 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """The option as it is typed."""
-        return f"--{self.name.replace('_', '-')}"
+        """The option as it is typed; a name that Python keeps for itself ends with _ there, as ``class_`` does."""
+        return f"--{self.name.rstrip('_').replace('_', '-')}"
 
     @property
     def typed(self) -> str:
@@ -106,10 +112,11 @@ def check_values(options: Iterable[Option], given: Mapping[str, object], verb: s
         value = given[name]
         if option.default in option.choices and value not in option.choices:
             raise unknown_name(name, str(value), option.choices, verb)
+        least = option.least or 0
         if option.kind == "whole" and (
-            isinstance(value, bool) or not isinstance(value, Integral) or int(value) < option.least
+            isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least
         ):
-            raise BadInput(f"{name} is {value!r}", available=f"a whole number of {option.least} or more")
+            raise BadInput(f"{name} is {value!r}", available=f"a whole number of {least} or more")
 
 
 P = ParamSpec("P")

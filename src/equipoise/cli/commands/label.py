@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.audits import OUTPUTS
 from equipoise.cli._completion import registered
-from equipoise.cli._networks import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size, check_used
-from equipoise.cli._options import Seed, pairs, takes
+from equipoise.cli._options import arguments, pairs, takes
+from equipoise.discovery.options import AUDIT, COHORT, GENERATOR, LABEL_OPTIONS, PROBE
 from equipoise.foundation.errors import BadInput, unknown_name
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ PARTED = {"median": "median", "plane": "plane", "thirds": "outer thirds"}
 EXAMPLES = ("label faces --directions directions.safetensors --encoder vae.safetensors --out labelled.csv",)
 
 
-@takes(OUTPUTS)
+@takes(LABEL_OPTIONS)
 def label(
     cohort: Annotated[
         str,
@@ -42,76 +41,12 @@ def label(
             autocompletion=registered("cohort"),
         ),
     ],
-    directions: Annotated[Path, typer.Option(metavar="FILE", help="Saved directions (.safetensors).")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Write the table with the new column (.csv).")],
-    direction: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which direction; not needed if there is only one.")
-    ] = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Read pictures by an encoder: a VAE's (.safetensors), or FILE.py:NAME."),
-    ] = None,
-    generator: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Or by a probe trained on its pictures (.safetensors, FILE.py:NAME)."),
-    ] = None,
-    probe: Annotated[Path | None, typer.Option(metavar="FILE", help="Or by a saved probe.")] = None,
-    save_probe: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the probe (.safetensors).")] = None,
-    steps: Annotated[int, typer.Option(metavar="N", help="Training steps of the probe.")] = 2000,
-    latent_size: Annotated[
-        int | None, typer.Option(metavar="D", help="Latent size of a generator that is a plain module.")
-    ] = None,
-    prior: Annotated[
-        str | None, typer.Option(help="Prior of a generator that is a plain module: normal, uniform.")
-    ] = None,
-    pixels: Annotated[
-        str, typer.Option(metavar="B,W", help="The values of black and white for generator and classifier.")
-    ] = "0,1",
-    path: Annotated[str | None, typer.Option(metavar="PATH", help="Where a registered cohort's file is.")] = None,
-    option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=V", help="An option of a registered cohort: rows=2000.")
-    ] = None,
-    pictures: Annotated[
-        str | None, typer.Option(metavar="COL", help="The column of a table that names picture files.")
-    ] = None,
-    resize_pictures: Annotated[
-        int | None, typer.Option(metavar="N", help="Resize those to this side, in pixels.")
-    ] = None,
-    target: Annotated[str | None, typer.Option(metavar="COL", help="The true outcome.")] = None,
-    split: Annotated[str | None, typer.Option(metavar="COL", help="The column of a table: train or test.")] = None,
-    extra_columns: Annotated[
-        str | None, typer.Option(metavar="FILE", help="More columns for the same rows, such as predictions.")
-    ] = None,
-    halves: Annotated[str, typer.Option(help="Where rows are split: median, plane or thirds.")] = "median",
-    name: Annotated[str | None, typer.Option(metavar="COL", help="The new column; else the direction's name.")] = None,
-    prediction: Annotated[
-        str | None,
-        typer.Option(metavar="COL", help="Audit this prediction on test rows, compared with random directions."),
-    ] = None,
-    classifier: Annotated[
-        str | None,
-        typer.Option(metavar="FILE.py:NAME", help="Or audit this classifier's predictions for the pictures."),
-    ] = None,
-    logits: Logits = None,
-    class_: ClassOption = None,
-    class_names: ClassNames = None,
-    size: Size = None,
-    resize: Resize = None,
-    favourable: Annotated[
-        str | None, typer.Option("--favourable", "--favorable", metavar="V", help="The class people want to get.")
-    ] = None,
-    known: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Target and known attributes, which random directions avoid.")
-    ] = None,
-    null: Annotated[int, typer.Option(metavar="N", help="Random directions to compare with.")] = 199,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    seed: Seed = 0,
     *,
     values: dict[str, Any],
 ) -> None:
     """Label real pictures by a discovered direction, so that an audit measures its gap and a study treats it."""
     from equipoise.cli._console import show_progress
-    from equipoise.cli._networks import directions_files, known_files, network_file
+    from equipoise.cli._networks import check_used, directions_files, known_files, network_file
     from equipoise.cli._output import Output, print_lines
     from equipoise.cohorts.cohort import columns_text
     from equipoise.discovery.direction_audit import audit_direction
@@ -122,48 +57,45 @@ def label(
     from equipoise.foundation.reproducibility import command_line
 
     output = Output.of(values)
-    networks = (encoder, generator, classifier)
-    read = [cohort, path, extra_columns, probe, *(network_file(one) for one in networks if one)]
+    out, known, prediction, classifier = (values[name] for name in ("out", "known", "prediction", "classifier"))
+    networks = [values[name] for name in ("encoder", "generator", "classifier") if values[name]]
+    read = [cohort, *(values[name] for name in ("path", "extra_columns", "probe")), *map(network_file, networks)]
     output.check(
-        inputs=[*(str(file) for file in read if file is not None), *directions_files(directions), *known_files(known)],
-        others={"--out": [out], **({} if save_probe is None else {"--save-probe": [save_probe]})},
-    )
-    if halves not in PARTED:
-        raise unknown_name("--halves", halves, PARTED, "equipoise label")
+        inputs=[
+            *(str(file) for file in read if file is not None), *directions_files(values["directions"]),
+            *known_files(known),
+        ],
+        others={"--out": [out], **({} if values["save_probe"] is None else {"--save-probe": [values["save_probe"]]})},
+    )  # fmt: skip
+    if values["halves"] not in PARTED:
+        raise unknown_name("--halves", values["halves"], PARTED, "equipoise label")
     if prediction is not None and classifier is not None:
         raise BadInput("--prediction and --classifier were given", available="one of them: what is audited")
-    check_used(classifier, class_, class_names, logits, size, resize)
+    check_used(values)
     asked = [f"--{name}" for name in (*output.files, *(["figures"] * (output.figures is not None)))]
     if asked and prediction is None and classifier is None:
         raise BadInput(f"{asked[0]} was given, and nothing is audited", help="add --prediction or --classifier.")
-    shades = pixels_of(pixels)
-    plane = direction_of(directions, direction)
+    shades = pixels_of(values["pixels"])
+    plane = direction_of(values["directions"], values["direction"])
     named = Known(None, ()) if known is None else read_known(known, plane.size)
-    reading = PictureReader(
-        encoder, generator, probe, save_probe, steps, latent_size, prior, shades, device, seed
-    )  # fmt: skip
-    said = {"path": path, "pictures": pictures, "resize": resize_pictures, "target": target, "split": split,
-            "extra_columns": extra_columns, "favourable": favourable}  # fmt: skip
+    check_reader(values)
     with show_progress("Reading the pictures", quiet=output.quiet) as done:
-        loaded = cohort_of(cohort, option, said)
-        extra: dict[str, Any] = {}
-        if classifier is not None:
-            judged = NamedClassifier(classifier, class_, class_names, logits, size, resize, device)
-            extra = predicted(loaded, judged, shades, done)
-        reader, quality = reading.made(plane, done)
+        loaded = cohort_of(cohort, values["option"], arguments(LABEL_OPTIONS, values, COHORT))
+        extra = {} if classifier is None else predicted(loaded, values, shades, done)
+        reader, quality = made_reader(values, plane, shades, done)
         done("Labelling", 0.9)
         distances = read_distances(pictures_of(loaded), [plane], reader)
-        parted: Any = PARTED[halves]
+        parted: Any = PARTED[values["halves"]]
         found = sides(distances, training_rows(loaded), parted)[:, 0]
-        marked = with_sides(loaded, plane, found, reader.how, parted, name)
+        marked = with_sides(loaded, plane, found, reader.how, parted, values["name"])
         column = marked.groups[-1]
         audited = None
         if classifier is not None or prediction is not None:
             done("Auditing", 0.95)
             audited = audit_direction(
                 loaded, prediction if classifier is None else extra[PREDICTED], plane, probe=reader,
-                target=named.target, known=named.known, null=null, halves=parted, name=name, seed=seed,
-                notes=named.notes, command=command_line(),
+                target=named.target, known=named.known, halves=parted, notes=named.notes, command=command_line(),
+                **arguments(LABEL_OPTIONS, values, AUDIT),
             )  # fmt: skip
 
     def write_table() -> list[str]:
@@ -180,59 +112,47 @@ def label(
             print_lines(lines)
 
 
-@dataclass(frozen=True)
-class PictureReader:
-    """What reads pictures: exactly one of a VAE's encoder, a generator that teaches a probe, and a kept probe."""
-
-    encoder: str | None
-    generator: str | None
-    probe: Path | None
-    save: Path | None
-    steps: int
-    latent_size: int | None
-    prior: str | None
-    pixels: tuple[float, float]
-    device: str
-    seed: int
-
-    def __post_init__(self) -> None:
-        if sum(one is not None for one in (self.encoder, self.generator, self.probe)) != 1:
-            raise BadInput(
-                "None or several ways to read pictures were given",
-                available="one of --encoder, --generator and --probe",
-            )
-        if self.generator is None:
-            given = {"--save-probe": self.save, "--latent-size": self.latent_size, "--prior": self.prior}
-            for option in (option for option, value in given.items() if value is not None):
-                raise BadInput(f"{option} was given without --generator", help=f"leave out {option}.")
-
-    def made(self, plane: Hyperplane, done: Progress) -> tuple[Reader, float | None]:
-        """Return the reader, and its R2 for a direction on generated pictures, where there are any."""
-        from equipoise.discovery.generative.vae import TrainedVAE
-        from equipoise.discovery.probing import ProbeSettings, load_probe, train_probe
-        from equipoise.discovery.reading import EncoderDistances, fidelity
-        from equipoise.discovery.user_files import load_encoder, load_generator
-
-        if self.encoder is not None:
-            encoder = load_encoder(self.encoder, self.device)
-            encoded = EncoderDistances(encoder)
-            if not isinstance(encoder, TrainedVAE):
-                return encoded, None
-            return encoded, float(fidelity(encoded, encoder.generator(), [plane], seed=self.seed)[0])
-        if self.probe is not None:
-            kept = load_probe(self.probe, self.device)
-            return kept, kept.r2.get(plane.name)
-        assert self.generator is not None
-        made = load_generator(self.generator, latent_size=self.latent_size, prior=self.prior, device=self.device)
-        plane.distance(made.sample(1, 0))
-        settings = ProbeSettings(steps=self.steps, pixels=self.pixels, seed=self.seed)
-        taught = train_probe(
-            made, None, settings, lambda stand: done("Training the probe", CLASSIFIED + 0.4 * stand.step / stand.steps)
+def check_reader(values: Mapping[str, Any]) -> None:
+    """Refuse all but one way to read pictures: a VAE's encoder, a generator that teaches a probe, or a saved probe."""
+    if sum(values[name] is not None for name in ("encoder", "generator", "probe")) != 1:
+        raise BadInput(
+            "None or several ways to read pictures were given", available="one of --encoder, --generator and --probe"
         )
-        quality = float(fidelity(taught, made, [plane], seed=self.seed, pixels=self.pixels)[0])
-        if self.save is not None:
-            replace(taught, r2={**taught.r2, plane.name: quality}).save(self.save)
-        return taught, quality
+    if values["generator"] is None:
+        of_generator = [of for of in LABEL_OPTIONS if of.name in ("save_probe", "latent_size", "prior")]
+        for flag in (of.flag for of in of_generator if values[of.name] is not None):
+            raise BadInput(f"{flag} was given without --generator", help=f"leave out {flag}.")
+
+
+def made_reader(
+    values: Mapping[str, Any], plane: Hyperplane, pixels: tuple[float, float], done: Progress
+) -> tuple[Reader, float | None]:
+    """Return what reads pictures, and its R2 for a direction on generated pictures, where there are any."""
+    from equipoise.discovery.generative.vae import TrainedVAE
+    from equipoise.discovery.probing import ProbeSettings, load_probe, train_probe
+    from equipoise.discovery.reading import EncoderDistances, fidelity
+    from equipoise.discovery.user_files import load_encoder, load_generator
+
+    seed = values["seed"]
+    if values["encoder"] is not None:
+        encoder = load_encoder(values["encoder"], values["device"])
+        encoded = EncoderDistances(encoder)
+        if not isinstance(encoder, TrainedVAE):
+            return encoded, None
+        return encoded, float(fidelity(encoded, encoder.generator(), [plane], seed=seed)[0])
+    if values["probe"] is not None:
+        kept = load_probe(values["probe"], values["device"])
+        return kept, kept.r2.get(plane.name)
+    made = load_generator(values["generator"], **arguments(LABEL_OPTIONS, values, GENERATOR))
+    plane.distance(made.sample(1, 0))
+    settings = ProbeSettings(**arguments(LABEL_OPTIONS, values, PROBE), pixels=pixels)
+    taught = train_probe(
+        made, None, settings, lambda stand: done("Training the probe", CLASSIFIED + 0.4 * stand.step / stand.steps)
+    )
+    quality = float(fidelity(taught, made, [plane], seed=seed, pixels=pixels)[0])
+    if values["save_probe"] is not None:
+        replace(taught, r2={**taught.r2, plane.name: quality}).save(values["save_probe"])
+    return taught, quality
 
 
 def direction_of(path: Path, wanted: str | None) -> Hyperplane:
@@ -281,10 +201,11 @@ def _value(text: str) -> str | int | float | bool:
     return value if isinstance(value, str | int | float | bool) else text
 
 
-def predicted(cohort: Cohort, named: NamedClassifier, pixels: tuple[float, float], done: Progress) -> dict[str, Any]:
+def predicted(cohort: Cohort, values: Mapping[str, Any], pixels: tuple[float, float], done: Progress) -> dict[str, Any]:
     """Return what a classifier says of every picture: the favourable class from a probability of 0.5 on."""
     import numpy as np
 
+    from equipoise.cli._networks import named_classifier
     from equipoise.discovery.reading import pictures_of, probabilities_of
     from equipoise.tallies.labels import factorise
 
@@ -301,7 +222,10 @@ def predicted(cohort: Cohort, named: NamedClassifier, pixels: tuple[float, float
                 f"The cohort has a column {column!r} already", help="to audit that column: --prediction {column}."
             )
     p = probabilities_of(
-        named.loaded(), pictures_of(cohort), pixels, lambda share: done("Classifying", CLASSIFIED * share)
+        named_classifier(LABEL_OPTIONS, values),
+        pictures_of(cohort),
+        pixels,
+        lambda share: done("Classifying", CLASSIFIED * share),
     )
     other = next(label for label in classes if label != cohort.favourable)
     return {PREDICTED: np.where(p >= 0.5, cohort.favourable, other).astype(object), SCORE: p}

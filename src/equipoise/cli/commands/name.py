@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.audits import OUTPUTS
 from equipoise.cli._options import takes
+from equipoise.discovery.options import NAME_OPTIONS
 
 if TYPE_CHECKING:
     from equipoise.discovery.hyperplane import Hyperplane
@@ -20,24 +20,11 @@ EXAMPLES = (
 )
 
 
-@takes(OUTPUTS)
+@takes(NAME_OPTIONS)
 def name(
     file: Annotated[
         str, typer.Argument(help="Directions that were saved (.safetensors, with its .json).", show_default=False)
     ],
-    sheet: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="A rater's filled-in sheet; may be given again.")
-    ] = None,
-    key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What the codes stand for: the sheet's .key.json.")
-    ] = None,
-    name: Annotated[
-        list[str] | None,
-        typer.Option(metavar="OLD=NEW", help="Or: name a direction yourself; may be given again."),
-    ] = None,
-    save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the named directions (.safetensors, with a .json).")
-    ] = None,
     *,
     values: dict[str, Any],
 ) -> None:
@@ -50,8 +37,10 @@ def name(
     from equipoise.discovery.sheets import read_key, read_sheet
     from equipoise.foundation.errors import BadInput
 
-    sheets = list(sheet or ())
-    if not sheets and not name:
+    sheets: list[Path] = values["sheet"] or []
+    key: Path | None = values["key"]
+    save: Path | None = values["save"]
+    if not sheets and not values["name"]:
         raise BadInput("No name was given for any direction", available="--sheet with --key, or --name")
     if bool(sheets) != (key is not None):
         raise BadInput(
@@ -71,7 +60,7 @@ def name(
         others={} if save is None else {"--save": map(Path, directions_files(save))},
     )
     planes, content = load_directions(file)
-    names = given_names(planes, name or ())
+    names = given_names(planes, values["name"] or ())
     agreement = None
     if key is not None:
         codes = read_key(key)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.audits import OUTPUTS
 from equipoise.cli._completion import choices
 from equipoise.cli._options import takes
+from equipoise.studies.options import REPRODUCE_OPTIONS
 
 if TYPE_CHECKING:
     from equipoise.studies.findings import Reproduction
@@ -32,22 +32,9 @@ EXAMPLES = (
 )
 
 
-@takes(OUTPUTS)
+@takes(REPRODUCE_OPTIONS)
 def reproduce(
     paper: Annotated[str, typer.Argument(help="The paper: 004.", show_default=False, autocompletion=choices(PAPERS))],
-    data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Run its study on this copy of CIFAR-10 (needs torch).")
-    ] = None,
-    results: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Read the result of an earlier study: study report --json.")
-    ] = None,
-    to_folder: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where plan, trials and report go; reproduce-004 by default.")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A tiny study, to see that everything runs.")] = False,
-    device: Annotated[str | None, typer.Option(metavar="NAME", help="cpu, as by default, or cuda.")] = None,
-    epochs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Epochs; 200 in the paper.")] = None,
-    repeats: Annotated[int | None, typer.Option(metavar="N", min=1, help="Identical runs; 16 in the paper.")] = None,
     *,
     values: dict[str, Any],
 ) -> None:
@@ -61,22 +48,21 @@ def reproduce(
             available=", ".join(PAPERS),
             help=f"equipoise reproduce {PAPERS[0]}; what was reproduced of the other papers is in docs/papers.",
         )
+    data: Path | None = values["data"]
+    results: Path | None = values["results"]
     if data is not None and results is not None:
         raise BadInput("Both --data and --results were given", help="run a study, or read one.")
-    run_only = {
-        "--to-folder": to_folder, "--device": device, "--epochs": epochs, "--repeats": repeats,
-        "--quick": quick or None,
-    }  # fmt: skip
-    unused = [name for name, value in run_only.items() if value is not None]
+    of_a_run = [of for of in REPRODUCE_OPTIONS if of.name in ("to_folder", "device", "epochs", "repeats", "quick")]
+    unused = [of.flag for of in of_a_run if values[of.name] != of.default]
     if data is None and unused:
         raise BadInput(f"{unused[0]} was given without --data", help="name the images: --data DIR.")
     output = Output.of(values)
     output.check(inputs=[] if results is None else [str(results)])
     if data is not None:
-        folder = to_folder or Path(f"reproduce-{paper}")
-        sizes = dict(QUICK if quick else FULL)
-        sizes |= {name: given for name, given in (("epochs", epochs), ("repeats", repeats)) if given is not None}
-        text = plan_text(paper, data, quick=quick, device=device or "cpu", **sizes)
+        folder = values["to_folder"] or Path(f"reproduce-{paper}")
+        sizes = dict(QUICK if values["quick"] else FULL)
+        sizes |= {name: values[name] for name in sizes if values[name] is not None}
+        text = plan_text(paper, data, quick=values["quick"], device=values["device"] or "cpu", **sizes)
         output.deliver(_run(text, folder, quiet=output.quiet))
     else:
         output.deliver(_read(paper, results))

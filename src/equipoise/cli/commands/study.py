@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from equipoise.audits import OUTPUTS
 from equipoise.cli._commands import Group, add_command
-from equipoise.cli._completion import measures as measures_completed
-from equipoise.cli._options import Quiet, takes
+from equipoise.cli._options import arguments, takes
+from equipoise.studies.options import CHECK, DIAGNOSE, EXPORT, FOLDER, OPEN, RESULT, RUN, STUDY_OPTIONS
 
 KEPT = "what is recorded is kept. Run again to continue"
 EXAMPLES = {
@@ -33,35 +33,15 @@ EXAMPLES = {
 }
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML.", show_default=False)]
-StoreLocation = Annotated[
-    str | None,
-    typer.Option("--store", metavar="PATH|URL", help="The store; by default beside the plan, as PLAN.db."),
-]
-ArtefactsFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--artefacts", metavar="DIR", help="Predictions too large for the store; by default beside it, STORE.artefacts."
-    ),
-]
 
 
-def _store(plan: Path, store: str | None) -> str:
+def _store(plan: Path, values: Mapping[str, Any]) -> str:
     """Return the store of a plan: the one named, or the file beside the plan."""
-    return store if store is not None else str(plan.with_suffix(".db"))
+    return values["store"] if values["store"] is not None else str(plan.with_suffix(".db"))
 
 
-def check(
-    plan: PlanFile,
-    store: StoreLocation = None,
-    probe: Annotated[bool, typer.Option("--probe", help="Time one epoch of each treatment, and discard it.")] = False,
-    pilot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="JSON report of an earlier study, whose spreads say what this one can decide."
-        ),
-    ] = None,
-    quiet: Quiet = False,
-) -> None:
+@takes(STUDY_OPTIONS["check"])
+def check(plan: PlanFile, *, values: dict[str, Any]) -> None:
     """Show size, time, what can be decided and what conditions need; train nothing. Ends with 1 if trials will fail."""
     from equipoise.cli.commands._study_console import show_check
     from equipoise.studies.checking import check as check_study
@@ -69,38 +49,26 @@ def check(
 
     read = read_plan(plan)
     with read.located():
-        checked = check_study(read.study(), _store(plan, store), probe=probe, pilot=pilot)
-    if not quiet:
+        given = arguments(STUDY_OPTIONS["check"], values, CHECK)
+        checked = check_study(read.study(), _store(plan, values), **given)
+    if not values["quiet"]:
         show_check(checked)
     if not checked.sound:
         raise typer.Exit(1)
 
 
+@takes(STUDY_OPTIONS["run"])
 def run(
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML, or a folder that study pack wrote.")],
-    store: StoreLocation = None,
-    artefacts: ArtefactsFolder = None,
-    workers: Annotated[int, typer.Option(metavar="N", help="Processes that train at once.")] = 1,
-    to: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write every trial as a file here, and use no store.")
-    ] = None,
-    part: Annotated[str, typer.Option(metavar="K/N", help="With --to: the K-th of N parts of the work.")] = "1/1",
-    scores: Annotated[
-        bool, typer.Option("--scores/--no-scores", help="With --to: keep scores too, or the predictions alone.")
-    ] = True,
-    checkpoints: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where long trainings keep checkpoints; by default beside the trials."),
-    ] = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Train failed trials once more.")] = False,
-    quiet: Quiet = False,
+    *,
+    values: dict[str, Any],
 ) -> None:
     """Train the trials that are not trained yet. It can be interrupted at any time: run it again to continue."""
     from equipoise.cli.commands._study_console import show_change, study_progress
     from equipoise.studies.running import is_pack
 
-    if to is not None:
-        _run_to_folder(plan, to, part, quiet, scores=scores, checkpoints=checkpoints)
+    if values["to"] is not None:
+        _run_to_folder(plan, values)
         return
     if is_pack(plan):
         from equipoise.foundation.errors import BadInput
@@ -110,19 +78,17 @@ def run(
     from equipoise.studies.running import run_in_store
 
     read = read_plan(plan)
-    where = _store(plan, store)
+    where = _store(plan, values)
     with read.located():
         study = read.study()
-        with study_progress(quiet=quiet) as watcher:
-            run_in_store(
-                study, where, workers=workers, watcher=watcher, retry_failed=retry_failed, artefacts=artefacts,
-                checkpoints=checkpoints, on_change=show_change,
-            )  # fmt: skip
-    if not quiet:
+        with study_progress(quiet=values["quiet"]) as watcher:
+            given = arguments(STUDY_OPTIONS["run"], values, RUN)
+            run_in_store(study, where, **given, watcher=watcher, on_change=show_change)
+    if not values["quiet"]:
         _show_end(plan, where, study.plan_key)
 
 
-def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool, *, scores: bool, checkpoints: Path | None) -> None:
+def _run_to_folder(plan: Path, values: Mapping[str, Any]) -> None:
     from equipoise.cli.commands._study_console import study_progress
     from equipoise.studies.running import is_pack, part_of, run_to_folder, unpack
 
@@ -134,9 +100,10 @@ def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool, *, scores: bool
         read = read_plan(plan)
         with read.located():
             work = read.study().work
-    with study_progress(quiet=quiet) as watcher:
-        number = run_to_folder(work, to, part=part_of(part), watcher=watcher, scores=scores, checkpoints=checkpoints)
-    if not quiet:
+    to, given = values["to"], arguments(STUDY_OPTIONS["run"], values, FOLDER)
+    with study_progress(quiet=values["quiet"]) as watcher:
+        number = run_to_folder(work, to, part=part_of(values["part"]), watcher=watcher, **given)
+    if not values["quiet"]:
         typer.echo(f"{number:,} trials were trained now; all files are in {to}. Next: equipoise study merge PLAN {to}")
 
 
@@ -154,13 +121,8 @@ def _show_end(plan: Path, where: str, key: str) -> None:
     typer.echo(f"Next: equipoise study report {plan}")
 
 
-def status(
-    plan: PlanFile,
-    store: StoreLocation = None,
-    failures: Annotated[
-        bool, typer.Option("--failures", help="Show where trials failed: files, lines and functions.")
-    ] = False,
-) -> None:
+@takes(STUDY_OPTIONS["status"])
+def status(plan: PlanFile, *, values: dict[str, Any]) -> None:
     """Count the trials of each cell (waiting, running, done, failed), with the reasons for failures."""
     from equipoise.cli.commands._study_console import show_change, show_failures, show_status
     from equipoise.studies.checking import status_of
@@ -169,7 +131,7 @@ def status(
     from equipoise.studies.storage import open_store
 
     # The store first: that there is none is said before the data are read.
-    where = _store(plan, store)
+    where = _store(plan, values)
     read = read_plan(plan)
     with open_store(where, create=False, read_only=True):
         pass
@@ -178,39 +140,14 @@ def status(
         with open_store(where, create=False, read_only=True, plan=study.plan_key) as opened:
             counts, change = status_of(study, opened), change_of(study, opened)
             failed = opened.trials(["failed"]) if counts.failed else ()
-            traces = opened.tracebacks([trial.key for trial in failed]) if failures else None
+            traces = opened.tracebacks([trial.key for trial in failed]) if values["failures"] else None
     show_status(counts)
     show_failures(failed, traces)
     show_change(change)
 
 
-@takes(OUTPUTS)
-def report(
-    plan: PlanFile,
-    store: StoreLocation = None,
-    artefacts: ArtefactsFolder = None,
-    measures: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Report this measure; may be given again. Nothing is trained again.",
-            autocompletion=measures_completed,
-        ),
-    ] = None,
-    against: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Compare every other treatment with this one too; all: every pair. May be given again."
-        ),
-    ] = None,
-    equivalence_margin: Annotated[
-        float | None,
-        typer.Option(metavar="D", help="Test whether changes are within -D to D. Better given in the plan."),
-    ] = None,
-    show_rows: Annotated[bool, typer.Option("--show-rows", help="List the people whose prediction flips.")] = False,
-    *,
-    values: dict[str, Any],
-) -> None:
+@takes(STUDY_OPTIONS["report"])
+def report(plan: PlanFile, *, values: dict[str, Any]) -> None:
     """Which treatment is best under which condition, is it significant, what does it cost, is it stable?
 
     Ends with 1 if trials are damaged in the store; these are left out.
@@ -223,21 +160,12 @@ def report(
     output = Output.of(values)
     output.check(inputs=[str(plan)])
     read = read_plan(plan)
-    how: dict[str, Any] = {}
-    if against:
-        how["against"] = against
-    if equivalence_margin is not None:
-        how["equivalence_margin"] = effect_of(equivalence_margin, "--equivalence-margin")
+    # What is not given is as the plan has it.
+    how = {name: value for name, value in arguments(STUDY_OPTIONS["report"], values, RESULT).items() if value}
+    if values["equivalence_margin"] is not None:
+        how["equivalence_margin"] = effect_of(values["equivalence_margin"], "--equivalence-margin")
     with read.located(), show_progress("Reading the trials", quiet=output.quiet) as tracker:
-        result = read.study().result(
-            _store(plan, store),
-            artefacts=artefacts,
-            measures=measures or None,
-            show_rows=show_rows,
-            command=command_line(),
-            progress=tracker,
-            **how,
-        )
+        result = read.study().result(_store(plan, values), **how, command=command_line(), progress=tracker)
     output.deliver(result)
     damaged = sum(failure.trials for failure in result.failures if failure.damaged)
     if damaged:
@@ -248,13 +176,8 @@ def report(
         raise typer.Exit(1)
 
 
-@takes(OUTPUTS)
-def diagnose(
-    plan: PlanFile,
-    steps: Annotated[int, typer.Option(metavar="N", help="Steps of training to compare.", min=1)] = 200,
-    *,
-    values: dict[str, Any],
-) -> None:
+@takes(STUDY_OPTIONS["diagnose"])
+def diagnose(plan: PlanFile, *, values: dict[str, Any]) -> None:
     """Run the plan's first trial twice, step by step: which tensor differs first, by how much, how does it grow?"""
     from equipoise.cli._output import Output
     from equipoise.foundation.reproducibility import command_line
@@ -265,22 +188,18 @@ def diagnose(
     output.check(inputs=[str(plan)])
     read = read_plan(plan)
     with read.located():
-        diagnosis = diagnose_plan(read.study(), steps, command=command_line())
+        diagnosis = diagnose_plan(
+            read.study(), **arguments(STUDY_OPTIONS["diagnose"], values, DIAGNOSE), command=command_line()
+        )
     output.deliver(diagnosis)
 
 
+@takes(STUDY_OPTIONS["export"])
 def export(
     plan: PlanFile,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A .parquet or .csv file.", show_default=False)],
-    store: StoreLocation = None,
-    artefacts: ArtefactsFolder = None,
-    measures: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Export this measure; may be given again.", autocompletion=measures_completed
-        ),
-    ] = None,
-    quiet: Quiet = False,
+    *,
+    values: dict[str, Any],
 ) -> None:
     """Write a table of trials, one row per trial, split and measure, for other tools (and for equipoise evidence)."""
     from equipoise.foundation.files import check_writable
@@ -291,17 +210,18 @@ def export(
     check_writable(file, inputs=[str(plan)])
     read = read_plan(plan)
     with read.located():
-        rows = write_table(read.study(), _store(plan, store), file, measures, artefacts=artefacts)
-    if not quiet:
+        given = arguments(STUDY_OPTIONS["export"], values, EXPORT)
+        rows = write_table(read.study(), _store(plan, values), file, **given)
+    if not values["quiet"]:
         typer.echo(f"{rows:,} rows are in {file}")
 
 
+@takes(STUDY_OPTIONS["merge"])
 def merge(
     plan: PlanFile,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that --to wrote.", show_default=False)],
-    store: StoreLocation = None,
-    artefacts: ArtefactsFolder = None,
-    quiet: Quiet = False,
+    *,
+    values: dict[str, Any],
 ) -> None:
     """Import trials that ran elsewhere; each is imported once, however often it is merged."""
     from equipoise.cli.commands._study_console import show_merged
@@ -313,18 +233,18 @@ def merge(
     read = read_plan(plan)
     with read.located():
         study = read.study()
-        with open_store(_store(plan, store), plan=study.plan_key, artefacts=artefacts) as opened:
+        given = arguments(STUDY_OPTIONS["merge"], values, OPEN)
+        with open_store(_store(plan, values), plan=study.plan_key, **given) as opened:
             enter(study, opened)
             merged = merge_folder(folder, opened, study.truth)
-    if not quiet:
+    if not values["quiet"]:
         show_merged(merged)
     if merged.refused:
         raise typer.Exit(1)
 
 
-def worker(
-    plan: PlanFile, store: StoreLocation = None, artefacts: ArtefactsFolder = None, quiet: Quiet = False
-) -> None:
+@takes(STUDY_OPTIONS["worker"])
+def worker(plan: PlanFile, *, values: dict[str, Any]) -> None:
     """Work on a study that is running, from another terminal or another machine that reaches its store."""
     from dataclasses import replace
 
@@ -337,9 +257,10 @@ def worker(
     read = read_plan(plan)
     with read.located():
         study = read.study()
+        given = arguments(STUDY_OPTIONS["worker"], values, OPEN)
         with (
-            open_store(_store(plan, store), create=False, plan=study.plan_key, artefacts=artefacts) as opened,
-            study_progress(quiet=quiet) as watcher,
+            open_store(_store(plan, values), create=False, plan=study.plan_key, **given) as opened,
+            study_progress(quiet=values["quiet"]) as watcher,
         ):
             check_device(study.work)
             check_same_data(study.work, opened)
@@ -348,10 +269,12 @@ def worker(
             work_through(work, study.truth, opened, new_owner(), watcher=watcher)
 
 
+@takes(STUDY_OPTIONS["pack"])
 def pack(
     plan: PlanFile,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder.", show_default=False)],
-    quiet: Quiet = False,
+    *,
+    values: dict[str, Any],
 ) -> None:
     """Write what training needs, without test labels, for a machine that has torch and little else."""
     from equipoise.studies.plans import read_plan
@@ -360,7 +283,7 @@ def pack(
     read = read_plan(plan)
     with read.located():
         write_pack(read.study().work, folder)
-    if not quiet:
+    if not values["quiet"]:
         typer.echo(f"Packed. There: equipoise study run {folder} --to OUT; here: equipoise study merge {plan} OUT")
 
 
