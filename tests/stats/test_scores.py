@@ -20,6 +20,7 @@ from equipoise.stats import (
     logit_spread,
     mean_score_spread,
 )
+from equipoise.stats._scores import _CalibratedGroup
 from equipoise.tallies.scores import Scores
 
 
@@ -94,6 +95,86 @@ def test_a_calibrated_score_is_not_rejected_and_a_shifted_one_is() -> None:
         assert (p[0] < 0.05) == rejected
         assert bound[0] <= observed[0] <= greatest[0]
         assert (bound[0] > 0.02) == rejected
+
+
+def calibration_case(groups: int, bins: int, generator: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Return sizes, mean scores and members of calibrated groups."""
+    sizes = generator.integers(0, 60, (groups, bins)).astype(float)
+    means = generator.random((groups, bins))
+    return sizes, means, generator.binomial(sizes.astype(int), means).astype(float)
+
+
+def calibration_errors(sizes: np.ndarray, means: np.ndarray, members: np.ndarray) -> np.ndarray:
+    distance = np.abs(members / np.maximum(sizes, 1) - means)
+    return (sizes * distance).sum(axis=-1) / sizes.sum(axis=-1)
+
+
+class CountingGenerator(np.random.Generator):
+    """Remembers how many numbers were asked for."""
+
+    def random(self, size: tuple[int, ...]) -> np.ndarray:  # type: ignore[override]
+        self.asked = [*getattr(self, "asked", []), size]
+        return super().random(size)
+
+
+def test_the_p_of_calibration_is_that_of_many_draws() -> None:
+    generator = np.random.default_rng(11)
+    sizes, means, members = calibration_case(8, 6, generator)
+    sizes[0, :3] = 0
+    means[1, :2] = 0.0, 1.0
+    shift = np.linspace(0, 0.35, 8)[:, None]
+    members = np.clip(np.rint(members + shift * sizes * np.where(means < 0.5, 0.5, -0.5)), 0, sizes)
+    error = calibration_errors(sizes, means, members)
+    null = calibration_errors(sizes, means, generator.binomial(sizes.astype(int), means, size=(60_000, *sizes.shape)))
+    exhaustive = (null >= error - 1e-12).mean(axis=0)
+    p = calibration_p(error, means, sizes, sizes, generator, 50)
+    assert exhaustive.min() < 0.001
+    assert exhaustive.max() > 0.3
+    # 20 extreme draws tell p to about a fifth of itself; what is rarer is counted among all 20,000.
+    within = 4 * np.maximum(exhaustive / np.sqrt(20), np.sqrt(exhaustive / 20_000)) + 1 / 20_001
+    assert (np.abs(p - exhaustive) <= within).all()
+
+
+def test_calibrated_groups_are_rejected_as_often_as_the_level_says() -> None:
+    generator = np.random.default_rng(12)
+    sizes, means, members = calibration_case(1_500, 5, generator)
+    p = calibration_p(calibration_errors(sizes, means, members), means, sizes, sizes, generator, 1)
+    for level in (0.01, 0.05, 0.2, 0.5):
+        error = np.sqrt(level * (1 - level) / len(p))
+        assert (p <= level).mean() < level + 3 * error
+    assert (p <= 0.2).mean() > 0.16
+
+
+def test_draws_of_calibration_go_on_only_for_groups_that_are_not_settled() -> None:
+    generator = CountingGenerator(np.random.PCG64(13))
+    sizes, means = np.full((50, 10), 40.0), np.tile(np.linspace(0.05, 0.95, 10), (50, 1))
+    error = np.full(50, 0.01)  # what every draw exceeds
+    error[7] = 0.11  # rare, but not out of reach
+    p = calibration_p(error, means, sizes, sizes, generator, 50)
+    assert generator.asked[0] == (250, 50, 10)
+    assert {asked[1] for asked in generator.asked[1:]} == {1}
+    assert sum(asked[0] for asked in generator.asked) > 2_000
+    assert 0 < p[7] < 0.01
+    assert np.delete(p, 7) == pytest.approx(1.0)
+    again = calibration_p(error, means, sizes, sizes, CountingGenerator(np.random.PCG64(13)), 50)
+    assert again.tolist() == p.tolist()
+
+
+def test_a_group_without_weight_has_no_p_of_calibration() -> None:
+    weight = np.array([[0.0, 0.0], [40.0, 60.0]])
+    means = np.array([[np.nan, np.nan], [0.2, 0.7]])
+    p = calibration_p(np.array([np.nan, 0.02]), means, weight, weight, np.random.default_rng(0))
+    assert np.isnan(p[0])
+    assert 0 < p[1] <= 1
+
+
+@pytest.mark.parametrize(("size", "mean"), [(0, 0.3), (1, 0.5), (26, 0.8), (40, 0.0), (40, 1.0), (5_000, 0.37)])
+def test_members_of_a_bin_are_binomial(size: int, mean: float) -> None:
+    uniform = (np.arange(20_000) + 0.5) / 20_000
+    group = _CalibratedGroup(np.array([size]), np.array([mean]), np.array([1.0]))
+    members = stats.binom.ppf(uniform if mean <= 0.5 else 1 - uniform, size, mean)
+    expected = np.abs(members / max(size, 1) - mean)
+    assert group.errors(uniform[:, None]) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_spreads_of_brier_and_mean_score_are_those_of_the_rows() -> None:
