@@ -181,6 +181,19 @@ def test_without_a_finding_the_first_sentence_says_how_many_people_it_would_take
     assert "would probably have been detected" in wide.words[0]
 
 
+def test_with_weights_the_people_compared_are_an_effective_number_and_it_says_so() -> None:
+    generator = np.random.default_rng(3)
+    data = {"p": generator.integers(0, 2, 400), "g": generator.choice(["a", "b"], 400), "w": np.tile([1.0, 3.0], 200)}
+    result = equipoise.audit(data, prediction="p", favourable=1, weight="w", sensitive_features="g", draws=100)
+    needed = needed_for(result.records)
+    assert needed is not None
+    assert needed.effective
+    # Weights that have nothing to do with the outcome: about (sum of w)^2 / sum of w^2 (Kish), of each group.
+    assert needed.here == pytest.approx(400 * 2**2 / 5, rel=0.05)
+    assert f"those compared count as {needed.here:,.0f} (their effective number, with these weights" in result.words[0]
+    assert "were compared" not in result.words[0]
+
+
 @pytest.mark.skipif("EQUIPOISE_DATA" not in os.environ, reason="EQUIPOISE_DATA is not set")
 def test_the_audit_of_adult_says_first_that_women_are_predicted_the_income_a_third_as_often() -> None:
     from equipoise.cohorts import load

@@ -103,13 +103,17 @@ class Headline:
 
 @dataclass(frozen=True)
 class Needed:
-    """What it would take to show a difference in how often groups get a class, from the people who were counted."""
+    """What it would take to show a difference in how often groups get a class, from the people who were counted.
+
+    ``effective`` tells whether the people here are an effective number: with weights or clusters fewer than rows.
+    """
 
     class_: str | None
     gap: float
     people: float
     here: float
     detectable: float
+    effective: bool = False
 
 
 def headlines(records: Sequence[Record]) -> tuple[Headline, ...]:
@@ -231,7 +235,9 @@ def _needed(
     people = people_needed(gap, base, n1 / (n1 + n2), level=alpha)
     if math.isnan(people):
         return None
-    return Needed(record.label or record.class_, gap, people, n1 + n2, float(detectable_gap(base, n1, n2, level=alpha)))
+    effective = not math.isclose(n1 + n2, sum(rate.denominator or 0.0 for rate in (own, *others)), rel_tol=1e-6)
+    detectable = float(detectable_gap(base, n1, n2, level=alpha))
+    return Needed(record.label or record.class_, gap, people, n1 + n2, detectable, effective)
 
 
 # What is said of a group, and what the field calls that rate. {c} is the class.
@@ -299,9 +305,15 @@ def _power(needed: Needed) -> str:
     if needed.people > needed.here:
         # A forecast is no exacter than two digits.
         people = f"{float(f'{needed.people:.2g}'):,.0f}"
+        here = f"{needed.here:,.0f}"
+        compared = (
+            f"those compared count as {here} (their effective number, with these weights or clusters)"
+            if needed.effective
+            else f"{here} were compared"
+        )
         return (
             f"Detecting a difference of {points(needed.gap)} {what} would take about {people} people (80% power); "
-            f"{needed.here:,.0f} were compared."
+            f"{compared}."
         )
     return f"A difference of {points(needed.detectable)} or more {what} would probably have been detected (80% power)."
 
