@@ -53,13 +53,13 @@ def test_the_marks_that_answer_are_on_the_screen(browser: Browser, pages: dict[s
     browser.open(pages["found"])
     box = "part.getBoundingClientRect()"
     seen = f"part => {box}.width > 0 && {box}.left >= 0 && {box}.right <= innerWidth"
-    # The diamonds of confirmed directions in the charts, in the table, and every picture of the first strips.
+    # The marks of confirmed directions in the charts, in the table, and every picture of the first strips.
     marks = (
         "[...document.querySelectorAll('figure.drawn .live path')].filter(p => p.getAttribute('fill') === '#C24100')"
     )
     for every in (
         marks,
-        "[...document.querySelectorAll('#directions td .worse')]",
+        "[...document.querySelectorAll('#directions td .neutral')]",
         "[...document.querySelectorAll('#verdict img')]",
     ):
         assert browser.evaluate(f"{every}.length > 1 && {every}.every({seen})"), every

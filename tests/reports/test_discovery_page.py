@@ -149,13 +149,14 @@ def test_a_direction_is_told_in_words_and_numbers() -> None:
     told = pages.words("found", "direction-1")
     assert f"The probability goes from {ends[0]:.2f} to {ends[1]:.2f}, averaged over the 3 latents shown." in told
     total = (
-        f"On 256 fresh latents it changes by 0.627 in total ({19 * one.judged.low:.3f} to {19 * one.judged.high:.3f})"
+        "On 256 fresh latents it changes by 0.627 in total "
+        f"(95% interval {19 * one.judged.low:.3f} to {19 * one.judged.high:.3f})"
     )
     assert total in told
     assert f"{one.judged.variation / NULL_MEDIAN:.1f} times as much" in told
     assert "1. direction 1: confirmed" in told
     assert "target +0.020 age −0.050" in told
-    row = "direction 1 ◆ confirmed 0.627 0.564 to 0.690 1 of 200 97% 8.2 0.02 −0.05 age 0.033 0.030 to 0.036"
+    row = "direction 1 ● confirmed 0.627 0.564 to 0.690 1 of 200 97% 8.2 0.02 −0.05 age 0.033 0.030 to 0.036"
     assert f"{row} {NULL_MEDIAN:.3f} {NULL_HIGH:.3f}" in pages.words("found", "directions")
     last = pages.words("found", "direction-3")
     assert "Not confirmed: 119 of 199 random directions change it as much (rank 120 of 200)." in last

@@ -214,7 +214,9 @@ def test_where_nothing_is_compared_the_table_has_no_columns_of_comparisons() -> 
 def test_what_is_significant_is_said_with_its_size() -> None:
     words = " ".join(CASES["curves"]().words)
     assert "significant after correction" in words
-    assert re.search(r"under \d+ of 10 conditions: accuracy changes by [+−]0\.\d{3} to [+−]0\.\d{3}", words)
+    assert re.search(
+        r"under \d+ of 10 conditions: accuracy changes by [+−]0\.\d{3} with [^.]+ up to [+−]0\.\d{3} with", words
+    )
 
 
 def test_a_result_writes_its_page_and_its_figures(tmp_path: Path) -> None:

@@ -18,12 +18,27 @@ MOST_ROWS = 250
 
 
 class Meaning(enum.Enum):
-    """What a number or a verdict means for the people it is about; colours and signs are made from it."""
+    """What a number or a verdict means for the people it is about; colours and signs are made from it.
+
+    A sign has one meaning in every medium, and in charts the shape of a mark is the same.
+    """
 
     BETTER = "better"
     WORSE = "worse"
     NEUTRAL = "neutral"  # confirmed, and neither better nor worse
     QUIET = "quiet"  # not confirmed, not tested, or undefined
+
+
+# What says in every medium what the colour says.
+SIGNS = {Meaning.BETTER: "■", Meaning.WORSE: "◆", Meaning.NEUTRAL: "●"}
+LEGEND = {
+    Meaning.BETTER: "better", Meaning.WORSE: "worse", Meaning.NEUTRAL: "confirmed, and neither better nor worse",
+}  # fmt: skip
+
+
+def sign(meaning: Meaning | None) -> str:
+    """Return the sign of a meaning as it stands before a text; nothing where there is nothing to say."""
+    return f"{SIGNS[meaning]}\u00a0" if meaning in SIGNS else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +129,14 @@ class DataTable:
     def every(self) -> int:
         """How many rows there are."""
         return self.held if self.total is None else self.total
+
+    @property
+    def left_out(self) -> str:
+        """Which rows are held, where some are left out: those that were chosen, or the first ones."""
+        if self.every <= self.held:
+            return ""
+        first, which = ("", f" {self.chosen}") if self.chosen else ("first ", "")
+        return f"The {first}{self.held:,} of {self.every:,} {self.what}{which}; all of them are in the JSON."
 
     def first(self, most: int) -> DataTable:
         """Return the table with so many rows at most, the row for everyone and the number of all rows kept."""
@@ -285,6 +308,14 @@ class Document:
         """The next steps as statements about everything."""
         return (Statements("", self.next_steps),) if self.next_steps else ()
 
+    @property
+    def all_notes(self) -> tuple[Text, ...]:
+        """The notes, and what the signs mean that stand in the tiles and tables."""
+        cells = (cell for section in self.sections for cell in _cells(section.blocks))
+        there = {tile.meaning for tile in self.tiles} | {cell.meaning for cell in cells}
+        signs = [f"{SIGNS[meaning]} {words}" for meaning, words in LEGEND.items() if meaning in there]
+        return (*self.notes, f"Signs: {'; '.join(signs)}.") if signs else self.notes
+
     def chart_names(self) -> Iterator[str]:
         """Yield the charts in the order in which the document shows them."""
         if isinstance(self.picture, str):
@@ -299,6 +330,14 @@ def _chart_names(blocks: Sequence[Block]) -> Iterator[str]:
             yield from block.names
         elif isinstance(block, Details):
             yield from _chart_names(block.blocks)
+
+
+def _cells(blocks: Sequence[Block]) -> Iterator[Cell]:
+    for block in blocks:
+        if isinstance(block, DataTable):
+            yield from (cell for row in block.rows for cell in row.cells)
+        elif isinstance(block, Details):
+            yield from _cells(block.blocks)
 
 
 def drawn_sections(document: Document, charts: Mapping[str, object]) -> Iterator[Section]:

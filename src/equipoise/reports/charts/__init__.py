@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from equipoise.reports.charts.intervals import interval_panels as interval_panels
     from equipoise.reports.charts.intervals import spanned as spanned
     from equipoise.reports.charts.theme import BETTER as BETTER
-    from equipoise.reports.charts.theme import CHANCE as CHANCE
     from equipoise.reports.charts.theme import COLOURS as COLOURS
     from equipoise.reports.charts.theme import FOUND as FOUND
     from equipoise.reports.charts.theme import INK as INK
+    from equipoise.reports.charts.theme import OPEN as OPEN
     from equipoise.reports.charts.theme import QUIET as QUIET
-    from equipoise.reports.charts.theme import RING as RING
+    from equipoise.reports.charts.theme import REFERENCE as REFERENCE
     from equipoise.reports.charts.theme import ROWS as ROWS
     from equipoise.reports.charts.theme import WORSE as WORSE
     from equipoise.reports.charts.theme import Chart as Chart
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "theme": (
-        "BETTER", "CHANCE", "COLOURS", "FOUND", "INK", "QUIET", "RING", "ROWS", "WORSE", "Chart", "Fit", "Lines",
+        "BETTER", "COLOURS", "FOUND", "INK", "OPEN", "QUIET", "REFERENCE", "ROWS", "WORSE", "Chart", "Fit", "Lines",
         "Look", "Row", "draw", "in_panels", "line_axis", "rounded", "tips", "used",
     ),
     "intervals": ("alone", "fit", "interval_panels", "spanned"),

@@ -13,13 +13,13 @@ from equipoise.reports._spaces import learner_title
 from equipoise.reports._study_terms import nearest_treatments, title_of_under
 from equipoise.reports.charts.intervals import fit
 from equipoise.reports.charts.theme import (
-    CHANCE,
     FOUND,
     INK,
     LETTER,
     LINE,
-    QUIET,
-    RING,
+    OPEN,
+    REFERENCE,
+    UNDECIDED,
     Chart,
     Fit,
     Lines,
@@ -38,7 +38,7 @@ from equipoise.studies.findings import StudyResult
 MOST_ATTRIBUTES = 12
 FINDING, NO_FINDING, UNTESTED = "confirmed", "not significant", "not tested"
 SHUFFLED = "shuffled groups (control)"
-PROBE_LOOKS = {FINDING: FOUND, NO_FINDING: CHANCE, UNTESTED: Look(QUIET, QUIET, "square"), SHUFFLED: RING}
+PROBE_LOOKS = {FINDING: FOUND, NO_FINDING: OPEN, UNTESTED: UNDECIDED, SHUFFLED: REFERENCE}
 BAR = "#B7D4EA"
 MOST_LINES = 45
 
@@ -79,7 +79,7 @@ def leakage(result: AuditResult) -> Chart | None:
         caption=(
             f"A bar is a probe's balanced accuracy out of fold, the line its 95% interval; {found} of "
             f"{plural(len(shown), 'probe')} read the group better than chance, after correction. The black stroke is "
-            "chance, one over the number of groups; the ring is the same probe with permuted groups."
+            "chance, one over the number of groups; the upright bar is the same probe with permuted groups."
         ),
         words=words,
         fit=fit(1, lines.names, looks, columns=1, widest=620),

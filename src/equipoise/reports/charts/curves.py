@@ -56,7 +56,7 @@ from equipoise.training.diverging.divergence import ALL
 
 # Three more than groups have: no two treatments share a colour.
 TEN_COLOURS = (*COLOURS, "#7A5195", "#8C6D31", "#5F6B76")
-TEN_SHAPES = (*SHAPES, "triangle-left", "M-1,-.4L1,-.4L1,.4L-1,.4Z", "M-.4,-1L.4,-1L.4,1L-.4,1Z")
+TEN_SHAPES = (*SHAPES, "M0,-1L.87,-.5L.87,.5L0,1L-.87,.5L-.87,-.5Z", "M-1,-1L1,-1L-1,1Z", "M-1,-1L1,-1L1,1Z")
 
 GAPS = ("demographic_parity", "equalized_odds_true_positive", "equalized_odds_false_positive", "disparate_impact")
 RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")

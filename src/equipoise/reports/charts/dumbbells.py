@@ -1,4 +1,4 @@
-"""Dumbbells: a hollow ring where something was, a mark where it is, and a line between them."""
+"""Dumbbells: an upright bar where something was, a mark where it is, and a line between them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from equipoise.reports._cells import Subject
 from equipoise.reports._formats import plural, safe_name, short_percent
 from equipoise.reports._measure_words import reading_order, title_of
 from equipoise.reports.charts.theme import (
-    CHANCE,
+    BAR,
     COLOURS,
     FOUND,
     INK,
     LETTER,
     LINE,
+    OPEN,
     QUIET,
-    RING,
+    REFERENCE,
+    UNDECIDED,
     Chart,
     Fit,
     Lines,
@@ -44,7 +46,7 @@ MOST_LINES = 40
 # A scale shows at least so many points, or a change of a tenth of a point would look like a leap.
 LEAST_POINTS = 10
 BEFORE, FINDING, NO_FINDING = "before", "after: confirmed", "after: not significant"
-CHANGE_LOOKS = {BEFORE: RING, FINDING: FOUND, NO_FINDING: CHANCE}
+CHANGE_LOOKS = {BEFORE: REFERENCE, FINDING: FOUND, NO_FINDING: OPEN}
 MOVED = {"moved": "change", "low": "low", "high": "high"}
 CHANGE_NUMBERS = {
     "rate": ("rate, %", ".2f"), "moved": ("change, points", "+.2f"), "low": ("from", "+.2f"), "high": ("to", "+.2f"),
@@ -58,10 +60,10 @@ WIDTH = {1: 400, 2: 260}
 POPULATION, CONFIRMED, NOT_SIGNIFICANT, UNTESTED = "population", "confirmed", "not significant", "not tested"
 RERUN, BEFORE, AFTER, EVERYONE = "by a rerun alone", "before", "after", "everyone"
 # To be changed is neither better nor worse.
-JUDGED = {CONFIRMED: Look(INK, INK, "diamond"), NOT_SIGNIFICANT: CHANCE, UNTESTED: Look(QUIET, "#FFFFFF", "square")}
-SHARES = {POPULATION: RING, **JUDGED, RERUN: Look(COLOURS[0], "#FFFFFF", "cross")}
-MOVES = {EVERYONE: RING, **JUDGED}
-SIDES = {BEFORE: RING, AFTER: Look(COLOURS[0], COLOURS[0], "diamond")}
+JUDGED = {CONFIRMED: Look(INK, INK, "circle"), NOT_SIGNIFICANT: OPEN, UNTESTED: UNDECIDED}
+SHARES = {POPULATION: REFERENCE, **JUDGED, RERUN: Look(COLOURS[0], "#FFFFFF", BAR)}
+MOVES = {EVERYONE: REFERENCE, **JUDGED}
+SIDES = {BEFORE: REFERENCE, AFTER: Look(COLOURS[0], COLOURS[0], "circle")}
 TESTED = {"low": ("difference, from", "+.2f"), "high": ("to", "+.2f"), "p": ("p, corrected", ".3g")}
 
 
@@ -135,7 +137,7 @@ def before_after(result: AuditResult, subject: Subject) -> Chart | None:
         name=f"changes {subject.title}",
         title=f"{subject.title}: before and after",
         caption=(
-            f"{plural(len(own), 'change')}, {findings:,} confirmed. A hollow ring is the rate before. All "
+            f"{plural(len(own), 'change')}, {findings:,} confirmed. The upright bar is the rate before. All "
             f"panels have one scale, from {low:g} to {high:g}%."
         ),
         words=words,
@@ -216,10 +218,10 @@ def most_changed(result: CompareResult) -> Chart | None:
         name="most changed",
         title=f"Who are the {short_percent(one.share_reached)} most changed?",
         caption=(
-            "The ring is a group's share of the population, the other mark its share among the most changed: to the "
-            "right of the ring the group is more common among them, to the left less. Diamonds are significant after "
-            "correction. The pale bar is the interval of one test, before correction."
-            + (" Crosses: the share among the most changed if only an identical rerun had changed people." * rerun)
+            "The bar is a group's share of the population, the other mark its share among the most changed: to the "
+            "right of the bar the group is more common among them, to the left less. Filled circles are significant "
+            "after correction. The pale line is the interval of one test, before correction."
+            + (" Hollow bars: the share among the most changed if only an identical rerun had changed people." * rerun)
             + (" On the right every distinct profile is counted once." * profiles)
         ),
         words=f"Shares of groups among the most changed and in the population: {findings} confirmed.",
@@ -261,9 +263,9 @@ def outcomes(result: CompareResult) -> Chart | None:
         name="outcomes",
         title="Changed predictions by group" if scale > 1 else "How far predictions changed, by group",
         caption=(
-            f"The ring is everyone, the other mark the group: {what}"
+            f"The bar is everyone, the other mark the group: {what}"
             + (", in % of them" if scale > 1 else ", on average and without their sign")
-            + ". Diamonds are significant after correction; the pale bar is the interval of one test, uncorrected."
+            + ". Filled circles are significant after correction, pale lines the interval of one test, uncorrected."
         ),
         words=f"{what.capitalize()} by group, beside everyone: {findings} confirmed.",
         panels=[what],
@@ -291,7 +293,7 @@ def projections(result: CompareResult) -> Chart | None:
         name="projection",
         title=f"Projection on {direction}",
         caption=(
-            "The ring is the mean before, the diamond the mean after. A space that is only scaled up has larger "
+            "The bar is the mean before, the circle the mean after. A space that is only scaled up has larger "
             "projections: compare groups, not lengths. These means are not tested."
         ),
         words=f"Mean projections on {direction} before and after, by group.",

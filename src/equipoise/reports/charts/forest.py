@@ -30,14 +30,16 @@ from equipoise.reports._spaces import (
 )
 from equipoise.reports.charts.intervals import alone, fit, interval_panels, spanned
 from equipoise.reports.charts.theme import (
+    BAR,
     BETTER,
-    CHANCE,
     FOUND,
     INK,
     LETTER,
     LINE,
+    OPEN,
     QUIET,
-    RING,
+    REFERENCE,
+    UNDECIDED,
     WORSE,
     ZERO,
     Chart,
@@ -61,8 +63,8 @@ MOST_LINES = 60
 LOOKS = {
     Meaning.WORSE: ("worse for the group", Look(WORSE, WORSE, "diamond")),
     Meaning.BETTER: ("better for the group", Look(BETTER, BETTER, "square")),
-    Meaning.NEUTRAL: ("confirmed", Look(INK, INK, "triangle-up")),
-    Meaning.QUIET: ("not significant", Look(QUIET, QUIET, "circle")),
+    Meaning.NEUTRAL: ("confirmed", Look(INK, INK, "circle")),
+    Meaning.QUIET: ("not significant", OPEN),
 }
 # The chart of the first screen: two measures at most, and so many lines.
 MAIN_MEASURES, MAIN_LINES = 2, 16
@@ -77,15 +79,15 @@ MANY_LINES = 24
 MOST_COLUMNS, STILL_COLUMNS, STILL_WIDTH = 6, 3, 180
 MOST_GAPS = 40
 FINDING, NO_FINDING, UNTESTED = "confirmed", "not significant", "not tested"
-GAP_LOOKS = {FINDING: FOUND, NO_FINDING: CHANCE, UNTESTED: RING}
+GAP_LOOKS = {FINDING: FOUND, NO_FINDING: OPEN, UNTESTED: UNDECIDED}
 GAP_NUMBERS = {
     "value": ("gap", "+.4g"), "low": ("from", "+.4g"), "high": ("to", "+.4g"), "p": ("p, corrected", ".3g"),
 }  # fmt: skip
 MOST_VALUES = 40
 EVERYONE, GROUP, SMALL, BY_CHANCE = "everyone", "a group", "too few rows to test", "NMI by chance"
 VALUE_LOOKS = {
-    EVERYONE: Look(INK, INK, "square"), GROUP: Look("#0072B2", "#0072B2", "circle"),
-    SMALL: Look(QUIET, "#FFFFFF", "circle"), BY_CHANCE: Look(INK, INK, "M0,-1L0,1"),
+    EVERYONE: REFERENCE, GROUP: Look("#0072B2", "#0072B2", "circle"), SMALL: UNDECIDED,
+    BY_CHANCE: Look(QUIET, QUIET, BAR),
 }  # fmt: skip
 VALUE_NUMBERS = {
     "value": ("value", ".4g"), "low": ("from", ".4g"), "high": ("to", ".4g"),

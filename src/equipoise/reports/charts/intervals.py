@@ -18,16 +18,20 @@ from equipoise.reports._study_terms import (
     title_of_under,
 )
 from equipoise.reports.charts.theme import (
+    BAR,
     BETTER,
-    CHANCE,
     FOUND,
     INK,
     LETTER,
     LINE,
+    OPEN,
     QUIET,
-    RING,
+    REFERENCE,
     ROOM,
+    SHAPES,
+    STAR,
     STRONG,
+    UNDECIDED,
     WORSE,
     ZERO,
     Chart,
@@ -49,21 +53,21 @@ from equipoise.studies.findings import FairestRecord, Reproduction, StudyRecord,
 
 STILL_COLUMNS, STILL_WIDTH, ALONE_WIDTH = 3, 190, 420
 CONFIRMED, NOT_CONFIRMED, BY_CHANCE = "confirmed", "not confirmed", "random: median to 95%"
-DIRECTION_LOOKS = {CONFIRMED: FOUND, NOT_CONFIRMED: RING, BY_CHANCE: CHANCE}
+DIRECTION_LOOKS = {CONFIRMED: FOUND, NOT_CONFIRMED: OPEN, BY_CHANCE: Look(QUIET, QUIET, BAR)}
 DIRECTION_NUMBERS = {"value": ("change per step", ".4g"), "low": ("from", ".4g"), "high": ("to", ".4g")}
 TITLE = "change of the probability per step"
 WIDEST_ALONE = 520
 MOST_STUDY_LINES = 32
 BASELINE, UNCOMPARED = "baseline", "not compared"
 STUDY_LOOKS = {
-    BASELINE: Look(INK, INK, "diamond"),
+    BASELINE: Look(INK, INK, STAR),
     "lower, better": Look(BETTER, BETTER, "triangle-down"),
     "higher, better": Look(BETTER, BETTER, "triangle-up"),
     "lower, worse": Look(WORSE, WORSE, "triangle-down"),
     "higher, worse": Look(WORSE, WORSE, "triangle-up"),
-    "not significant": Look(QUIET, QUIET, "circle"),
-    "inconclusive": Look(QUIET, "#FFFFFF", "circle"),
-    UNCOMPARED: Look(INK, "#FFFFFF", "square"),
+    "not significant": OPEN,
+    "inconclusive": UNDECIDED,
+    UNCOMPARED: Look(INK, "#FFFFFF", SHAPES[2]),
 }
 STUDY_NUMBERS = {
     "value": ("mean", ".4f"),
@@ -73,17 +77,17 @@ STUDY_NUMBERS = {
 }
 SPREADS = {
     "other people (test sample)": ("spread_people", Look("#0072B2", "#0072B2", "circle")),
-    "identical reruns": ("spread_reruns", Look(STRONG, STRONG, "triangle-up")),
-    "other seeds": ("spread_seeds", Look(INK, "#FFFFFF", "square")),
+    "identical reruns": ("spread_reruns", Look(STRONG, STRONG, SHAPES[1])),
+    "other seeds": ("spread_seeds", Look(INK, "#FFFFFF", SHAPES[2])),
 }
 MOST_STUDY_LINES, MOST_PANELS = 32, 4
 THERE, FRESH = "on the people it was chosen on", "on fresh people"
-FAIREST_LOOKS = {THERE: Look(INK, "#FFFFFF", "circle"), FRESH: Look("#0072B2", "#0072B2", "diamond")}
+FAIREST_LOOKS = {THERE: REFERENCE, FRESH: Look("#0072B2", "#0072B2", "circle")}
 FAIREST_NUMBERS = {
     "value": ("lower by (points)", ".2f"), "from": ("from", ".2f"), "to": ("to", ".2f"), "runs": ("runs", "d"),
 }  # fmt: skip
 PAPER, HERE = "the paper", "here"
-PAPER_LOOKS = {PAPER: Look(INK, "#FFFFFF", "circle"), HERE: Look("#0072B2", "#0072B2", "diamond")}
+PAPER_LOOKS = {PAPER: REFERENCE, HERE: Look("#0072B2", "#0072B2", "circle")}
 PAPER_PANELS = {"maxdiff": "MaxDiff, mean over classes", "class_maxdiff": "MaxDiff of the most variable class"}
 
 
@@ -265,7 +269,7 @@ def study_spreads(result: StudyResult) -> Chart | None:
         caption=(
             "Standard deviations of one run's number: drawing other people of the same kind for the test, running the "
             "same seed again, or taking another seed (what reruns alone would do taken off). Where the "
-            "square is at 0, reruns vary as much as seeds do."
+            "pentagon is at 0, reruns vary as much as seeds do."
         ),
         words=words,
         fit=fit(len(measures), lines.names, looks, columns=3),
@@ -345,8 +349,8 @@ def fairest(result: StudyResult) -> Chart | None:
         name="fairest",
         title=f"What is keeping the fairest run worth? ({name})",
         caption=(
-            f"How many points lower {name} is than the mean of the runs to choose from. Hollow: on the half of the "
-            "people it was chosen on; filled: on the other half, with the middle 95% of random halves. What lies "
+            f"How many points lower {name} is than the mean of the runs to choose from. Bar: on the half of the "
+            "people it was chosen on; circle: on the other half, with the middle 95% of random halves. What lies "
             "between the two marks was luck."
         ),
         words=words,

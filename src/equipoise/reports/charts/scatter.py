@@ -19,6 +19,8 @@ from equipoise.reports.charts.theme import (
     INK,
     LINE,
     QUIET,
+    SHAPES,
+    STAR,
     ZERO,
     Chart,
     Fit,
@@ -55,14 +57,13 @@ LEAST_BINS = 3
 PANEL_LETTERS = 17
 MOST_ATTRIBUTES = 10
 MOST_PANELS = 6
-MEASURE_SHAPES = ("circle", "triangle-up", "square", "diamond", "cross")
 # Marks of one attribute lie on one upright line: each measure is moved aside by so many pixels.
 ASIDE = 11
 MOST_PAIRS = 1_200
 # What a classifier was trained on, with colour and shape.
 TRAININGS = {
     "own": ("trained on own rows", COLOURS[0], "circle"),
-    "balanced": ("on balanced rows", COLOURS[1], "square"),
+    "balanced": ("on balanced rows", COLOURS[1], SHAPES[1]),
 }
 MOST_POINTS = 400
 # In shares of what a narrow panel spans: how far a name stands from its mark, and how wide a letter is.
@@ -73,11 +74,11 @@ ON_FRONT = "#007A5E"
 BASELINE, FRONT, OTHER = "baseline", "on the front (by dev rows)", "beaten on dev rows"
 COLLAPSED, CONSTANT = "collapsed on dev rows", "constant prediction"
 FRONT_LOOKS = {
-    BASELINE: Look(INK, INK, "diamond"),
+    BASELINE: Look(INK, INK, STAR),
     FRONT: Look(ON_FRONT, ON_FRONT, "circle"),
     OTHER: Look(QUIET, "#FFFFFF", "circle"),
-    COLLAPSED: Look(QUIET, "#FFFFFF", "triangle-down"),
-    CONSTANT: Look(INK, "#FFFFFF", "cross"),
+    COLLAPSED: Look(QUIET, "#FFFFFF", SHAPES[1]),
+    CONSTANT: Look(INK, "#FFFFFF", STAR),
 }
 
 
@@ -172,7 +173,7 @@ def propagation_chart(result: AuditResult) -> Chart | None:
     points = [(place, p) for place, p in enumerate(result.propagation) if p.status == Status.OK]
     attributes = list(dict.fromkeys(point.attribute for _, point in points))[:MOST_ATTRIBUTES]
     learners = list(dict.fromkeys(point.learner for _, point in points))[:MOST_PANELS]
-    measures = list(dict.fromkeys(point.measure for _, point in points))[: len(MEASURE_SHAPES)]
+    measures = list(dict.fromkeys(point.measure for _, point in points))[: len(SHAPES)]
     rows = [
         _propagation_row(place, point, learners.index(point.learner), measures.index(point.measure))
         for place, point in points
@@ -241,7 +242,7 @@ def _propagation_plot(
     panels: int, measures: int, upstream: str, across: list[float], up: list[float]
 ) -> alt.FacetChart:
     base, places = alt.Chart(), list(range(measures))
-    channels = by_line(places, shapes=MEASURE_SHAPES)
+    channels = by_line(places, shapes=SHAPES)
     x = alt.X("upstream:Q").title(f"gap in {upstream}, points").scale(domain=across, nice=False)
     x = x.axis(tickCount=4, labelOverlap="greedy", labelSeparation=6, gridColor=LINE)
     y = alt.Y("from:Q").title("gap downstream, points").scale(domain=up, nice=False).axis(tickCount=5, gridColor=LINE)

@@ -18,9 +18,12 @@ from equipoise.reports.charts.theme import (
     LETTER,
     LINE,
     MOST_MARKS,
+    PLUS,
     QUIET,
     ROOM,
     ROWS,
+    SHAPES,
+    STAR,
     STRONG,
     WORSE,
     Chart,
@@ -49,18 +52,18 @@ BINS = 40
 BASELINE = "baseline"
 # What a mark says: the shape is the direction, the colour is better or worse.
 VERDICTS = {
-    BASELINE: ("diamond", INK),
+    BASELINE: (STAR, INK),
     "lower, better": ("triangle-down", BETTER),
     "higher, better": ("triangle-up", BETTER),
     "lower, worse": ("triangle-down", WORSE),
     "higher, worse": ("triangle-up", WORSE),
     "not significant": ("circle", QUIET),
-    "undecided": ("cross", QUIET),
+    "undecided": (PLUS, QUIET),
 }
 STILL_COLUMNS, STILL_WIDTH = 3, 200
 MOST_CLASSES = 30
 COMPLETE, PARTLY = "0% in one run, 100% in another", "on both sides of the rule"
-SIDES = {COMPLETE: (STRONG, "diamond"), PARTLY: (QUIET, "circle")}
+SIDES = {COMPLETE: (STRONG, SHAPES[2]), PARTLY: (QUIET, "circle")}
 
 
 @dataclass(frozen=True)

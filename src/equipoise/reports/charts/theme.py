@@ -2,7 +2,10 @@
 
 A user's string is never a field name and never part of an expression: fields are named here, groups are numbers, and
 their labels are the value of a parameter. Colours that mean something mean better or worse, and shape says the same;
-all others are Okabe and Ito's, which colour-blind readers tell apart.
+all others are Okabe and Ito's, which colour-blind readers tell apart. A shape means the same in every chart, table and
+terminal: square better, diamond worse, triangle up and down higher and lower, star the baseline, upright bar what a
+number is compared with, plus undecided or not tested; a circle is filled where something is confirmed or holds, hollow
+where it is not. None of these names one of several groups or treatments.
 """
 
 from __future__ import annotations
@@ -19,7 +22,14 @@ MOST_MARKS = 5_000
 # Okabe and Ito's colours, without the yellow that is lost on white; a dash and a shape for each, so colour is not all.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [10, 3], [1, 3])
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+PENTAGON = "M0,-1L.95,-.31L.59,.81L-.59,.81L-.95,-.31Z"
+SHAPES = (
+    "circle", "triangle-right", PENTAGON, "triangle-left", "M-1,-.4L1,-.4L1,.4L-1,.4Z", "M-.4,-1L.4,-1L.4,1L-.4,1Z",
+    "M-1,-.7L1,-.7L0,0L1,.7L-1,.7L0,0Z",
+)  # fmt: skip
+# What the baseline is, what a number is compared with, and what is undecided.
+STAR = "M0,-1L.22,-.31L.95,-.31L.36,.12L.59,.81L0,.38L-.59,.81L-.36,.12L-.95,-.31L-.22,-.31Z"
+BAR, PLUS = "M0,-1L0,1", "cross"
 STRONG, QUIET, INK, LINE, ZERO = "#C24100", "#5F6B76", "#1B2733", "#C9D1D9", "#8A949E"
 # What is worse or better for the people a mark is about.
 WORSE, BETTER = STRONG, "#0B5394"
@@ -89,10 +99,10 @@ class Look:
     shape: str
 
 
-RING = Look(INK, "#FFFFFF", "circle")
-FOUND = Look(STRONG, STRONG, "diamond")
-CHANCE = Look(QUIET, QUIET, "circle")
+REFERENCE = Look(INK, INK, BAR)
+FOUND = Look(STRONG, STRONG, "circle")
 OPEN = Look(QUIET, "#FFFFFF", "circle")
+UNDECIDED = Look(QUIET, "#FFFFFF", PLUS)
 
 
 @dataclass

@@ -183,7 +183,7 @@ def flip_words(straddling: Sequence[Straddle]) -> Iterator[Text]:
     for straddle in worst_first(straddling):
         spread = (
             "; 0% in one run, 100% in another" if straddle.complete
-            else f" ({percent(straddle.min)} to {percent(straddle.max)})"
+            else f" (lowest run {percent(straddle.min)}, highest {percent(straddle.max)})"
         )  # fmt: skip
         yield (
             Name(straddle.technique), " on ", Name(straddle.metric), ", class ", Name(straddle.by),

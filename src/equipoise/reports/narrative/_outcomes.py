@@ -218,7 +218,7 @@ def _contrasts(placed: Sequence[Placed], charts: tuple[str, ...]) -> Section:
         "those it is compared with. All tests of this report are corrected together (Benjamini-Hochberg), so that no "
         "more than about one in twenty of the confirmed differences should be false. Intervals are widened for the "
         "number of tests, so that they exclude 0 for confirmed differences only. In the charts diamonds and squares "
-        "are confirmed (worse and better for the group), circles are not significant."
+        "are confirmed (worse and better for the group), hollow circles are not significant."
     )
     folded = Details(f"All contrasts as a table ({len(placed):,})", (table,))
     return Section("contrasts", "Contrasts between groups", (ChartBlock(charts), folded), intro, short="Contrasts")

@@ -20,8 +20,8 @@ VERDICTS = {
     Verdict.UNDECIDED: "inconclusive",
 }  # fmt: skip
 READING = (
-    "▼ lower, ▲ higher than the baseline, significant after correction, with ■ where that is better and ◆ where it is "
-    "worse; ○ not significant, ? inconclusive"
+    "▼ lower, ▲ higher than the baseline, significant after correction, with ■ where that is better, ◆ where it is "
+    "worse and ● where it is neither; ○ not significant, ? inconclusive"
 )
 Judged = StudyRecord | ContrastRecord | SpaceContrast
 
@@ -52,7 +52,7 @@ def under_cell(result: StudyResult, under: Under, limit: int = 40) -> Cell:
 
 def treatment_cell(treatment: str, setting: str = "", mark: str = "") -> Cell:
     """Return a treatment, with its setting and what must be known of it below."""
-    below: list[Text] = [f"◆ {mark}"] if mark else []
+    below: list[Text] = [mark] if mark else []
     return Cell(Name(treatment), (*below, *([Name(setting)] if setting else [])))
 
 

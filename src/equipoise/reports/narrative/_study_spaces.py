@@ -62,9 +62,9 @@ TABLES = {
 }
 SIDE_BY_SIDE = (
     "Each cell has both numbers (* the gap further from 0), then their difference and its interval over seeds at the "
-    "level that decided. ▲ significantly higher and ▼ lower after correction, coloured by whether that is better or "
-    "worse; ○ not significant, ? inconclusive with so few seeds. With several degrees of imbalance, the furthest is "
-    "shown; the others are in the JSON."
+    "level that decided. ▲ significantly higher and ▼ lower after correction, with ■ where that is better and ◆ where "
+    "it is worse; ○ not significant, ? inconclusive with so few seeds. With several degrees of imbalance, the furthest "
+    "is shown; the others are in the JSON."
 )
 
 
@@ -268,8 +268,8 @@ def _examples(result: StudyResult) -> Iterator[Block]:
     yield Heading("Examples: who lies next to whom")
     yield Paragraph((
         "Dev rows drawn at random, of several values of ", Name(first.attribute), "; beside each the nearest other dev "
-        "rows, the nearest first, by the embedding that is released and by the sensitive one. ● the same class, ◆ the "
-        "same ", Name(first.attribute), ". ", Name(f"{first.learner}: {first.treatment}"), ", ",
+        "rows, the nearest first, by the embedding that is released and by the sensitive one. C: the same class, G: "
+        "the same ", Name(first.attribute), ". ", Name(f"{first.learner}: {first.treatment}"), ", ",
         Name(result.condition_titles.get(first.condition, first.condition)), f", seed {first.seed}.",
     ))  # fmt: skip
     yield Images(
@@ -285,7 +285,7 @@ def _examples(result: StudyResult) -> Iterator[Block]:
 
 
 def _picture(one: ExamplePicture, query: ExamplePicture | None) -> Picture:
-    signs = "" if query is None else "●" * (one.class_ == query.class_) + "◆" * (one.group == query.group)
+    signs = "" if query is None else " ".join(["C"] * (one.class_ == query.class_) + ["G"] * (one.group == query.group))
     return Picture(
         f"data:image/webp;base64,{base64.b64encode(one.picture).decode('ascii')}",
         f"{safe_name(one.class_, 60)}, {safe_name(one.group, 40)}", (signs,) if signs else (),

@@ -362,7 +362,7 @@ def _statements(title: str, items: Iterable[Text]) -> Iterator[Statements]:
 
 
 def change_sentence(result: StudyResult, claim: Claim) -> str:
-    """Say one confirmed change with its numbers, or their range over conditions."""
+    """Say one confirmed change with its numbers; of several conditions the smallest and the largest change."""
     measure = str(claim.measure)
     word = compared_word(result, measure, better=claim.kind is ClaimKind.BETTER)
     word = word[:1].upper() + word[1:]
@@ -370,7 +370,7 @@ def change_sentence(result: StudyResult, claim: Claim) -> str:
         where = f" {under_phrase(result, claim.unders[0])}" if len(result.unders) > 1 else ""
         numbers = _against(result, claim.unders[0], claim.treatments[0], measure)
         return f"{word}{where}: {numbers} ({signed_thousandths(claim.changes[0])})."
-    by = _range_of_changes(claim)
+    by = _changes_over_conditions(result, claim)
     return f"{word} {_where(result, claim.unders)}: {measure_name(result, measure)} changes by {by}."
 
 
@@ -378,12 +378,17 @@ def _other_change(result: StudyResult, claim: Claim) -> str:
     """Name a measure that is not a main one, under how many conditions it changed, and by how much."""
     number = len(result.unders)
     where = f", {len(claim.changes)} of {number} conditions" if number > 1 else ""
-    return f"{measure_name(result, str(claim.measure))} ({_range_of_changes(claim)}{where})"
+    return f"{measure_name(result, str(claim.measure))} ({_changes_over_conditions(result, claim)}{where})"
 
 
-def _range_of_changes(claim: Claim) -> str:
-    low, high = signed_thousandths(min(claim.changes)), signed_thousandths(max(claim.changes))
-    return low if low == high else f"{low} to {high}"
+def _changes_over_conditions(result: StudyResult, claim: Claim) -> str:
+    """Write the smallest and the largest change, each with its condition: two bare ends would read as an interval."""
+    by_size = sorted(zip(map(abs, claim.changes), claim.changes, claim.unders, strict=True))
+    (_, least, at_least), (_, most, at_most) = by_size[0], by_size[-1]
+    low, high = signed_thousandths(least), signed_thousandths(most)
+    if low == high:
+        return low
+    return f"{low} {under_phrase(result, at_least)} up to {high} {under_phrase(result, at_most)}"
 
 
 def equivalence_words(result: StudyResult, *, shown: bool) -> Iterator[str]:

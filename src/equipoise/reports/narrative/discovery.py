@@ -214,8 +214,12 @@ def _size(made: Investigation, one: Shown) -> str:
     chance = "" if rank is None else f" {_capital(rank_words(rank, judged.random_directions))}."
     return (
         f"Over {made.judging.latents:,} fresh latents the probability changes by {judged.way:.3f} in total "
-        f"({made.judging.level:.0%} interval {judged.way_low:.3f} to {judged.way_high:.3f}){_times(one)}.{chance}"
+        f"({_interval(made, one)}){_times(one)}.{chance}"
     )
+
+
+def _interval(made: Investigation, one: Shown) -> str:
+    return f"{made.judging.level:.0%} interval {one.judged.way_low:.3f} to {one.judged.way_high:.3f}"
 
 
 def _kept_still(made: Investigation, one: Shown) -> Iterator[Text]:
@@ -278,9 +282,8 @@ def _tiles(made: Investigation, first: Shown | None) -> tuple[Tile, ...]:
     judged, ends = first.judged, ends_of(first.strips)
     name: Text = Name(judged.name)
     course = [] if ends is None else [Tile("probability", f"{ends[0]:.2f} → {ends[1]:.2f}", meaning, name)]
-    between = f"{made.judging.level:.0%} interval {judged.way_low:.3f} to {judged.way_high:.3f}"
     return (
-        number, *course, Tile("total change", f"{judged.way:.3f}", None, between),
+        number, *course, Tile("total change", f"{judged.way:.3f}", None, _interval(made, first)),
         Tile("rank among random directions", _rank(first), None, "1 is the largest change"),
     )  # fmt: skip
 
@@ -395,7 +398,7 @@ def _undefined() -> Cell:
 
 def _verdict(made: Investigation, one: Shown) -> Cell:
     if one.confirmed:
-        return Cell("confirmed", meaning=_meaning(made))
+        return Cell("confirmed", meaning=Meaning.NEUTRAL)
     return Cell("not confirmed", meaning=Meaning.QUIET)
 
 
@@ -434,8 +437,8 @@ def _direction_words(made: Investigation, one: Shown) -> Text:
         told.append(f"The probability goes from {ends[0]:.2f} to {ends[1]:.2f}, averaged over {over}. ")
     if math.isfinite(judged.way):
         told.append(
-            f"On {made.judging.latents:,} fresh latents it changes by {judged.way:.3f} in total ({judged.way_low:.3f} "
-            f"to {judged.way_high:.3f}), ups and downs added up{_times(one)}. "
+            f"On {made.judging.latents:,} fresh latents it changes by {judged.way:.3f} in total "
+            f"({_interval(made, one)}), ups and downs added up{_times(one)}. "
         )
     if math.isfinite(judged.steadiness):
         told.append(

@@ -41,7 +41,8 @@ SPREADS = {
 }  # fmt: skip
 NOT_DECIDED = (ClaimVerdict.INCONCLUSIVE, ClaimVerdict.NOT_ENOUGH_DATA)
 SHOWN = {
-    ClaimVerdict.HOLDS: "● holds", ClaimVerdict.IN_PART: "◐ in part", ClaimVerdict.DOES_NOT_HOLD: "○ does not hold",
+    ClaimVerdict.HOLDS: "● holds", ClaimVerdict.IN_PART: "◐ holds in part",
+    ClaimVerdict.DOES_NOT_HOLD: "○ does not hold",
     ClaimVerdict.INCONCLUSIVE: "? inconclusive", ClaimVerdict.NOT_ENOUGH_DATA: "? not enough data",
 }  # fmt: skip
 

@@ -29,7 +29,6 @@ from equipoise.reports._document import (
     DataTable,
     Document,
     Images,
-    Meaning,
     Name,
     Number,
     Section,
@@ -37,6 +36,7 @@ from equipoise.reports._document import (
     drawn_sections,
     pieces,
     plain,
+    sign,
 )
 from equipoise.reports.charts import Chart
 from equipoise.reports.render import svg
@@ -54,8 +54,6 @@ FOLDED_ITEMS, MOST_ITEMS = 40, 150
 MOST_SUBJECTS = 12
 
 TEMPLATES = resources.files("equipoise.reports") / "templates"
-# A sign for each meaning, so that colour does not carry it alone.
-SIGNS = {Meaning.BETTER: "■", Meaning.WORSE: "◆", Meaning.NEUTRAL: "▲", Meaning.QUIET: "○"}
 
 
 def page(document: Document, charts: Mapping[str, Chart]) -> str:
@@ -196,7 +194,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"text": text_markup, "plain": _plain, "block": _block_kind, "cell": _cell_markup}
-    made.filters |= {"left_out": left_out_words, "count": formats.count, "short": _short_title}
+    made.filters |= {"count": formats.count, "short": _short_title}
     made.globals |= {"folded_items": FOLDED_ITEMS, "most_items": MOST_ITEMS}
     return made
 
@@ -242,16 +240,6 @@ def _cell_markup(cell: Cell) -> Markup:
     if cell.meaning is None:
         parts.append(shown)
     else:
-        sign = f"{SIGNS[cell.meaning]}\u00a0" if cell.meaning is not Meaning.QUIET else ""
-        parts.append(Markup('<span class="{}">{}{}</span>').format(cell.meaning.value, sign, shown))
+        parts.append(Markup('<span class="{}">{}{}</span>').format(cell.meaning.value, sign(cell.meaning), shown))
     parts += [Markup(' <span class="part">{}</span>').format(text_markup(line)) for line in cell.below if line]
     return Markup("").join(parts)
-
-
-def left_out_words(table: DataTable) -> str:
-    """Say how many rows a table has no room for; nothing where it has all of them."""
-    if table.every <= table.held:
-        return ""
-    which = f" {table.chosen}" if table.chosen else ""
-    first = "" if table.chosen else "first "
-    return f"The {first}{table.held:,} of {table.every:,} {table.what}{which}; all of them are in the JSON."

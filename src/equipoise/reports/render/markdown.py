@@ -19,7 +19,6 @@ from equipoise.reports._document import (
     Details,
     Document,
     Heading,
-    Meaning,
     Name,
     Paragraph,
     Piece,
@@ -30,6 +29,7 @@ from equipoise.reports._document import (
     Text,
     pieces,
     plain,
+    sign,
 )
 from equipoise.reports._formats import safe_name, safe_text
 
@@ -37,7 +37,6 @@ from equipoise.reports._formats import safe_name, safe_text
 MOST_ROWS = 60
 MOST_LINES = 40
 LONGEST_LINE = 600
-SIGNS = {Meaning.BETTER: "🟦 ", Meaning.WORSE: "🔶 ", Meaning.NEUTRAL: "▲ ", Meaning.QUIET: ""}
 # What means something to Markdown anywhere in a line, and what only where a line begins.
 SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
 BEGINS = re.compile(r"^(\s*)([#+>=-]|\d+(?=[.)]\s))")
@@ -63,7 +62,7 @@ def _lines(document: Document) -> Iterator[str]:
     if document.tiles:
         yield f"| {' | '.join(escaped(tile.label) for tile in document.tiles)} |"
         yield f"|{' :-- |' * len(document.tiles)}"
-        values = (f"{SIGNS.get(tile.meaning, '') if tile.meaning else ''}**{escaped(tile.value)}**"
+        values = (f"{sign(tile.meaning)}**{escaped(tile.value)}**"
                   for tile in document.tiles)  # fmt: skip
         yield f"| {' | '.join(values)} |"
         yield ""
@@ -72,8 +71,8 @@ def _lines(document: Document) -> Iterator[str]:
     yield from _statements(document.steps, "What to do next")
     for section in document.sections:
         yield from _section(section)
-    if document.notes:
-        yield from _folded("Notes", _bullets(document.notes))
+    if document.all_notes:
+        yield from _folded("Notes", _bullets(document.all_notes))
     yield from _folded("Where these numbers come from", _provenance(document))
     yield text(document.caution) if document.caution else NOT_CERTIFIED
     yield ""
@@ -153,10 +152,8 @@ def _table(whole: DataTable) -> Iterator[str]:
     yield "|" + "".join(" --: |" if column.number else " :-- |" for column in table.columns)
     yield from map(_row, table.rows)
     yield ""
-    if table.every > table.held:
-        which = f" {escaped(table.chosen)}" if table.chosen else ""
-        yield f"The {table.held:,} of {table.every:,} {escaped(table.what)}{which}; all of them are in the JSON."
-        yield ""
+    if table.left_out:
+        yield from (escaped(table.left_out), "")
 
 
 def _row(row: Row) -> str:
@@ -167,8 +164,7 @@ def _row(row: Row) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    sign = SIGNS[cell.meaning] if cell.meaning is not None else ""
-    own = sign + text(cell.text)
+    own = sign(cell.meaning) + text(cell.text)
     below = [text(line) for line in cell.below if plain(line)]
     return f"{own}<br><sub>{'<br>'.join(below)}</sub>" if below else own
 

@@ -32,6 +32,7 @@ from equipoise.reports._document import (
     Text,
     pieces,
     plain,
+    sign,
 )
 from equipoise.reports._formats import safe_name
 
@@ -43,7 +44,6 @@ BAR = 12
 STYLES = {
     Meaning.BETTER: "bold #3b7dd8", Meaning.WORSE: "bold #c8641b", Meaning.NEUTRAL: "bold", Meaning.QUIET: GREY,
 }  # fmt: skip
-SIGNS = {Meaning.BETTER: "■ ", Meaning.WORSE: "◆ ", Meaning.NEUTRAL: "▲ ", Meaning.QUIET: ""}
 
 
 def show(document: Document, console: Console) -> None:
@@ -71,13 +71,16 @@ def _parts(document: Document, console: Console) -> Iterator[RenderableType]:
             yield Rich("\n" + printable(plain(section.title)), style="bold")
             yield from parts
     yield Rich("\nNotes", style="bold")
-    notes = [*document.notes, *([document.caution] if document.caution else [])]
+    notes = [*document.all_notes, *([document.caution] if document.caution else [])]
     yield from _bullets(notes)
 
 
 def _tiles(document: Document) -> RenderableType:
     line = Rich("   ").join(
-        Rich.assemble((f"{tile.label} ", GREY), (tile.value, STYLES[tile.meaning] if tile.meaning else "bold"))
+        Rich.assemble(
+            (f"{tile.label} ", GREY),
+            (sign(tile.meaning) + tile.value, STYLES[tile.meaning] if tile.meaning else "bold"),
+        )
         for tile in document.tiles
     )
     return Padding(line, (0, 0, 0, 1))
@@ -181,10 +184,9 @@ def _cell(cell: Cell, heading: bool) -> Rich:
         filled = round(min(max(cell.bar, 0.0), 1.0) * BAR)
         text += Rich.assemble(("█" * filled, "#3b7dd8"), ("·" * (BAR - filled), GREY), " ")
     style = STYLES[cell.meaning] if cell.meaning is not None else ""
-    sign = SIGNS[cell.meaning] if cell.meaning is not None else ""
     own = shown(cell.text)
     own.stylize(style)
-    text += Rich(sign, style=style) + own
+    text += Rich(sign(cell.meaning), style=style) + own
     if cell.below and plain(cell.below[0]):
         first = shown(cell.below[0])
         first.stylize(GREY)
