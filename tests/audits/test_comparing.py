@@ -33,7 +33,7 @@ from equipoise.audits.compare import (
     omega,
 )
 from equipoise.foundation.errors import BadInput
-from equipoise.measures.pointwise import pnka
+from equipoise.measures.similarity import pnka
 from equipoise.results import because
 from equipoise.stats import Units
 

@@ -24,8 +24,7 @@ from equipoise.audits.embedding._intervals import (
     quick_singular_values,
     uniformity_spread,
 )
-from equipoise.measures.alignment import aligned_across, aligned_within
-from equipoise.measures.evenness import divergence, rbf, singular_values
+from equipoise.measures.embeddings import aligned_across, aligned_within, divergence, rbf, singular_values
 from equipoise.measures.measure import get_measure
 from equipoise.tallies.embedded import Embedded, Moments, embed
 from equipoise.tallies.labels import Coded

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.audits._scores import coarse_starts, score_p, with_shared_scores
-from equipoise.measures.measure import get_measure
-from equipoise.measures.tallying import tally_of
+from equipoise.measures.measure import get_measure, tally_of
 from equipoise.stats import auc_spread, heterogeneity, permutation_p
 from equipoise.tallies.scores import Scores
 

@@ -19,7 +19,7 @@ from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.arrays import ratio
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import KINDS, PLUGIN_GROUP, Entry, PluginFailure, Registry, registry
-from equipoise.measures.gaps import selection_rates
+from equipoise.measures.classification import selection_rates
 from equipoise.measures.measure import get_measure, largest_difference
 from equipoise.testing import check
 from equipoise.testing.measure_checks import random_rows

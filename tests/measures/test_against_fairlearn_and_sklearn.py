@@ -31,7 +31,7 @@ from sklearn.metrics import (
 )
 
 from equipoise import measures
-from equipoise.measures.tallying import tally_of
+from equipoise.measures.measure import tally_of
 from equipoise.tallies.scores import Scores
 
 GROUPS = ["Asian", "Black", "Other", "White", "unknown", "10", "9"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.measures.gap_rules import (
+from equipoise.measures.embeddings import (
     RULES,
     against_worst,
     best_minus_worst,

@@ -10,7 +10,7 @@ import pytest
 
 import equipoise
 from equipoise import measures
-from equipoise.measures.gaps import distance
+from equipoise.measures.classification import distance
 from equipoise.tallies.counts import Confusion, confusion
 
 # Paper 004, Table 3: 400 people; of each group a hundred do sport and a hundred cook.

@@ -9,8 +9,7 @@ import pytest
 
 import comparison_oracles as oracle
 from equipoise.foundation.errors import BadInput
-from equipoise.measures.kernel_alignment import cka
-from equipoise.measures.pointwise import aggregate_pnka
+from equipoise.measures.similarity import aggregate_pnka, cka
 
 KINDS: list[dict[str, Any]] = [{"kernel": "linear"}, {"kernel": "rbf"}, {"kernel": "rbf", "bandwidth": 1.5}]
 

@@ -13,8 +13,7 @@ from hypothesis.extra import numpy as arrays
 
 import comparison_oracles as oracle
 from equipoise.foundation.errors import BadInput
-from equipoise.measures.neighbourhoods import neighbour_overlap
-from equipoise.measures.neighbours import nearest_by_block
+from equipoise.measures.neighbours import nearest_by_block, neighbour_overlap
 
 METRICS = ("cosine", "euclidean")
 

@@ -24,10 +24,11 @@ from equipoise.measures.objectives import (
     check_performance,
     class_fairness,
     class_performance,
+    counts_have_collapsed,
     default_performance,
+    has_collapsed,
     r_squared,
 )
-from equipoise.measures.trivial import counts_have_collapsed, has_collapsed
 
 
 def drawn(seed: int, classes: int, groups: int, rows: int = 200) -> tuple[Any, ...]:

@@ -15,10 +15,9 @@ from hypothesis.extra import numpy as arrays
 
 import comparison_oracles as oracle
 from equipoise.foundation.errors import BadInput
-from equipoise.measures import linear_kernel
-from equipoise.measures.nystroem import Approximation
-from equipoise.measures.pointwise import aggregate_pnka, pnka
-from equipoise.measures.representations import as_pair
+from equipoise.measures import kernels
+from equipoise.measures.comparison import as_pair
+from equipoise.measures.similarity import Approximation, aggregate_pnka, pnka
 
 Array = np.ndarray[Any, Any]
 KERNELS: list[dict[str, Any]] = [
@@ -97,8 +96,8 @@ def test_a_row_in_directions_of_little_variance_is_found_out_in_single_precision
     after = (before + generator.normal(size=(300, 6))).astype(np.float32)
     expected = oracle.pnka(before.astype(float), after.astype(float))
     both = as_pair(before, after)
-    single, rounding = linear_kernel._compare(both, both, "float32", True)
-    assert rounding > linear_kernel.ENOUGH
+    single, rounding = kernels._compare(both, both, "float32", True)
+    assert rounding > kernels.ENOUGH
     assert np.abs(single.cosines() - expected).max() > 1e-4
     np.testing.assert_allclose(pnka(before, after), expected, atol=1e-9)
 
@@ -303,11 +302,9 @@ def test_an_approximation_depends_on_its_seed_and_on_nothing_else() -> None:
 
 
 def test_the_median_of_many_rows_is_taken_on_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    from equipoise.measures import radial_kernel
-
     before, after = pair(300)
     exact = pnka(before, after, kernel="rbf")
-    monkeypatch.setattr(radial_kernel, "MEDIAN_ROWS", 100)
+    monkeypatch.setattr(kernels, "MEDIAN_ROWS", 100)
     sampled = pnka(before, after, kernel="rbf")
     assert not np.array_equal(sampled, exact)
     np.testing.assert_allclose(sampled, exact, atol=0.02)

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from equipoise.foundation.errors import BadInput
-from equipoise.measures import representations
-from equipoise.measures.kernel_alignment import cka
-from equipoise.measures.neighbourhoods import neighbour_overlap
-from equipoise.measures.pointwise import aggregate_pnka, pnka
+from equipoise.measures import comparison
+from equipoise.measures.neighbours import neighbour_overlap
+from equipoise.measures.similarity import aggregate_pnka, cka, pnka
 
 GOOD = np.random.default_rng(0).normal(size=(30, 4))
 COMPARED: dict[str, Any] = {
@@ -95,5 +94,5 @@ def test_an_array_and_a_tensor_are_not_mixed() -> None:
 
 
 def test_blocks_cover_every_row_once() -> None:
-    spans = list(representations.blocks(1000, 10, 3000))
+    spans = list(comparison.blocks(1000, 10, 3000))
     assert spans == [(0, 300), (300, 600), (600, 900), (900, 1000)]

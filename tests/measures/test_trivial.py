@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix
 
-from equipoise.measures.trivial import (
+from equipoise.measures.objectives import (
     balanced_accuracy_interval,
     constant_prediction,
     has_collapsed,

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from equipoise.measures.measure import get_measure
-from equipoise.measures.ranking import calibration_curve
-from equipoise.measures.tallying import tally_of
+from equipoise.measures.measure import get_measure, tally_of
+from equipoise.measures.scores import calibration_curve
 from equipoise.stats import (
     auc_interval,
     auc_spread,

@@ -20,7 +20,7 @@ from equipoise.audits._view import View
 from equipoise.cohorts.tables import Axis, LazyTable, Span
 from equipoise.foundation.arrays import ratio
 from equipoise.measures.measure import Measure, get_measure
-from equipoise.measures.ranking import CALIBRATION_BINS, calibration_curve
+from equipoise.measures.scores import CALIBRATION_BINS, calibration_curve
 from equipoise.results import Record, because
 from equipoise.stats import (
     NullSample,

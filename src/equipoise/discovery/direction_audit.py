@@ -29,7 +29,7 @@ from equipoise.discovery.reasons import GapReason
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import report_of
 from equipoise.foundation.reproducibility import stream
-from equipoise.measures.gaps import equalized_odds
+from equipoise.measures.classification import equalized_odds
 from equipoise.measures.measure import mean_over_classes
 from equipoise.results import (
     Direction,

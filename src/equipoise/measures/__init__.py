@@ -12,8 +12,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from equipoise.measures.classification import statistical_parity_difference as statistical_parity_difference
     from equipoise.measures.individual import consistency as consistency
-    from equipoise.measures.statistical_parity import statistical_parity_difference as statistical_parity_difference
     from equipoise.tallies.counts import confusion as confusion
     from equipoise.tallies.embedded import embed as embed
 
@@ -22,7 +22,7 @@ _FUNCTIONS = {
     "confusion": "equipoise.tallies.counts",
     "consistency": "equipoise.measures.individual",
     "embed": "equipoise.tallies.embedded",
-    "statistical_parity_difference": "equipoise.measures.statistical_parity",
+    "statistical_parity_difference": "equipoise.measures.classification",
 }
 
 

@@ -1,4 +1,7 @@
-"""The exact k nearest rows of each row, by blocks: never all distances at once."""
+"""The exact k nearest rows of each row, and how many of them are still its nearest after a change.
+
+They are sought by blocks: never all distances at once. The share that is kept is that of paper 003, appendix A.1.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,16 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.text import fitting, plural
-from equipoise.measures.representations import Array, Representation, as_representation, blocks, like, namespace
+from equipoise.measures.comparison import (
+    Array,
+    Representation,
+    as_pair,
+    as_representation,
+    blocks,
+    comparison,
+    like,
+    namespace,
+)
 
 Metric = Literal["cosine", "euclidean"]
 
@@ -157,3 +169,25 @@ def _row_numbers(queries: object, rows: int) -> NDArray[np.int64] | None:
     if index.ndim != 1 or index.dtype.kind not in "iu" or not 0 <= index.min() <= index.max() < rows:
         raise BadInput("The queries are not numbers of rows", available=f"whole numbers from 0 to {rows - 1:,}")
     return index.astype(np.int64)
+
+
+@comparison("neighbour_overlap", paper="003", pointwise=True)
+def neighbour_overlap(before: object, after: object, k: int, metric: Metric = "cosine") -> Array:
+    """Share of a row's k nearest rows that are among its k nearest in both representations.
+
+    The neighbours are exact. Among rows equally far away the one that comes first is nearer, in both representations:
+    where many rows are equal, the overlap counts them as kept. By chance the share is k / (N - 1).
+    """
+    pair = as_pair(before, after)
+    step = max(16, HELD // len(pair))
+    searches = [nearest_by_block(side, k, metric=metric, block=step) for side in pair.sides]
+    shares = [_share(first, second) for (_, first), (_, second) in zip(*searches, strict=True)]
+    return namespace(pair.sides[0].array).concat(shares)
+
+
+def _share(first: Array, second: Array) -> Array:
+    """Return the share of each row of numbers that is in the other row too."""
+    xp = namespace(first)
+    both = xp.sort(xp.concat([first, second], axis=1), axis=1)
+    found = xp.sum(xp.astype(both[:, 1:] == both[:, :-1], xp.int64), axis=1)
+    return xp.astype(found, xp.float64) / int(first.shape[1])

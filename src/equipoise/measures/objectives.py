@@ -1,7 +1,12 @@
 """What an epoch, a setting or a treatment is chosen by: performance and fairness, each better high, best at 1.
 
 Training chooses epochs by these numbers on dev rows, and reports rank treatments by them: both read this one table. All
-are functions of counts (or of scores, or of residuals), over any number of trials at once, with numpy alone.
+are functions of counts (or of scores, or of residuals), over any number of trials at once, with numpy alone, so that a
+compute node needs nothing else.
+
+Beside them stands what a constant prediction would score: it treats all groups alike and knows nothing, so measures of
+fairness alone reward it. Every summary shows what it would get, and a model that has collapsed to (nearly) one is
+marked.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from equipoise.foundation.arrays import ratio
 from equipoise.foundation.errors import BadInput, unknown_name
 
 Floats = NDArray[np.float64]
@@ -77,6 +83,10 @@ FAIRNESSES = _table(
         (-np.inf, 1.0),
     ),
 )  # fmt: skip
+
+
+assert set(PERFORMANCES) == set(get_args(Performance))
+assert set(FAIRNESSES) == set(get_args(Fairness))
 
 
 class Reason(StrEnum):
@@ -159,11 +169,11 @@ def class_performance(name: Performance, counts: ClassCounts) -> Floats:
     balanced accuracy over those that rows are of, as in scikit-learn.
     """
     if name == "accuracy":
-        return _ratio(counts.right.sum(axis=-1), counts.actual.sum(axis=-1))
+        return ratio(counts.right.sum(axis=-1), counts.actual.sum(axis=-1))
     if name == "balanced_accuracy":
-        return _mean(_ratio(counts.right, counts.actual))
+        return _mean(ratio(counts.right, counts.actual))
     if name == "f1":
-        return _mean(_ratio(2.0 * counts.right, counts.actual + counts.predicted))
+        return _mean(ratio(2.0 * counts.right, counts.actual + counts.predicted))
     raise BadInput(f"{name} is not a function of counts", available="accuracy, balanced_accuracy, f1")
 
 
@@ -177,13 +187,13 @@ def class_fairness(name: Fairness, counts: ClassCounts, performance: Performance
         return np.asarray(class_performance(performance, counts).min(axis=-1))
     if name == "DP":
         people = counts.actual.sum(axis=-1, keepdims=True)
-        return 1.0 - _mean(_apart(_ratio(counts.predicted, people)))
-    true_positive = _apart(_ratio(counts.right, counts.actual))
+        return 1.0 - _mean(_apart(ratio(counts.predicted, people)))
+    true_positive = _apart(ratio(counts.right, counts.actual))
     if name == "GAP":
         return 1.0 - np.sqrt(_mean(true_positive**2))
     if name == "EO":
         people = counts.actual.sum(axis=-1, keepdims=True)
-        false_positive = _apart(_ratio(counts.predicted - counts.right, people - counts.actual))
+        false_positive = _apart(ratio(counts.predicted - counts.right, people - counts.actual))
         return 1.0 - _mean(np.maximum(true_positive, false_positive))
     return 1.0 - _mean(true_positive)
 
@@ -214,7 +224,7 @@ def _auc(scores: NDArray[Any], member: NDArray[np.bool_]) -> float:
 
 def r_squared(mean_squared_error: ArrayLike, variance_target: ArrayLike) -> Floats:
     """Return R2 = 1 - mean squared error / variance of the target; undefined (NaN) where the target is constant."""
-    return 1.0 - _ratio(np.asarray(mean_squared_error, dtype=np.float64), np.asarray(variance_target, dtype=np.float64))
+    return 1.0 - ratio(np.asarray(mean_squared_error, dtype=np.float64), np.asarray(variance_target, dtype=np.float64))
 
 
 def _apart(rates: Floats) -> Floats:
@@ -225,15 +235,88 @@ def _apart(rates: Floats) -> Floats:
 def _mean(values: Floats) -> Floats:
     """Return the mean over the classes that are defined; NaN where none is."""
     known = ~np.isnan(values)
-    return _ratio(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
+    return ratio(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
 
 
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """Divide; without a denominator the answer is undefined (NaN), never 0."""
-    out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
-    np.divide(numerator, denominator, out=out, where=denominator > 0)
-    return out
+# A model that predicts one class for this share of rows, or more, has collapsed.
+CONSTANT_SHARE = 0.99
+# So has one whose balanced accuracy is, at the upper end of its 95% interval, no more than this above chance.
+CHANCE_MARGIN = 0.02
+_Z = 1.959963984540054
 
 
-assert set(PERFORMANCES) == set(get_args(Performance))
-assert set(FAIRNESSES) == set(get_args(Fairness))
+def has_collapsed(confusion: ArrayLike) -> NDArray[np.bool_]:
+    """Tell which models have collapsed, from counts on rows that had no part in their training.
+
+    A classifier has collapsed if it predicts one class for 99% of the rows or more, or if the upper end of the 95%
+    interval of its balanced accuracy is at most 1/K + 0.02. Both are told from dev rows, never from test rows.
+
+    Parameters
+    ----------
+    confusion : array of shape (..., n_classes, n_classes)
+        Rows by true class and predicted class. Classes without rows do not count towards K.
+
+    Returns
+    -------
+    array of bool of shape (...)
+        False where there are no rows, or rows of one class alone: nothing can be said of a model there.
+    """
+    counts = np.asarray(confusion, dtype=np.float64)
+    return counts_have_collapsed(counts.sum(axis=-1), counts.sum(axis=-2), np.diagonal(counts, axis1=-2, axis2=-1))
+
+
+def counts_have_collapsed(actual: ArrayLike, predicted: ArrayLike, right: ArrayLike) -> NDArray[np.bool_]:
+    """Tell it from rows of each class by truth, by prediction, and by both, ``[..., class]``, as ``has_collapsed``."""
+    rows = np.asarray(actual, dtype=np.float64)
+    number = (rows > 0).sum(axis=-1)
+    _, high = _interval(rows, np.asarray(right, dtype=np.float64))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.asarray(predicted, dtype=np.float64).max(axis=-1) / rows.sum(axis=-1)
+        by_chance = high <= 1.0 / number + CHANCE_MARGIN
+    return np.asarray((number > 1) & ((share >= CONSTANT_SHARE) | by_chance))
+
+
+def has_collapsed_regression(r_squared: ArrayLike) -> NDArray[np.bool_]:
+    """Tell which regressions do no better than the mean: R2 of at most 0 on rows that had no part in the training.
+
+    Where R2 is undefined (a constant target) nothing can be said, and the answer is False.
+    """
+    return np.asarray(np.asarray(r_squared, dtype=np.float64) <= 0.0)
+
+
+def balanced_accuracy_interval(confusion: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the 95% interval of balanced accuracy, the mean of the true positive rates of the classes present.
+
+    Wilson intervals of the rates are combined by the distances of their ends from the rates (MOVER; Zou and Donner
+    2008), so a rate of 0 or 1 among few rows still has a width. NaN without rows.
+
+    Parameters
+    ----------
+    confusion : array of shape (..., n_classes, n_classes)
+        Rows by true class and predicted class.
+    """
+    counts = np.asarray(confusion, dtype=np.float64)
+    return _interval(counts.sum(axis=-1), np.diagonal(counts, axis1=-2, axis2=-1))
+
+
+def _interval(rows: Floats, right: Floats) -> tuple[Floats, Floats]:
+    present = rows > 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rate = right / rows
+        centre = (rate + _Z**2 / (2 * rows)) / (1 + _Z**2 / rows)
+        half = _Z / (1 + _Z**2 / rows) * np.sqrt(rate * (1 - rate) / rows + _Z**2 / (4 * rows**2))
+        number = present.sum(axis=-1)
+        mean = np.where(present, rate, 0.0).sum(axis=-1) / number
+        below, above = (
+            np.sqrt((np.where(present, distance, 0.0) ** 2).sum(axis=-1)) / number
+            for distance in (rate - (centre - half), (centre + half) - rate)
+        )
+    return np.maximum(mean - below, 0.0), np.minimum(mean + above, 1.0)
+
+
+def constant_prediction(confusion: ArrayLike, place: int) -> Floats:
+    """Return the counts of a model that predicts the class at ``place`` for every row of ``confusion``."""
+    counts = np.asarray(confusion, dtype=np.float64)
+    constant = np.zeros_like(counts)
+    constant[..., place] = counts.sum(axis=-1)
+    return constant

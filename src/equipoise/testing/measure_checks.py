@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.measures.measure import Measure, get_measure
-from equipoise.measures.tallying import tally_of
+from equipoise.measures.measure import Measure, get_measure, tally_of
 from equipoise.tallies.counts import confusion
 from equipoise.tallies.scores import BINS, WIDTH, Pivot, Scale, Scores, moments
 from equipoise.testing.embedding_checks import check_embedding_measure

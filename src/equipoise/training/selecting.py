@@ -21,9 +21,10 @@ from equipoise.measures.objectives import (
     auc_of,
     class_fairness,
     class_performance,
+    counts_have_collapsed,
+    has_collapsed_regression,
     r_squared,
 )
-from equipoise.measures.trivial import counts_have_collapsed, has_collapsed_regression
 from equipoise.training.material import Material, Predicted, Rows, Selection
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 import equipoise
-from equipoise.measures.gaps import distance
+from equipoise.measures.classification import distance
 from equipoise.reports import page, show
 from equipoise.reports.charts.scatter import COLLAPSED, CONSTANT, front
 from equipoise.results import because

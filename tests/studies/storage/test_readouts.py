@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput
 from equipoise.measures import distance_to_optimum
-from equipoise.measures.regression import BY_NAME
+from equipoise.measures.scores import BY_NAME
 from equipoise.studies.storage._labels import Names, Readouts, decoded, encoded, readout, truth_of
 from equipoise.training.encoding import material_of
 from equipoise.training.material import Predicted

@@ -34,10 +34,8 @@ from equipoise.cohorts.embeddings import Embedding, working_type
 from equipoise.foundation.arrays import Floats
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.reproducibility import stream
-from equipoise.measures.kernel_alignment import cka
-from equipoise.measures.neighbourhoods import neighbour_overlap
-from equipoise.measures.nystroem import Approximation
-from equipoise.measures.pointwise import pnka
+from equipoise.measures.neighbours import neighbour_overlap
+from equipoise.measures.similarity import Approximation, cka, pnka
 from equipoise.results import Status, because
 from equipoise.stats import (
     Units,

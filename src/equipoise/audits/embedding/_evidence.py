@@ -34,10 +34,19 @@ from equipoise.audits.embedding._intervals import (
 )
 from equipoise.foundation.reproducibility import stream
 from equipoise.foundation.text import fitting
-from equipoise.measures.alignment import aligned_across, aligned_within
-from equipoise.measures.embeddings import PAPER_SIGN, compared, compared_sets
-from equipoise.measures.evenness import RBF_WEIGHT, common_size, divergence, spacing, squared_distances
-from equipoise.measures.gap_rules import RULES
+from equipoise.measures.embeddings import (
+    PAPER_SIGN,
+    RBF_WEIGHT,
+    RULES,
+    aligned_across,
+    aligned_within,
+    common_size,
+    compared,
+    compared_sets,
+    divergence,
+    spacing,
+    squared_distances,
+)
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, ReasonCode, because
 from equipoise.stats import NullSample, combined_interval, most_draws, sequential_permutation

@@ -21,9 +21,20 @@ from scipy import special, stats
 
 from equipoise.audits._units import GroupedUnits, UnitName, carried_by, constant_in
 from equipoise.foundation.arrays import ratio
-from equipoise.measures.alignment import Pairs, pairs_of_all, pairs_within
-from equipoise.measures.clustering import Contingency, expected_mutual, tables
-from equipoise.measures.evenness import RBF_ROWS, common_size, divergence, rbf, singular_values, spacing
+from equipoise.measures.embeddings import (
+    RBF_ROWS,
+    Contingency,
+    Pairs,
+    common_size,
+    contingency_tables,
+    divergence,
+    expected_mutual,
+    pairs_of_all,
+    pairs_within,
+    rbf,
+    singular_values,
+    spacing,
+)
 from equipoise.stats import unit_totals, wilson
 from equipoise.tallies.embedded import CHUNK, Embedded, Moments, Space
 from equipoise.tallies.labels import Coded, Codes
@@ -197,7 +208,7 @@ def mutual_information_spread(embedded: Embedded, values: Floats, *, adjusted: b
     """Leave every unit out of the contingency table in turn; clusters and the chance level stay as they are."""
     units, groups = drawn_units(embedded), len(embedded.groups)
     influence = np.zeros((units.number, groups))
-    for group, table in enumerate(tables(embedded)):
+    for group, table in enumerate(contingency_tables(embedded)):
         if table is None or np.isnan(values[group]):
             continue
         rows = np.flatnonzero(embedded.codes == group)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from equipoise.foundation.arrays import ratio
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
-from equipoise.measures.gaps import distance
+from equipoise.measures.classification import distance
 from equipoise.measures.measure import Better, Measure, class_place, get_measure
 from equipoise.measures.objectives import (
     FAIRNESSES,
@@ -26,9 +26,11 @@ from equipoise.measures.objectives import (
     check_performance,
     class_fairness,
     class_performance,
+    constant_prediction,
+    has_collapsed,
+    has_collapsed_regression,
     r_squared,
 )
-from equipoise.measures.trivial import constant_prediction, has_collapsed, has_collapsed_regression
 from equipoise.results import Reason, because
 from equipoise.studies.findings._data import DEV, TEST, Attribute, Codes, Floats, Layout, StudyData
 from equipoise.studies.findings._reasons import StudyReason

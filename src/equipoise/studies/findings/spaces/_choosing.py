@@ -12,7 +12,7 @@ import numpy as np
 from equipoise.foundation.errors import BadInput, EquipoiseError, unknown_name
 from equipoise.foundation.registry import registry
 from equipoise.foundation.text import plural
-from equipoise.measures.gap_rules import halves_difference
+from equipoise.measures.embeddings import halves_difference
 from equipoise.measures.measure import get_measure
 from equipoise.results import Reason, because
 from equipoise.studies.findings._cells import Cell, Under

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.long_work import Progress
-from equipoise.measures.gap_rules import halves_difference
+from equipoise.measures.embeddings import halves_difference
 from equipoise.studies.findings._data import Codes, Floats, StudyData
 from equipoise.studies.findings._measuring import Measured
 from equipoise.studies.findings.spaces._result import HALVES, LARGEST, MAJORITISED, Kind
