@@ -12,7 +12,7 @@ import pytest
 import typer
 
 import equipoise
-from equipoise.cli import _completion as completion
+from equipoise.cli import _options as completion
 from equipoise.cli import app
 
 COMMANDS: Any = typer.main.get_command(app)

@@ -140,7 +140,7 @@ def test_ctrl_c_while_files_get_their_names_lets_all_of_them_appear_and_says_so(
 
 
 def test_ctrl_c_while_the_result_is_printed_says_what_is_there(people: Path) -> None:
-    before = "from equipoise.cli._output import Output\nOutput.show = lambda *given: press()\n"
+    before = "from equipoise.cli._console import Output\nOutput.show = lambda *given: press()\n"
     done = pressed(people, before)
     assert done.returncode == INTERRUPTED, done.stderr
     assert f"written: {people.parent / 'a.html'}, {people.parent / 'a.json'}" in done.stderr

@@ -15,7 +15,7 @@ from equipoise.foundation.options import Option
 
 if TYPE_CHECKING:
     from equipoise.audits import AuditResult
-    from equipoise.cli._output import Output
+    from equipoise.cli._console import Output
     from equipoise.foundation.long_work import ProgressTracker
 
 CONFIG = Option(
@@ -49,8 +49,7 @@ def audit(
 ) -> None:
     """Audit a model's outcomes, or an embedding: group sizes, rates, gaps, their evidence, and what is inconclusive."""
     from equipoise.audits import AuditResult
-    from equipoise.cli._console import query_share, show_progress
-    from equipoise.cli._output import Output, end_if_broken
+    from equipoise.cli._console import Output, end_if_broken, query_share, show_progress
 
     config, save_config = values.pop("config"), values.pop("save_config")
     model_card: Path | None = values.pop("model_card")

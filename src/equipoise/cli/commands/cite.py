@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from equipoise.cli._completion import registered
+from equipoise.cli._options import registered
 
 EXAMPLES = (
     "cite demographic_parity adult",

@@ -26,8 +26,7 @@ def compare(
 ) -> None:
     """Compare representations before and after a change: who changed most, in words, with tests, and what followed."""
     from equipoise.audits.compare import compare as run
-    from equipoise.cli._console import show_progress
-    from equipoise.cli._output import Output
+    from equipoise.cli._console import Output, show_progress
     from equipoise.foundation.reproducibility import command_line
 
     output = Output.of(values)

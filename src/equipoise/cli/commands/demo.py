@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from equipoise.audits import OUTPUTS, audit_option
-from equipoise.cli._completion import choices
-from equipoise.cli._options import option, takes
+from equipoise.cli._options import choices, option, takes
 
 if TYPE_CHECKING:
     from equipoise.audits import AuditResult
-    from equipoise.cli._output import Output
+    from equipoise.cli._console import Output
     from equipoise.results import Result
     from equipoise.studies.study import Study
 
@@ -54,7 +53,7 @@ def demo(
     values: dict[str, Any],
 ) -> None:
     """Audit census data, compare three treatments on them, or find a planted bias. Works without a network."""
-    from equipoise.cli._output import Output, print_lines
+    from equipoise.cli._console import Output, print_lines
     from equipoise.foundation.errors import BadInput, unknown_name
 
     if which not in DEMOS:

@@ -22,9 +22,8 @@ EXAMPLES = (
 @takes(DISCOVER_OPTIONS)
 def discover(*, values: dict[str, Any]) -> None:
     """Find what a classifier reacts to that nobody named; "nothing found" is an answer. Runs the files you name."""
-    from equipoise.cli._console import show_progress
+    from equipoise.cli._console import Output, show_progress
     from equipoise.cli._networks import known_files, named_classifier, network_file
-    from equipoise.cli._output import Output
     from equipoise.discovery.investigating import investigate
     from equipoise.discovery.judging import JudgeSettings
     from equipoise.discovery.known_files import Known, read_known

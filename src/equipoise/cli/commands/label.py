@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.cli._completion import registered
-from equipoise.cli._options import arguments, pairs, takes
+from equipoise.cli._options import arguments, pairs, registered, takes
 from equipoise.discovery.options import AUDIT, COHORT, GENERATOR, LABEL_OPTIONS, PROBE
 from equipoise.foundation.errors import BadInput, unknown_name
 
@@ -45,9 +44,8 @@ def label(
     values: dict[str, Any],
 ) -> None:
     """Label real pictures by a discovered direction, so that an audit measures its gap and a study treats it."""
-    from equipoise.cli._console import show_progress
+    from equipoise.cli._console import Output, print_lines, show_progress
     from equipoise.cli._networks import check_used, directions_files, known_files, network_file
-    from equipoise.cli._output import Output, print_lines
     from equipoise.cohorts.cohort import columns_text
     from equipoise.discovery.direction_audit import audit_direction
     from equipoise.discovery.known_files import Known, read_known

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.cli._completion import kinds
+from equipoise.cli._options import kinds
 
 if TYPE_CHECKING:
     from rich.console import Console

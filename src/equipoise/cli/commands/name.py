@@ -29,8 +29,8 @@ def name(
     values: dict[str, Any],
 ) -> None:
     """Name directions: compare the sheets of several raters, and keep what most of them say."""
+    from equipoise.cli._console import Output, print_lines
     from equipoise.cli._networks import directions_files
-    from equipoise.cli._output import Output, print_lines
     from equipoise.discovery.agreement import agree
     from equipoise.discovery.renaming import agreed_names, given_names, renamed
     from equipoise.discovery.saving import load_directions, save_directions

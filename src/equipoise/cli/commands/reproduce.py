@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.cli._completion import choices
-from equipoise.cli._options import takes
+from equipoise.cli._options import choices, takes
 from equipoise.studies.options import REPRODUCE_OPTIONS
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def reproduce(
     values: dict[str, Any],
 ) -> None:
     """Show which findings of a paper hold in a new study, an earlier one, or the runs that come with the package."""
-    from equipoise.cli._output import Output
+    from equipoise.cli._console import Output
     from equipoise.foundation.errors import BadInput
 
     if paper not in PAPERS:

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from equipoise.cli._commands import Group, add_command
 from equipoise.cli._options import arguments, takes
 from equipoise.studies.options import CHECK, DIAGNOSE, EXPORT, FOLDER, OPEN, RESULT, RUN, STUDY_OPTIONS
 
+HELP = "Compare treatments under controlled data conditions. An interrupted study continues where it stopped."
 KEPT = "what is recorded is kept. Run again to continue"
 EXAMPLES = {
     "check": ("study check plan.toml --probe",),
@@ -152,8 +152,7 @@ def report(plan: PlanFile, *, values: dict[str, Any]) -> None:
 
     Ends with 1 if trials are damaged in the store; these are left out.
     """
-    from equipoise.cli._console import show_progress
-    from equipoise.cli._output import Output
+    from equipoise.cli._console import Output, show_progress
     from equipoise.foundation.reproducibility import command_line
     from equipoise.studies.plans import effect_of, read_plan
 
@@ -179,7 +178,7 @@ def report(plan: PlanFile, *, values: dict[str, Any]) -> None:
 @takes(STUDY_OPTIONS["diagnose"])
 def diagnose(plan: PlanFile, *, values: dict[str, Any]) -> None:
     """Run the plan's first trial twice, step by step: which tensor differs first, by how much, how does it grow?"""
-    from equipoise.cli._output import Output
+    from equipoise.cli._console import Output
     from equipoise.foundation.reproducibility import command_line
     from equipoise.studies.diagnosing import diagnose as diagnose_plan
     from equipoise.studies.plans import read_plan
@@ -287,10 +286,6 @@ def pack(
         typer.echo(f"Packed. There: equipoise study run {folder} --to OUT; here: equipoise study merge {plan} OUT")
 
 
-app = typer.Typer(
-    cls=Group,
-    no_args_is_help=True,
-    help="Compare treatments under controlled data conditions. An interrupted study continues where it stopped.",
-)
-for _command in (check, run, status, report, diagnose, export, merge, worker, pack):
-    add_command(app, _command.__name__, _command, examples=EXAMPLES[_command.__name__], kept=KEPT)
+COMMANDS = {
+    command.__name__: command for command in (check, run, status, report, diagnose, export, merge, worker, pack)
+}
