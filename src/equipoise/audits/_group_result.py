@@ -26,7 +26,6 @@ from equipoise.results import (
     matching,
     parse_gate,
 )
-from equipoise.tallies.labels import is_missing
 
 if TYPE_CHECKING:
     from equipoise.results import Result
@@ -159,6 +158,8 @@ class GroupResult(GatedResult):
                     yield Breach(gate.text, f"{_gate_name(record)} is {value:.4g}")
 
     def _held(self, gate: Gate) -> list[Record]:
+        from equipoise.tallies.labels import is_missing
+
         measure = type(self).measure_of(gate.name)
         found = [record for record in self.gated(measure) if record.attribute and not is_missing(record.group or "")]
         if not found:
@@ -227,6 +228,8 @@ def _people(records: Iterable[Record]) -> dict[Subject, dict[str, float]]:
 def _statement(
     record: Record, place: int, people: Mapping[Subject, Mapping[str, float]], better_of: Callable[[str], Better]
 ) -> Finding:
+    from equipoise.tallies.labels import is_missing
+
     groups = people.get(_subject(record), {})
     own, other = record.group, record.against
     n_against = groups.get(str(other))
