@@ -10,7 +10,7 @@ import pytest
 
 import equipoise
 from condition_oracles import CONDITION_ORACLES
-from equipoise.conditions.shares import shares_of
+from equipoise.conditions import shares_of
 from equipoise.foundation.registry import registry
 from equipoise.testing import check
 
@@ -141,7 +141,7 @@ class Nameless(Sound):
         (Ordered, "depends on the order of classes or groups"),
         (Flat, "answers with the shape"),
         (Restless, "differs between two calls"),
-        (Careless, "shares_of of equipoise.conditions.shares refuses them"),
+        (Careless, "shares_of of equipoise.conditions refuses them"),
         (Greedy, "changes the counts it is given"),
         (Nameless, "not a whole number"),
     ],

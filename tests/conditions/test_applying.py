@@ -20,7 +20,7 @@ from equipoise.conditions import (
     feasibility,
     interpolate,
 )
-from equipoise.conditions.applying import training_cells
+from equipoise.conditions._condition import training_cells
 
 ROWS = 32_561
 

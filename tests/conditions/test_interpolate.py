@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from condition_oracles import interpolation as slowly
 from equipoise import BadInput
 from equipoise.conditions import interpolate
-from equipoise.conditions.interpolate import ALIASES, MODES
+from equipoise.conditions.interpolation import ALIASES, MODES
 
 # Paper 001, Table 2: men and women of each profession in the Bios training data.
 BIOS = np.array([

@@ -24,8 +24,8 @@ from equipoise.conditions import (
     make_condition,
     partition_of,
     settings_of,
+    sizing_shares,
 )
-from equipoise.conditions.condition import sizing_shares
 from equipoise.foundation.errors import BadInput
 
 DEGREES = (0.5, 0.6, 0.7, 0.8, 0.9)

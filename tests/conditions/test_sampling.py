@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from equipoise import BadInput
-from equipoise.conditions import apportion, draw, interpolate, largest_size
-from equipoise.conditions.sampling import feasibility_of
+from equipoise.conditions import apportion, draw, feasibility_of, interpolate, largest_size
 
 ALPHAS = st.lists(st.sampled_from(np.arange(0, 2.25, 0.25).tolist()), min_size=1, max_size=4)
 MODE_NAMES = st.sampled_from(["JB", "CB", "y_cond_g", "y", "g"])

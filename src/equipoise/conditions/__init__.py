@@ -7,18 +7,37 @@ split ever changes.
 
 from __future__ import annotations
 
-from equipoise.conditions.applying import apply, draw_training, feasibility
+from equipoise.conditions._condition import (
+    Condition,
+    SeededCondition,
+    apply,
+    by_class,
+    draw_training,
+    feasibility,
+    for_seed,
+    make_condition,
+    partition_of,
+    remarks_of,
+    settings_of,
+    sizing_shares,
+)
+from equipoise.conditions._sampling import (
+    Cell,
+    Draw,
+    Feasibility,
+    apportion,
+    draw,
+    feasibility_of,
+    largest_size,
+    shares_of,
+)
 from equipoise.conditions.as_given import AsGiven
-from equipoise.conditions.class_ratio import ClassRatio
-from equipoise.conditions.condition import Condition, for_seed, make_condition, partition_of, settings_of
-from equipoise.conditions.feasible import Cell, Feasibility
-from equipoise.conditions.interpolate import interpolate
-from equipoise.conditions.interpolation import Interpolation
+from equipoise.conditions.composition import ClassRatio, Stereotyping
+from equipoise.conditions.interpolation import ALIASES, Interpolation, interpolate
 from equipoise.conditions.minoritised import Minoritised
-from equipoise.conditions.sampling import Draw, apportion, draw, largest_size
-from equipoise.conditions.stereotyping import Stereotyping
 
 __all__ = [
+    "ALIASES",
     "AsGiven",
     "Cell",
     "ClassRatio",
@@ -27,16 +46,22 @@ __all__ = [
     "Feasibility",
     "Interpolation",
     "Minoritised",
+    "SeededCondition",
     "Stereotyping",
     "apply",
     "apportion",
+    "by_class",
     "draw",
     "draw_training",
     "feasibility",
+    "feasibility_of",
     "for_seed",
     "interpolate",
     "largest_size",
     "make_condition",
     "partition_of",
+    "remarks_of",
     "settings_of",
+    "shares_of",
+    "sizing_shares",
 ]

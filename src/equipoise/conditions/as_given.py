@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
-from equipoise.conditions.shares import Floats, shares_of
+from equipoise.conditions._sampling import Floats, shares_of
 from equipoise.foundation.registry import condition
 
 

@@ -1,4 +1,4 @@
-"""A class distribution and a degree of stereotyping, both chosen (paper 001, section 5).
+"""Chosen class ratios and degrees of stereotyping, together or alone (paper 001, section 5).
 
     P'(y = c, z = g) = P'(c) s                    where g is the group that is paired with class c
                      = P'(c) (1 - s) / (G - 1)    for each other group
@@ -10,12 +10,15 @@ with s = 0.5 (5.2) or 0.9 (5.4), in two classes and two groups; here there may b
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from equipoise.conditions.shares import ROUNDING, Floats, checked_share
+from equipoise.conditions._sampling import ROUNDING, Floats, checked_share, names_of, shares_of
 from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.registry import condition
 from equipoise.tallies.labels import label_of
 
 Shares: TypeAlias = tuple[tuple[str, float], ...]
@@ -108,3 +111,108 @@ def _paired(pairs: Pairs, classes: Sequence[str], groups: Sequence[str]) -> list
             available="a group for each class, in pairs=",
         )
     return [list(groups).index(chosen[name]) for name in classes]
+
+
+STEREOTYPINGS = ("none", "as_given")
+
+
+@condition("class_ratio", paper="001")
+@dataclass(frozen=True)
+class ClassRatio:
+    """P'(y) as chosen; in each class the groups equally (no stereotyping), with a chosen stereotyping, or as given.
+
+    ``shares`` names classes, such as ``{">50K": 0.9}``; classes that are not named share the rest equally.
+    ``stereotyping`` is "none", "as_given" (P(z | y) is kept), or the share of the group that is paired with a class;
+    ``pairs`` names that group for each class, by default the one that the data over-represent in it.
+    """
+
+    shares: Mapping[Any, float] | Shares
+    stereotyping: float | Literal["none", "as_given"] = "none"
+    pairs: Mapping[Any, Any] | Pairs | None = None
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shares", given_shares(self.shares))
+        if isinstance(self.stereotyping, str):
+            if self.stereotyping not in STEREOTYPINGS:
+                raise unknown_name(
+                    "stereotyping", self.stereotyping, [*STEREOTYPINGS, "a number from 0 to 1"], "class_ratio"
+                )
+        else:
+            object.__setattr__(self, "stereotyping", checked_share(self.stereotyping, "stereotyping"))
+        if self.pairs is not None:
+            object.__setattr__(self, "pairs", given_pairs(self.pairs))
+
+    def probabilities(
+        self, counts: ArrayLike, classes: Sequence[object] | None = None, groups: Sequence[object] | None = None
+    ) -> Floats:
+        """Return P'(y) P'(z | y)."""
+        P = shares_of(counts)
+        names, columns = names_of(classes, P.shape[0], "classes"), names_of(groups, P.shape[1], "groups")
+        if self.stereotyping == "none":
+            inside = np.full(P.shape, 1.0 / P.shape[1])
+        elif self.stereotyping == "as_given":
+            inside = P / P.sum(axis=1, keepdims=True)
+        else:
+            inside = stereotyped(P, float(self.stereotyping), self.pairs, names, columns)  # type: ignore[arg-type]
+        classwise: Floats = class_shares(self.shares, names)  # type: ignore[arg-type]  # made plain above
+        shares: Floats = classwise[:, None] * inside
+        return shares
+
+    def __str__(self) -> str:
+        shares = ", ".join(f"{name} {share:g}" for name, share in dict(self.shares).items())
+        inside = (
+            f"{self.stereotyping:g}" if isinstance(self.stereotyping, float) else self.stereotyping.replace("_", " ")
+        )
+        return f"class ratio {shares}, stereotyping {inside}"
+
+
+CLASS_SHARES = ("balanced", "as_given")
+
+
+@condition("stereotyping", paper="001")
+@dataclass(frozen=True)
+class Stereotyping:
+    """P'(z | y) = ratio for the group paired with a class, the other groups equally; classes balanced or as chosen.
+
+    ``shares`` of classes are "balanced", "as_given" (P(y) is kept), or such as ``{">50K": 0.9}``, the rest equally.
+    ``pairs`` names the group for each class, by default the one that the data over-represent in it.
+    """
+
+    ratio: float
+    shares: Mapping[Any, float] | Shares | Literal["balanced", "as_given"] = "balanced"
+    pairs: Mapping[Any, Any] | Pairs | None = None
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ratio", checked_share(self.ratio, "ratio"))
+        if not isinstance(self.shares, str):
+            object.__setattr__(self, "shares", given_shares(self.shares))
+        elif self.shares not in CLASS_SHARES:
+            raise unknown_name("distribution of classes", self.shares, CLASS_SHARES, "stereotyping")
+        if self.pairs is not None:
+            object.__setattr__(self, "pairs", given_pairs(self.pairs))
+
+    def probabilities(
+        self, counts: ArrayLike, classes: Sequence[object] | None = None, groups: Sequence[object] | None = None
+    ) -> Floats:
+        """Return P'(y) P'(z | y)."""
+        P = shares_of(counts)
+        names, columns = names_of(classes, P.shape[0], "classes"), names_of(groups, P.shape[1], "groups")
+        inside = stereotyped(P, self.ratio, self.pairs, names, columns)  # type: ignore[arg-type]  # made plain above
+        return self._class_shares(P, names)[:, None] * inside
+
+    def _class_shares(self, P: Floats, names: Sequence[str]) -> Floats:  # noqa: N803
+        if self.shares == "balanced":
+            return np.full(len(names), 1.0 / len(names))
+        if self.shares == "as_given":
+            kept: Floats = P.sum(axis=1)
+            return kept
+        return class_shares(self.shares, names)  # type: ignore[arg-type]  # made plain above
+
+    def __str__(self) -> str:
+        if isinstance(self.shares, str):
+            shares = self.shares.replace("_", " ")
+        else:
+            shares = ", ".join(f"{name} {share:g}" for name, share in dict(self.shares).items())
+        return f"stereotyping {self.ratio:g}, classes {shares}"

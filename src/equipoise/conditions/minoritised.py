@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.conditions.feasible import Feasibility
-from equipoise.conditions.shares import Floats, checked_share, names_of, shares_of
+from equipoise.conditions._sampling import Feasibility, Floats, checked_share, names_of, shares_of
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import condition
 from equipoise.foundation.reproducibility import stream

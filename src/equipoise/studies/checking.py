@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.conditions.feasible import Feasibility
+from equipoise.conditions import Feasibility
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.long_work import duration
 from equipoise.measures.objectives import Reason

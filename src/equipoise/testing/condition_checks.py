@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.conditions.condition import Condition, make_condition, settings_of
-from equipoise.conditions.sampling import apportion, draw
+from equipoise.conditions import Condition, apportion, draw, make_condition, settings_of
 from equipoise.foundation.errors import BadInput
 
 Floats = NDArray[np.float64]
@@ -91,5 +90,5 @@ def _check_bad_counts(condition: Condition, name: str) -> None:
             # A class without rows may also have no share.
             continue
         raise AssertionError(
-            f"{name} answers {found} to the counts {bad}: shares_of of equipoise.conditions.shares refuses them"
+            f"{name} answers {found} to the counts {bad}: shares_of of equipoise.conditions refuses them"
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.conditions.sampling import apportion
+from equipoise.conditions import apportion
 from equipoise.foundation.imports import require
 from equipoise.foundation.registry import treatment
 from equipoise.foundation.reproducibility import stream

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from equipoise import Cohort, Study
-from equipoise.conditions.minoritised import Minoritised
+from equipoise.conditions import Minoritised
 
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("torch")

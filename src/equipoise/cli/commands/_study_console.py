@@ -17,7 +17,7 @@ from equipoise.foundation.text import printable
 from equipoise.studies.running import Standing, Steadied
 
 if TYPE_CHECKING:
-    from equipoise.conditions.feasible import Feasibility
+    from equipoise.conditions import Feasibility
     from equipoise.studies.checking import Check
     from equipoise.studies.plans import PlanChange
     from equipoise.studies.running import Merged

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 from equipoise.cohorts.cohort import Cohort
-from equipoise.conditions.condition import Condition, make_condition, settings_of
+from equipoise.conditions import Condition, make_condition, settings_of
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.registry import registry
 from equipoise.measures.objectives import Fairness, Performance, Task, check_fairness, check_performance

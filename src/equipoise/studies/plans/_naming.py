@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
-from equipoise.conditions import make_condition
-from equipoise.conditions.interpolate import ALIASES
+from equipoise.conditions import ALIASES, make_condition
 from equipoise.foundation.errors import BadInput, EquipoiseError, listing, unknown_name
 from equipoise.foundation.registry import Entry, registry
 from equipoise.studies.trial import Named, canonical, treatment_name

@@ -12,18 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.cohort import Cohort
-from equipoise.conditions.condition import (
+from equipoise.conditions import (
     Condition,
+    Feasibility,
     SeededCondition,
+    apportion,
     by_class,
+    draw,
+    feasibility_of,
     for_seed,
+    largest_size,
     partition_of,
     remarks_of,
     sizing_shares,
 )
-from equipoise.conditions.feasible import Feasibility
-from equipoise.conditions.sampling import apportion, draw, feasibility_of, largest_size
-from equipoise.conditions.shares import Floats
 from equipoise.foundation.errors import BadInput, listing, nearest, unknown_name
 from equipoise.foundation.reproducibility import fingerprint_of, stream
 from equipoise.studies.plans._naming import BadPlan
@@ -316,7 +318,7 @@ class Drawing:
             shape
         )
 
-    def _shares(self, condition: Condition, seed: int | None = None) -> Floats:
+    def _shares(self, condition: Condition, seed: int | None = None) -> NDArray[np.float64]:
         """Return the shares that a condition wants with a seed; without one, those by which sizes are found."""
         names = (self.material.classes, self.material.groups)
         try:

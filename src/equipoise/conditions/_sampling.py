@@ -1,4 +1,4 @@
-"""Rows that follow a distribution: how many of each cell, and which, by seeded chance and never by file order.
+"""Rows that follow a distribution: shares of classes and groups, what they ask of the data, and seeded draws.
 
 Inside a cell rows stand in an order that depends on the seed and the cell alone, and the first k are taken. So two
 conditions with the same seed share as many rows as their shares allow, and their difference is not a matter of who
@@ -7,6 +7,7 @@ happened to be drawn. Where k is more than there are, every row is taken equally
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,10 +15,188 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from equipoise.conditions.feasible import WHAT_TO_DO, Cell, Feasibility
-from equipoise.conditions.shares import ROUNDING, Floats, names_of
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.reproducibility import stream
+from equipoise.tallies.labels import label_of
+
+Floats = NDArray[np.float64]
+
+# How far from what it should be a sum of shares may lie: rounding, and nothing more.
+ROUNDING = 1e-9
+
+
+def shares_of(counts: ArrayLike, *, empty: bool = False) -> Floats:
+    """Return P(y, z) of counts ``[class, group]``; a class or group without rows is refused unless ``empty``."""
+    try:
+        table = np.asarray(counts, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(
+            f"The counts are not numbers ({error})", available="a table, one row per class, one column per group"
+        ) from error
+    if table.ndim != 2 or 0 in table.shape:
+        raise BadInput(f"The counts have the shape {table.shape}", available="one row per class, one column per group")
+    _refuse(~np.isfinite(table), table, "missing or infinite")
+    _refuse(table < 0, table, "negative")
+    for axis, what in () if empty else ((1, "class"), (0, "group")):
+        without = np.flatnonzero(table.sum(axis=axis) == 0)
+        if without.size:
+            raise BadInput(
+                f"There are no rows of {what} {listing(without.tolist())} (counted from 0)",
+                available=f"at least one row of each {what}: shares inside an empty {what} are not defined",
+                help=f"leave the empty {what} out of the table.",
+            )
+    if not table.any():
+        raise BadInput("There are no rows in any class and group", available="at least one row")
+    shares: Floats = table / table.sum()
+    return shares
+
+
+def _refuse(bad: NDArray[np.bool_], table: Floats, what: str) -> None:
+    if bad.any():
+        row, column = (int(place) for place in np.argwhere(bad)[0])
+        raise BadInput(
+            f"The count of class {row}, group {column} is {table[row, column]:g}, which is {what}",
+            available="finite numbers of 0 and above",
+        )
+
+
+def names_of(names: Sequence[object] | None, length: int, what: str) -> tuple[str, ...]:
+    """Return the names of classes or groups; without names they are called 0, 1, 2 and so on."""
+    if names is None:
+        return tuple(str(place) for place in range(length))
+    labels = tuple(str(label_of(name)) for name in names)
+    if len(labels) != length or len(set(labels)) != length:
+        raise BadInput(
+            f"There are {length:,} {what} in the counts and the names {listing(labels)}",
+            available="one name each, no name twice",
+        )
+    return labels
+
+
+def checked_share(value: object, what: str) -> float:
+    """Return a share as a float, or refuse what is not between 0 and 1."""
+    try:
+        share = float(value)  # type: ignore[arg-type]  # what cannot be a float is refused here
+    except (TypeError, ValueError):
+        share = float("nan")
+    if isinstance(value, bool) or not 0.0 <= share <= 1.0:
+        raise BadInput(f"{what} is {value!r}", available="a number from 0 to 1")
+    return share
+
+
+WHAT_TO_DO = (
+    "merge the group or the class with another, leave it out of the cohort, or choose a condition that gives the cell "
+    "no share (as_given does)"
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One class in one group: how many rows there are, the share it shall have, and how many rows that is."""
+
+    class_name: str
+    group: str
+    available: int
+    probability: float
+    wanted: int
+
+    @property
+    def times(self) -> float:
+        """How often each row is taken on average; NaN where there is none."""
+        return self.wanted / self.available if self.available else math.nan
+
+    @property
+    def repeated(self) -> bool:
+        """Tell whether rows must be taken more than once."""
+        return self.wanted > self.available > 0
+
+    @property
+    def empty(self) -> bool:
+        """Tell whether the cell shall have a share and there are no rows to give it."""
+        return self.probability > 0 and not self.available
+
+    @property
+    def unused(self) -> bool:
+        """Tell whether there are rows and none is taken."""
+        return self.available > 0 and not self.wanted
+
+    @property
+    def name(self) -> str:
+        """The class and the group."""
+        return f"{self.class_name} / {self.group}"
+
+
+@dataclass(frozen=True)
+class Feasibility:
+    """What a condition does to the training rows at one size.
+
+    ``largest`` is the largest size at which no row is repeated under any condition of the plan; ``unlabelled`` counts
+    the training rows without a class or a group, which no condition can use. ``remarks`` are a condition's own
+    sentences.
+    """
+
+    size: int
+    available: int
+    largest: int
+    unlabelled: int
+    cells: tuple[Cell, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def feasible(self) -> bool:
+        """Tell whether every cell that shall have a share has rows."""
+        return not self.empty
+
+    @property
+    def repeated(self) -> tuple[Cell, ...]:
+        """The cells whose rows are taken more than once, the most often first."""
+        return tuple(sorted((cell for cell in self.cells if cell.repeated), key=lambda cell: -cell.times))
+
+    @property
+    def empty(self) -> tuple[Cell, ...]:
+        """The cells that shall have a share and have no rows."""
+        return tuple(cell for cell in self.cells if cell.empty)
+
+    @property
+    def unused(self) -> tuple[Cell, ...]:
+        """The cells that have rows of which none is taken."""
+        return tuple(cell for cell in self.cells if cell.unused)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What cannot be done, repeats rows or leaves rows out, a sentence each."""
+        return (*self._empty_words(), *self._repeated_words(), *self._unlabelled_words())
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What there is to know, a sentence each."""
+        found = [f"{self.size:,} training rows are drawn from {self.available:,}.", *self._empty_words()]
+        found += self._repeated_words()
+        if not self.repeated and not self.empty:
+            found.append("No row is repeated.")
+        if self.unused:
+            found.append(f"No row is drawn from {listing(cell.name for cell in self.unused)}.")
+        return (*found, *self._unlabelled_words(), *self.remarks)
+
+    def _empty_words(self) -> list[str]:
+        if not self.empty:
+            return []
+        cells = listing(f"{cell.name} (share {cell.probability:.3g})" for cell in self.empty)
+        return [f"It is not possible: there are no rows of {cells}. Fix: {WHAT_TO_DO}."]
+
+    def _repeated_words(self) -> list[str]:
+        if not self.repeated:
+            return []
+        cells = listing(
+            f"{cell.name} {cell.times:,.1f} times ({cell.wanted:,} from {cell.available:,})" for cell in self.repeated
+        )
+        return [f"Rows are repeated: {cells}. No row is repeated up to a size of {self.largest:,}."]
+
+    def _unlabelled_words(self) -> list[str]:
+        if not self.unlabelled:
+            return []
+        return [f"{self.unlabelled:,} training rows have no class or no group and are left out."]
+
 
 Rows = NDArray[np.int64]
 
