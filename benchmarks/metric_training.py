@@ -14,7 +14,7 @@ import torch
 
 import equipoise
 from equipoise.studies.plans import with_splits
-from equipoise.studies.trial import Named
+from equipoise.studies.plans._trial import Named
 from equipoise.training.encoding import material_of
 from equipoise.training.images.pictures import Pictures
 from equipoise.training.images.recorded_steps import Steps

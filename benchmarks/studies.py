@@ -25,7 +25,7 @@ import torch
 
 import equipoise
 from equipoise.studies.plans import with_splits
-from equipoise.studies.trial import Named
+from equipoise.studies.plans._trial import Named
 from equipoise.training.encoding import material_of
 from equipoise.training.material import Job, Material, Settings
 from equipoise.training.train import stack_size, train

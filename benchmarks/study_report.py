@@ -19,9 +19,8 @@ from study_store import ENVIRONMENT, ROWS, truth_of
 
 from equipoise.measures.measure import get_measure
 from equipoise.studies.findings import data_of, measure_study, result_of
-from equipoise.studies.recorded import Recorded
+from equipoise.studies.plans._trial import Named, Recorded, Trial
 from equipoise.studies.storage import Readouts, Store, open_store
-from equipoise.studies.trial import Named, Trial
 from equipoise.tallies.counts import Confusion
 from equipoise.training.material import Predicted
 

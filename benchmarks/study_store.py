@@ -22,9 +22,8 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save
 
-from equipoise.studies.recorded import Recorded
+from equipoise.studies.plans._trial import Named, Recorded, Trial
 from equipoise.studies.storage import SplitTruth, Store, Truth, open_store, packed
-from equipoise.studies.trial import Named, Trial
 from equipoise.training.material import Epoch, Predicted
 
 ROWS = 5_000  # of dev, and as many of test

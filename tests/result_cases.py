@@ -20,8 +20,7 @@ from equipoise.discovery.sheets import Coded, Named
 from equipoise.foundation.reproducibility import provenance
 from equipoise.results import ClaimVerdict, Result
 from equipoise.studies.diagnosing import SCHEMA, Diagnosis
-from equipoise.studies.findings.identical._claims import PaperClaim
-from equipoise.studies.findings.identical._reproduction import Reproduction
+from equipoise.studies.findings.identical._paper import PaperClaim, Reproduction
 from equipoise.training.diverging.divergence import ALL, Growth
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.studies.findings._data import Composition, Failure, Layout, StudyData, TestRows
+from equipoise.studies.analysis._data import Composition, Failure, Layout, StudyData, TestRows
 from equipoise.studies.findings._reporting import result_of
 from equipoise.studies.findings._result import StudyResult
-from equipoise.studies.trial import Named, Trial
+from equipoise.studies.plans._trial import Named, Trial
 from equipoise.tallies.scores import Pivot, quantities
 from report_cases import HOSTILE
 

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.studies.findings._data import Composition, Layout, StudyData, TestRows
+from equipoise.studies.analysis._data import Composition, Layout, StudyData, TestRows
 from equipoise.studies.findings._reporting import result_of
 from equipoise.studies.findings._result import StudyResult
 from equipoise.studies.findings.spaces._values import KeptArrays, Remembered, partition_of
-from equipoise.studies.recorded import Recorded
+from equipoise.studies.plans._trial import Named, Recorded, Trial
 from equipoise.studies.storage._labels import SplitTruth, Truth
-from equipoise.studies.trial import Named, Trial
 from equipoise.training.material import Predicted
 from report_cases import HOSTILE
 

@@ -14,7 +14,7 @@ import pytest
 from equipoise.discovery.generative.settings import VAESettings
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.plans._plan import read_plan
+from equipoise.studies.planfile import read_plan
 from running import Program
 
 pytest.importorskip("torch", reason="needs equipoise[train]")

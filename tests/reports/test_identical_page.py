@@ -19,7 +19,7 @@ from equipoise.reports.charts.matrix import COSTLY, MOVES
 from equipoise.reports.charts.theme import INK
 from equipoise.reports.narrative._study_charts import WHOLE, as_evidence
 from equipoise.studies.findings._reporting import result_of
-from equipoise.studies.findings.identical._reproduction import Reproduction, reproduction_of
+from equipoise.studies.findings.identical._paper import Reproduction, reproduction_of
 from page_checks import Tree, check_number, contrast
 from pages import Pages, check_figures, check_own_page
 from study_cases import TECHNIQUES, demo, hostile, picture_data, pictures, plain, settings

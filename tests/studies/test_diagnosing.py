@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 import equipoise
 from equipoise.studies.diagnosing import PERMUTED, diagnose
-from equipoise.studies.plans._plan import read_plan
+from equipoise.studies.planfile import read_plan
 from equipoise.training.diverging.divergence import ALL
 from plan_cases import cohort, threshold, write_plan
 from running import Program

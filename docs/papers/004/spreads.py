@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from equipoise.studies.plans._plan import read_plan
+from equipoise.studies.planfile import read_plan
+from equipoise.studies.plans._trial import Trial
 from equipoise.studies.storage._store import open_store
-from equipoise.studies.trial import Trial
 
 PLANS = Path(__file__).parent
 PAIRS = {

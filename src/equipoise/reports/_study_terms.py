@@ -6,8 +6,9 @@ import math
 
 from equipoise.reports._formats import safe_name
 from equipoise.reports._measure_words import title_of
+from equipoise.studies.analysis import LABELS
+from equipoise.studies.analysis import WORDS as REASONS
 from equipoise.studies.findings import (
-    LABELS,
     CellRecord,
     RankRecord,
     StudyRecord,
@@ -15,7 +16,6 @@ from equipoise.studies.findings import (
     undefined_everywhere,
     under_name,
 )
-from equipoise.studies.findings import WORDS as REASONS
 
 Under = tuple[str, str]
 # A record and its place among the records of the result: every number on a page can be traced to its JSON.

@@ -16,16 +16,9 @@ from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.long_work import duration
 from equipoise.measures.objectives import Reason
 from equipoise.results import record_as_json
-from equipoise.studies.findings import (
-    StudyData,
-    attributes_of,
-    baselines_of,
-    layout_of,
-    main_measures_of,
-    quantities_of,
-    read_study,
-)
-from equipoise.studies.findings import cells_of as gathered
+from equipoise.studies.analysis import StudyData, attributes_of, baselines_of, main_measures_of, quantities_of
+from equipoise.studies.analysis import cells_of as gathered
+from equipoise.studies.findings import layout_of, read_study
 from equipoise.studies.plan_power import (
     PlanPower,
     Spreads,
@@ -35,10 +28,9 @@ from equipoise.studies.plan_power import (
     plan_power,
     spreads_of,
 )
-from equipoise.studies.plans import PlanChange, cells_of, condition_text, equal_words
+from equipoise.studies.plans import PlanChange, Trial, cells_of, condition_text, equal_words
 from equipoise.studies.running import Work, cell_labels, change_of, check_device, named_key, seconds_left
 from equipoise.studies.storage import CellStatus, Status
-from equipoise.studies.trial import Trial
 from equipoise.training.finishing import failure_of
 from equipoise.training.preparing import overrides, prepared
 

@@ -11,8 +11,8 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.reproducibility import provenance
 from equipoise.foundation.text import plural
 from equipoise.results import Direction, Finding, Result
+from equipoise.studies.plans import Trial
 from equipoise.studies.running import check_device, settings_of
-from equipoise.studies.trial import Trial
 from equipoise.training.diverging.divergence import Divergence, Flips, Growth
 from equipoise.training.diverging.finding import first_difference
 from equipoise.training.preparing import Prepared, prepared

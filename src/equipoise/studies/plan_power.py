@@ -19,7 +19,8 @@ import numpy as np
 
 from equipoise.foundation.errors import BadInput
 from equipoise.stats import FEWEST_SEEDS, MOST_SEEDS, LimitedBy, detection_power, limited_by, seeds_to_detect
-from equipoise.studies.findings import POWER, SCHEMA, layout_of, limit_reason
+from equipoise.studies.analysis import POWER, limit_reason
+from equipoise.studies.findings import SCHEMA, layout_of
 
 if TYPE_CHECKING:
     from equipoise.studies.study import Study

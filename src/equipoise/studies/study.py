@@ -13,12 +13,15 @@ import numpy as np
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput
 from equipoise.measures.objectives import Fairness, Performance, Reason, Task, class_skew, default_performance
-from equipoise.studies.findings import SMALLEST_EFFECT
+from equipoise.studies.analysis import SMALLEST_EFFECT
 from equipoise.studies.plans import (
+    CHOICE,
     OWN,
     Drawing,
     Function,
+    Named,
     Stack,
+    Trial,
     _design,
     cells_of,
     check_not_own,
@@ -38,7 +41,6 @@ from equipoise.studies.plans import (
 )
 from equipoise.studies.running import OwnWork, Work, draw_named, named_key, settings_of, shown_cohort
 from equipoise.studies.storage import Truth, truth_of
-from equipoise.studies.trial import CHOICE, Named, Trial
 from equipoise.training.encoding import material_of
 from equipoise.training.material import Codes, Material
 from equipoise.training.selecting import needs_scores

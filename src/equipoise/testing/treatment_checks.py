@@ -10,7 +10,7 @@ import numpy as np
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
-from equipoise.studies.trial import Named, canonical
+from equipoise.studies.plans import Named, canonical
 from equipoise.testing.planted import Planted, planted
 from equipoise.testing.planted_pictures import planted_pictures
 from equipoise.training.acting import misfit

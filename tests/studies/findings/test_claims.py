@@ -12,12 +12,12 @@ from equipoise.foundation.registry import report_of
 from equipoise.reports import Document
 from equipoise.results import Verdict, because
 from equipoise.stats import LimitedBy
+from equipoise.studies.analysis._quantities import ConstantRecord
+from equipoise.studies.analysis._reasons import StudyReason
 from equipoise.studies.findings._claims import Claim, ClaimKind, claims_of, seeds_needed, standing_of
-from equipoise.studies.findings._notes import alternative_words
-from equipoise.studies.findings._parts import outcome_of
-from equipoise.studies.findings._quantities import ConstantRecord
-from equipoise.studies.findings._reasons import StudyReason
+from equipoise.studies.findings._reporting import outcome_of
 from equipoise.studies.findings._result import Alternative, CellRecord, RankRecord, StudyRecord, StudyResult
+from equipoise.studies.findings._words import alternative_words
 
 CONDITION, LEARNER = "as given", "mlp"
 NAMES = {"accuracy": (), "fairness": ("sex",), "distance_to_optimum": ("sex",)}

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from equipoise import Study
-from equipoise.studies.findings._data import Layout, StudyData, TestRows
-from equipoise.studies.findings._people import Redrawn, drawn_clusters, is_clustered, redrawn
+from equipoise.studies.analysis._data import Layout, StudyData, TestRows
+from equipoise.studies.analysis._people import Redrawn, drawn_clusters, is_clustered, redrawn
 from equipoise.studies.findings._reporting import measure_study, result_of
 from equipoise.studies.plans._rows import with_splits
+from equipoise.studies.plans._trial import Named
 from equipoise.studies.storage._labels import truth_of
-from equipoise.studies.trial import Named
 from plan_cases import cohort, threshold
 from study_cases import HERE, Arm, trial
 

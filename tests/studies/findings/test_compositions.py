@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.studies.findings._data import Composition
-from equipoise.studies.findings._notes import MANY, _clumps, composition_words
+from equipoise.studies.analysis._data import Composition
+from equipoise.studies.findings._words import MANY, _clumps, composition_words
 
 
 def of_classes(sizes: list[int], groups: int = 2, seed: int | None = None) -> Composition:

@@ -15,8 +15,8 @@ pytest.importorskip("sqlalchemy")
 import duckdb
 
 from equipoise.foundation.errors import BadInput
+from equipoise.studies.analysis._cells import Measured
 from equipoise.studies.findings._exporting import write_measured, write_table
-from equipoise.studies.findings._measuring import Measured
 from equipoise.studies.findings._reading import data_of
 from equipoise.studies.findings._reporting import measure_study
 from equipoise.studies.storage._store import open_store

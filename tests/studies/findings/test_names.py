@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.studies.findings._names import condition_phrases, condition_titles, with_symbol
 from equipoise.studies.findings._result import ConditionRecord
+from equipoise.studies.findings._words import condition_phrases, condition_titles, with_symbol
 
 
 def condition(name: str, mode: str | None = None, alpha: float | None = None) -> ConditionRecord:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from equipoise.studies.findings._cells import SpreadNote, nested
-from equipoise.studies.findings._people import drawn_counts
+from equipoise.studies.analysis._cells import SpreadNote, nested
+from equipoise.studies.analysis._people import drawn_counts
 
 
 def simulated(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.studies.findings._notes import MOST, notes_told
+from equipoise.studies.findings._words import MOST, notes_told
 
 
 def test_notes_that_differ_in_numbers_tell_their_ranges() -> None:

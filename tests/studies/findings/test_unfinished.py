@@ -16,7 +16,7 @@ import study_cases
 from equipoise.reports import page, show
 from equipoise.reports._study_terms import marks_text
 from equipoise.results import record_as_json
-from equipoise.studies.findings._data import (
+from equipoise.studies.analysis._data import (
     STILL_FALLING,
     TrainingEnd,
     Unfinished,
@@ -25,8 +25,7 @@ from equipoise.studies.findings._data import (
     training_end,
 )
 from equipoise.studies.findings._reporting import result_of
-from equipoise.studies.findings.identical._claims import paper_claims
-from equipoise.studies.findings.identical._reproduction import reproduction_of
+from equipoise.studies.findings.identical._paper import paper_claims, reproduction_of
 from equipoise.studies.study import Study
 from equipoise.treatments.domain_heads import EVERY, NETWORK_LEARNS, WithDomainHead
 from equipoise.treatments.gradient_projection import GradientProjection

@@ -20,16 +20,16 @@ from equipoise import Study
 from equipoise.conditions import draw_training, make_condition
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import MOST_BYTES
+from equipoise.studies.planfile import StudyPlan, line_of, read_plan, schema_text
 from equipoise.studies.plans._naming import BadPlan
-from equipoise.studies.plans._plan import StudyPlan, line_of, read_plan, schema_text
 from equipoise.studies.plans._rows import _values, data_fingerprint, rows_of, trained_fingerprint, with_splits
+from equipoise.studies.plans._trial import CHOICE, Named, Trial, canonical, trial_of
 from equipoise.studies.running._work import draw_name
-from equipoise.studies.trial import CHOICE, Named, Trial, canonical, trial_of
 from plan_cases import COHORT, PLAN, cohort, columns, write_plan
 
 ROOT = Path(__file__).parents[3]
 PUBLISHED = ROOT / "docs" / "schemas" / "study-plan-1.json"
-WAY = """python -c "from equipoise.studies.plans._plan import schema_text; print(schema_text(), end='')" > """
+WAY = """python -c "from equipoise.studies.planfile import schema_text; print(schema_text(), end='')" > """
 
 
 def test_the_published_schema_is_that_of_the_model_and_takes_the_examples() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from equipoise.studies.plans._change import plan_change
-from equipoise.studies.trial import Named, Trial
+from equipoise.studies.plans._design import plan_change
+from equipoise.studies.plans._trial import Named, Trial
 
 CONDITIONS = [Named("interpolation", 1, {"mode": "joint", "alpha": alpha}) for alpha in (0, 1, 1.5)]
 

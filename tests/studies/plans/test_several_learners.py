@@ -11,8 +11,8 @@ import pytest
 from equipoise import Study
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.checking import check
+from equipoise.studies.planfile import read_plan
 from equipoise.studies.plans._naming import LearnerTexts
-from equipoise.studies.plans._plan import read_plan
 from equipoise.studies.running._packing import pack, unpack
 from equipoise.studies.running._running import cell_labels
 from plan_cases import PLAN, cohort, write_plan

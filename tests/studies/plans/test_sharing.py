@@ -13,10 +13,10 @@ from equipoise import BadInput, Study
 from equipoise.cohorts.cohort import Cohort
 from equipoise.studies.plans._design import cells_of, stacked, trainings_of
 from equipoise.studies.plans._naming import kind_of, unread
+from equipoise.studies.plans._trial import Named, Trial
 from equipoise.studies.running._folder import run_to_folder
 from equipoise.studies.running._packing import pack, unpack
 from equipoise.studies.running._running import APART, cell_labels, run_in_store, trained
-from equipoise.studies.trial import Named, Trial
 from equipoise.testing.planted_pictures import planted_pictures
 from plan_cases import cohort
 

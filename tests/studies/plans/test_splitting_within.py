@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from equipoise import Cohort, Study
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.plans._plan import read_plan
+from equipoise.studies.planfile import read_plan
 from equipoise.studies.plans._rows import with_splits
 from running import Program
 

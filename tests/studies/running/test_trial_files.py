@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load
 
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.recorded import Recorded
+from equipoise.studies.plans._trial import Recorded
 from equipoise.studies.running._folder import (
     ENTRY,
     digest_of,

@@ -16,7 +16,7 @@ from store_cases import Predicting, planned
 
 pytest.importorskip("sqlalchemy")
 
-from equipoise.studies.storage import _migrations as migrations
+from equipoise.studies.storage import _store as migrations
 from equipoise.studies.storage._database import VERSION, tables
 from equipoise.studies.storage._store import open_store
 

@@ -18,7 +18,7 @@ from equipoise.studies.running import Standing, Steadied
 
 if TYPE_CHECKING:
     from equipoise.conditions import Feasibility
-    from equipoise.studies.checking import Check
+    from equipoise.studies import Check
     from equipoise.studies.plans import PlanChange
     from equipoise.studies.running import Merged
     from equipoise.studies.storage import Status, StoredTrial

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from equipoise.audits import AuditResult
     from equipoise.cli._console import Output
     from equipoise.results import Result
-    from equipoise.studies.study import Study
+    from equipoise.studies import Study
 
 DEMOS = ("audit", "study", "discover")
 # Each takes its share of the cores: small stacks gain nothing from several threads, and lose where others work too.
@@ -142,7 +142,7 @@ def demo_study() -> Study:
     more than reruns. It has one attribute and few measures, so that the correction leaves room for a decision.
     """
     from equipoise.cohorts import load
-    from equipoise.studies.study import Study
+    from equipoise.studies import Study
 
     return Study(
         replace(load("adult"), groups=("sex",)),

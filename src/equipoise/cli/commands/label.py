@@ -170,7 +170,7 @@ def direction_of(path: Path, wanted: str | None) -> Hyperplane:
 def cohort_of(given: str, options: list[str] | None, said: Mapping[str, Any]) -> Cohort:
     """Load a registered cohort by its name, or a table, as a plan of a study would."""
     from equipoise.foundation.registry import registry
-    from equipoise.studies.plans import CohortPlan, planned_cohort
+    from equipoise.studies import CohortPlan, planned_cohort
 
     parts = {key: value for key, value in said.items() if value is not None}
     if given in [entry.name for entry in registry.entries("cohort")] and not Path(given).is_file():

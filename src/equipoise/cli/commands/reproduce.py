@@ -88,9 +88,8 @@ def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
     from equipoise.cli.commands._study_console import show_check, study_progress
     from equipoise.foundation.errors import EquipoiseError
     from equipoise.foundation.reproducibility import command_line
-    from equipoise.studies.checking import check
+    from equipoise.studies import check, read_plan
     from equipoise.studies.findings import reproduction_of
-    from equipoise.studies.plans import read_plan
     from equipoise.studies.running import run_in_store
 
     there = (folder / PLAN).exists()

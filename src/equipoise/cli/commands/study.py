@@ -44,8 +44,8 @@ def _store(plan: Path, values: Mapping[str, Any]) -> str:
 def check(plan: PlanFile, *, values: dict[str, Any]) -> None:
     """Show size, time, what can be decided and what conditions need; train nothing. Ends with 1 if trials will fail."""
     from equipoise.cli.commands._study_console import show_check
-    from equipoise.studies.checking import check as check_study
-    from equipoise.studies.plans import read_plan
+    from equipoise.studies import check as check_study
+    from equipoise.studies import read_plan
 
     read = read_plan(plan)
     with read.located():
@@ -74,7 +74,7 @@ def run(
         from equipoise.foundation.errors import BadInput
 
         raise BadInput(f"{str(plan)!r} is a packed study", help="name a folder for its trials: --to DIR.")
-    from equipoise.studies.plans import read_plan
+    from equipoise.studies import read_plan
     from equipoise.studies.running import run_in_store
 
     read = read_plan(plan)
@@ -95,7 +95,7 @@ def _run_to_folder(plan: Path, values: Mapping[str, Any]) -> None:
     if is_pack(plan):
         work = unpack(plan)
     else:
-        from equipoise.studies.plans import read_plan
+        from equipoise.studies import read_plan
 
         read = read_plan(plan)
         with read.located():
@@ -125,8 +125,7 @@ def _show_end(plan: Path, where: str, key: str) -> None:
 def status(plan: PlanFile, *, values: dict[str, Any]) -> None:
     """Count the trials of each cell (waiting, running, done, failed), with the reasons for failures."""
     from equipoise.cli.commands._study_console import show_change, show_failures, show_status
-    from equipoise.studies.checking import status_of
-    from equipoise.studies.plans import read_plan
+    from equipoise.studies import read_plan, status_of
     from equipoise.studies.running import change_of
     from equipoise.studies.storage import open_store
 
@@ -154,7 +153,8 @@ def report(plan: PlanFile, *, values: dict[str, Any]) -> None:
     """
     from equipoise.cli._console import Output, show_progress
     from equipoise.foundation.reproducibility import command_line
-    from equipoise.studies.plans import effect_of, read_plan
+    from equipoise.studies import read_plan
+    from equipoise.studies.plans import effect_of
 
     output = Output.of(values)
     output.check(inputs=[str(plan)])
@@ -180,8 +180,8 @@ def diagnose(plan: PlanFile, *, values: dict[str, Any]) -> None:
     """Run the plan's first trial twice, step by step: which tensor differs first, by how much, how does it grow?"""
     from equipoise.cli._console import Output
     from equipoise.foundation.reproducibility import command_line
-    from equipoise.studies.diagnosing import diagnose as diagnose_plan
-    from equipoise.studies.plans import read_plan
+    from equipoise.studies import diagnose as diagnose_plan
+    from equipoise.studies import read_plan
 
     output = Output.of(values)
     output.check(inputs=[str(plan)])
@@ -202,8 +202,8 @@ def export(
 ) -> None:
     """Write a table of trials, one row per trial, split and measure, for other tools (and for equipoise evidence)."""
     from equipoise.foundation.files import check_writable
+    from equipoise.studies import read_plan
     from equipoise.studies.findings import check_ending, write_table
-    from equipoise.studies.plans import read_plan
 
     check_ending(file)
     check_writable(file, inputs=[str(plan)])
@@ -224,7 +224,7 @@ def merge(
 ) -> None:
     """Import trials that ran elsewhere; each is imported once, however often it is merged."""
     from equipoise.cli.commands._study_console import show_merged
-    from equipoise.studies.plans import read_plan
+    from equipoise.studies import read_plan
     from equipoise.studies.running import enter
     from equipoise.studies.running import merge as merge_folder
     from equipoise.studies.storage import open_store
@@ -248,8 +248,8 @@ def worker(plan: PlanFile, *, values: dict[str, Any]) -> None:
     from dataclasses import replace
 
     from equipoise.cli.commands._study_console import study_progress
+    from equipoise.studies import read_plan
     from equipoise.studies.findings import check_same_plan
-    from equipoise.studies.plans import read_plan
     from equipoise.studies.running import check_device, check_same_data, checkpoints_of, new_owner, work_through
     from equipoise.studies.storage import open_store
 
@@ -276,7 +276,7 @@ def pack(
     values: dict[str, Any],
 ) -> None:
     """Write what training needs, without test labels, for a machine that has torch and little else."""
-    from equipoise.studies.plans import read_plan
+    from equipoise.studies import read_plan
     from equipoise.studies.running import pack as write_pack
 
     read = read_plan(plan)

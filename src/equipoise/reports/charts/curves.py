@@ -32,7 +32,7 @@ from equipoise.reports.charts.theme import (
     rounded,
     tips,
 )
-from equipoise.studies.diagnosing import Diagnosis
+from equipoise.studies import Diagnosis
 from equipoise.studies.findings import (
     AMI,
     BALANCED,

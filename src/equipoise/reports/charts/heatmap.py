@@ -35,7 +35,7 @@ from equipoise.reports.charts.theme import (
     tips,
 )
 from equipoise.results import Record
-from equipoise.studies.diagnosing import Diagnosis
+from equipoise.studies import Diagnosis
 from equipoise.studies.findings import SpaceSetting, StudyResult, title_of
 from equipoise.training.diverging.divergence import ALL
 

@@ -14,10 +14,8 @@ from equipoise.reports.narrative._study_identical import identical_words
 from equipoise.reports.narrative._study_space_words import space_answer, space_words
 from equipoise.results import Verdict
 from equipoise.stats import FEWEST_SEEDS, LimitedBy
+from equipoise.studies.analysis import LABELS, RERUNS, UNTREATED
 from equipoise.studies.findings import (
-    LABELS,
-    RERUNS,
-    UNTREATED,
     Claim,
     ClaimKind,
     RankRecord,

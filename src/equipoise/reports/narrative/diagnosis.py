@@ -27,7 +27,7 @@ from equipoise.reports._document import (
     Tile,
 )
 from equipoise.reports.narrative._report import Report, document_provenance
-from equipoise.studies.diagnosing import Diagnosis
+from equipoise.studies import Diagnosis
 from equipoise.training.diverging.divergence import ALL
 
 if TYPE_CHECKING:

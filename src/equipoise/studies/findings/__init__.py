@@ -7,33 +7,13 @@ from typing import TYPE_CHECKING
 from equipoise.foundation.imports import door
 
 if TYPE_CHECKING:
-    from equipoise.studies.findings._cells import RERUNS as RERUNS
-    from equipoise.studies.findings._cells import baselines_of as baselines_of
-    from equipoise.studies.findings._cells import cells_of as cells_of
     from equipoise.studies.findings._claims import Claim as Claim
     from equipoise.studies.findings._claims import ClaimKind as ClaimKind
     from equipoise.studies.findings._claims import change_claims as change_claims
     from equipoise.studies.findings._claims import ranks_under as ranks_under
     from equipoise.studies.findings._claims import seeds_needed as seeds_needed
-    from equipoise.studies.findings._data import WORDS as WORDS
-    from equipoise.studies.findings._data import StudyData as StudyData
-    from equipoise.studies.findings._data import attributes_of as attributes_of
     from equipoise.studies.findings._exporting import check_ending as check_ending
     from equipoise.studies.findings._exporting import write_table as write_table
-    from equipoise.studies.findings._names import UNTREATED as UNTREATED
-    from equipoise.studies.findings._names import Under as Under
-    from equipoise.studies.findings._names import baseline_name as baseline_name
-    from equipoise.studies.findings._names import measure_name as measure_name
-    from equipoise.studies.findings._names import only_baseline as only_baseline
-    from equipoise.studies.findings._names import record_of as record_of
-    from equipoise.studies.findings._names import under_name as under_name
-    from equipoise.studies.findings._names import under_phrase as under_phrase
-    from equipoise.studies.findings._names import with_symbol as with_symbol
-    from equipoise.studies.findings._notes import undefined_everywhere as undefined_everywhere
-    from equipoise.studies.findings._quantities import LABELS as LABELS
-    from equipoise.studies.findings._quantities import ConstantRecord as ConstantRecord
-    from equipoise.studies.findings._quantities import main_measures_of as main_measures_of
-    from equipoise.studies.findings._quantities import quantities_of as quantities_of
     from equipoise.studies.findings._reading import check_same_plan as check_same_plan
     from equipoise.studies.findings._reading import data_of as data_of
     from equipoise.studies.findings._reading import layout_of as layout_of
@@ -46,18 +26,24 @@ if TYPE_CHECKING:
     from equipoise.studies.findings._result import RankRecord as RankRecord
     from equipoise.studies.findings._result import StudyRecord as StudyRecord
     from equipoise.studies.findings._result import StudyResult as StudyResult
-    from equipoise.studies.findings._verdicts import POWER as POWER
-    from equipoise.studies.findings._verdicts import SMALLEST_EFFECT as SMALLEST_EFFECT
-    from equipoise.studies.findings._verdicts import limit_reason as limit_reason
-    from equipoise.studies.findings.identical._claims import PaperClaim as PaperClaim
+    from equipoise.studies.findings._words import Under as Under
+    from equipoise.studies.findings._words import baseline_name as baseline_name
+    from equipoise.studies.findings._words import measure_name as measure_name
+    from equipoise.studies.findings._words import only_baseline as only_baseline
+    from equipoise.studies.findings._words import record_of as record_of
+    from equipoise.studies.findings._words import undefined_everywhere as undefined_everywhere
+    from equipoise.studies.findings._words import under_name as under_name
+    from equipoise.studies.findings._words import under_phrase as under_phrase
+    from equipoise.studies.findings._words import with_symbol as with_symbol
     from equipoise.studies.findings.identical._fairest import FairestRecord as FairestRecord
     from equipoise.studies.findings.identical._fairest import chosen_fairest as chosen_fairest
-    from equipoise.studies.findings.identical._reproduction import Reproduction as Reproduction
-    from equipoise.studies.findings.identical._reproduction import TechniqueSpread as TechniqueSpread
-    from equipoise.studies.findings.identical._reproduction import read_reproduction as read_reproduction
-    from equipoise.studies.findings.identical._reproduction import reproduction_from as reproduction_from
-    from equipoise.studies.findings.identical._reproduction import reproduction_of as reproduction_of
-    from equipoise.studies.findings.identical._reproduction import verdict_words as verdict_words
+    from equipoise.studies.findings.identical._paper import PaperClaim as PaperClaim
+    from equipoise.studies.findings.identical._paper import Reproduction as Reproduction
+    from equipoise.studies.findings.identical._paper import TechniqueSpread as TechniqueSpread
+    from equipoise.studies.findings.identical._paper import read_reproduction as read_reproduction
+    from equipoise.studies.findings.identical._paper import reproduction_from as reproduction_from
+    from equipoise.studies.findings.identical._paper import reproduction_of as reproduction_of
+    from equipoise.studies.findings.identical._paper import verdict_words as verdict_words
     from equipoise.studies.findings.identical._runs import IMPACT as IMPACT
     from equipoise.studies.findings.identical._runs import BothSides as BothSides
     from equipoise.studies.findings.identical._runs import ClassFailure as ClassFailure
@@ -92,74 +78,25 @@ if TYPE_CHECKING:
     from equipoise.studies.findings.spaces._values import UNIFORMITY as UNIFORMITY
 
 _MODULES = {
-    "_cells": (
-        "RERUNS",
-        "baselines_of",
-        "cells_of",
-    ),
-    "_claims": (
-        "Claim",
-        "ClaimKind",
-        "change_claims",
-        "ranks_under",
-        "seeds_needed",
-    ),
-    "_data": (
-        "StudyData",
-        "WORDS",
-        "attributes_of",
-    ),
-    "_exporting": (
-        "check_ending",
-        "write_table",
-    ),
-    "_names": (
-        "UNTREATED",
+    "_claims": ("Claim", "ClaimKind", "change_claims", "ranks_under", "seeds_needed"),
+    "_exporting": ("check_ending", "write_table"),
+    "_reading": ("check_same_plan", "data_of", "layout_of", "read_study"),
+    "_reporting": ("measure_study", "result_of"),
+    "_result": ("CellRecord", "ContrastRecord", "RankRecord", "SCHEMA", "StudyRecord", "StudyResult"),
+    "_words": (
         "Under",
         "baseline_name",
         "measure_name",
         "only_baseline",
         "record_of",
+        "undefined_everywhere",
         "under_name",
         "under_phrase",
         "with_symbol",
     ),
-    "_notes": ("undefined_everywhere",),
-    "_quantities": (
-        "ConstantRecord",
-        "LABELS",
-        "main_measures_of",
-        "quantities_of",
-    ),
-    "_reading": (
-        "check_same_plan",
-        "data_of",
-        "layout_of",
-        "read_study",
-    ),
-    "_reporting": (
-        "measure_study",
-        "result_of",
-    ),
-    "_result": (
-        "CellRecord",
-        "ContrastRecord",
-        "RankRecord",
-        "SCHEMA",
-        "StudyRecord",
-        "StudyResult",
-    ),
-    "_verdicts": (
-        "POWER",
-        "SMALLEST_EFFECT",
-        "limit_reason",
-    ),
-    "identical._claims": ("PaperClaim",),
-    "identical._fairest": (
-        "FairestRecord",
-        "chosen_fairest",
-    ),
-    "identical._reproduction": (
+    "identical._fairest": ("FairestRecord", "chosen_fairest"),
+    "identical._paper": (
+        "PaperClaim",
         "Reproduction",
         "TechniqueSpread",
         "read_reproduction",
@@ -167,14 +104,7 @@ _MODULES = {
         "reproduction_of",
         "verdict_words",
     ),
-    "identical._runs": (
-        "BothSides",
-        "ClassFailure",
-        "ClassRecord",
-        "IMPACT",
-        "RunsRecord",
-        "told_of_one_seed",
-    ),
+    "identical._runs": ("BothSides", "ClassFailure", "ClassRecord", "IMPACT", "RunsRecord", "told_of_one_seed"),
     "spaces._parts": (
         "BALANCED_DOMAIN_INDEPENDENT",
         "DOMAIN_INDEPENDENT",
@@ -201,11 +131,6 @@ _MODULES = {
         "set_aside",
         "sweeps_of",
     ),
-    "spaces._values": (
-        "AMI",
-        "NMI",
-        "RECALL",
-        "UNIFORMITY",
-    ),
+    "spaces._values": ("AMI", "NMI", "RECALL", "UNIFORMITY"),
 }
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

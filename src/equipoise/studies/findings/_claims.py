@@ -11,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from equipoise.stats import LimitedBy
-from equipoise.studies.findings._cells import SEEDS
+from equipoise.studies.analysis import SEEDS
 
 if TYPE_CHECKING:
     from equipoise.studies.findings._result import CellRecord, RankRecord, StudyRecord, StudyResult

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput, told
 from equipoise.foundation.files import could_not_be_written, replaced_when_whole
 from equipoise.foundation.tabular import csv_cells, full_precision
-from equipoise.studies.findings._data import StudyData
-from equipoise.studies.findings._measuring import Measured
-from equipoise.studies.findings.spaces._measuring import Spaces, spaces_of
-from equipoise.studies.plans import condition_text
-from equipoise.studies.trial import Trial, canonical
+from equipoise.studies.analysis import Measured, StudyData
+from equipoise.studies.findings.spaces._values import Spaces, spaces_of
+from equipoise.studies.plans import Trial, canonical, condition_text
 
 if TYPE_CHECKING:
     from equipoise.studies.study import Study

@@ -16,13 +16,32 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
 from equipoise.measures.objectives import SKEWED, Reason
-from equipoise.studies.findings._data import DEV, TEST, Composition, Failure, Layout, StudyData, TestRows, training_ends
-from equipoise.studies.findings._notes import look_notes, notes_told
-from equipoise.studies.findings._quantities import aucs_of
+from equipoise.studies.analysis import (
+    DEV,
+    TEST,
+    Composition,
+    Failure,
+    Layout,
+    StudyData,
+    TestRows,
+    aucs_of,
+    training_ends,
+)
 from equipoise.studies.findings._reporting import result_of
 from equipoise.studies.findings._result import LookRecord, Looks, StudyResult
+from equipoise.studies.findings._words import look_notes, notes_told
 from equipoise.studies.findings.spaces._values import KeptArrays, remembered_beside
-from equipoise.studies.plans import cells_of, condition_text, plan_change, rows_of, trainings_of, unread
+from equipoise.studies.plans import (
+    CHOICE,
+    Named,
+    Trial,
+    cells_of,
+    condition_text,
+    plan_change,
+    rows_of,
+    trainings_of,
+    unread,
+)
 from equipoise.studies.storage import (
     Damage,
     Look,
@@ -35,7 +54,6 @@ from equipoise.studies.storage import (
     open_store,
     remember_look,
 )
-from equipoise.studies.trial import CHOICE, Named, Trial
 from equipoise.tallies.scores import Pivot
 from equipoise.training.selecting import COLLAPSED
 from equipoise.training.treatment import CONSTRAINTS

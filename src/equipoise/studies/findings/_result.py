@@ -13,13 +13,9 @@ from equipoise.foundation.text import plural
 from equipoise.measures.measure import Better
 from equipoise.results import Finding, Interval, NarratedResult, Reason, Table, Verdict, direction_of, matching
 from equipoise.stats import Band, LimitedBy
-from equipoise.studies.findings._cells import SpreadNote
+from equipoise.studies.analysis import ConstantRecord, FlipRecord, FlipRow, SpreadNote, Undecided, Unfinished
 from equipoise.studies.findings._claims import Claim
-from equipoise.studies.findings._data import Unfinished
-from equipoise.studies.findings._names import condition_phrases, condition_titles
-from equipoise.studies.findings._people import FlipRecord, FlipRow
-from equipoise.studies.findings._quantities import ConstantRecord
-from equipoise.studies.findings._verdicts import Undecided
+from equipoise.studies.findings._words import condition_phrases, condition_titles
 from equipoise.studies.findings.identical._fairest import FairestRecord
 from equipoise.studies.findings.identical._runs import BothSides, ClassFailure, ClassRecord, Experiment, RunsRecord
 from equipoise.studies.findings.spaces._result import SpaceContrast, SpaceExamples, SpaceRecord, SpaceSetting, StudyMap

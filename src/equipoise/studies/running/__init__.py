@@ -35,31 +35,11 @@ if TYPE_CHECKING:
     from equipoise.studies.running._work import settings_of as settings_of
 
 _MODULES = {
-    "_environment": (
-        "check_device",
-        "new_owner",
-    ),
-    "_folder": (
-        "Merged",
-        "merge",
-        "part_of",
-        "run_to_folder",
-    ),
-    "_own_function": (
-        "OwnWork",
-        "shown_cohort",
-    ),
-    "_packing": (
-        "is_pack",
-        "pack",
-        "unpack",
-    ),
-    "_progress": (
-        "Standing",
-        "Steadied",
-        "Watcher",
-        "seconds_left",
-    ),
+    "_environment": ("check_device", "new_owner"),
+    "_folder": ("Merged", "merge", "part_of", "run_to_folder"),
+    "_own_function": ("OwnWork", "shown_cohort"),
+    "_packing": ("is_pack", "pack", "unpack"),
+    "_progress": ("Standing", "Steadied", "Watcher", "seconds_left"),
     "_running": (
         "cell_labels",
         "change_of",
@@ -69,11 +49,6 @@ _MODULES = {
         "run_in_store",
         "work_through",
     ),
-    "_work": (
-        "Work",
-        "draw_named",
-        "named_key",
-        "settings_of",
-    ),
+    "_work": ("Work", "draw_named", "named_key", "settings_of"),
 }
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

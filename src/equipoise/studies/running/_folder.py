@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.reproducibility import fingerprint_of
-from equipoise.studies.plans import Stack, trainings_of
-from equipoise.studies.recorded import Recorded
+from equipoise.studies.plans import IDENTITY, Recorded, Stack, Trial, canonical, trainings_of, trial_of
 from equipoise.studies.running._environment import check_device
 from equipoise.studies.running._own_function import OwnWork
 from equipoise.studies.running._progress import Watcher, Within, standing
@@ -38,7 +37,6 @@ from equipoise.studies.storage import (
     make_folder,
     write_durably,
 )
-from equipoise.studies.trial import IDENTITY, Trial, canonical, trial_of
 from equipoise.training.material import Predicted
 from equipoise.training.selecting import needs_scores
 

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput, listing
-from equipoise.studies.plans import OwnFunction, rows_of
+from equipoise.studies.plans import OwnFunction, Trial, rows_of
 from equipoise.studies.running._work import Work, draw_name
-from equipoise.studies.trial import Trial
 from equipoise.tallies.labels import factorise
 from equipoise.training.finishing import failed
 from equipoise.training.fixing import fix_seeds

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
-from equipoise.studies.plans import Stack
+from equipoise.studies.plans import IDENTITY, Stack, canonical, trial_of
 from equipoise.studies.running._work import Work
-from equipoise.studies.trial import IDENTITY, canonical, trial_of
 from equipoise.training.material import Material, Rows
 
 SCHEMA = "equipoise.study-pack/1"

@@ -12,13 +12,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput, EquipoiseError, listing
-from equipoise.studies.plans import LearnerTexts, PlanChange, Stack, cells_of, condition_text, plan_change, trainings_of
-from equipoise.studies.recorded import Recorded
+from equipoise.studies.plans import (
+    LearnerTexts,
+    PlanChange,
+    Recorded,
+    Stack,
+    Trial,
+    cells_of,
+    condition_text,
+    plan_change,
+    trainings_of,
+)
 from equipoise.studies.running._environment import check_device, environment, is_dead, new_owner
 from equipoise.studies.running._progress import Watcher, Within, standing
 from equipoise.studies.running._work import Work, recorded
 from equipoise.studies.running._worker_process import refuse_within_a_worker
-from equipoise.studies.trial import Trial
 from equipoise.training.learner import Progress
 from equipoise.training.rounding import is_deterministic
 

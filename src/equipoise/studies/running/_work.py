@@ -8,9 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from equipoise.studies.plans import Stack, make_treatment
-from equipoise.studies.recorded import Recorded
-from equipoise.studies.trial import Named, Trial, canonical
+from equipoise.studies.plans import Named, Recorded, Stack, Trial, canonical, make_treatment
 from equipoise.training.material import Codes, Job, Material, Outcome, Settings
 
 # Trains some trials of one stack: the trials, and something that is told how far it is.

@@ -9,6 +9,7 @@ from equipoise.foundation.imports import door
 if TYPE_CHECKING:
     from equipoise.studies.storage._artefacts import COLUMNS as COLUMNS
     from equipoise.studies.storage._artefacts import KEPT as KEPT
+    from equipoise.studies.storage._artefacts import Damage as Damage
     from equipoise.studies.storage._artefacts import history_array as history_array
     from equipoise.studies.storage._artefacts import history_of as history_of
     from equipoise.studies.storage._artefacts import kept_array as kept_array
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from equipoise.studies.storage._artefacts import make_folder as make_folder
     from equipoise.studies.storage._artefacts import packed as packed
     from equipoise.studies.storage._artefacts import write_durably as write_durably
-    from equipoise.studies.storage._damage import Damage as Damage
     from equipoise.studies.storage._database import OUTAGE as OUTAGE
     from equipoise.studies.storage._database import Unreachable as Unreachable
     from equipoise.studies.storage._labels import Names as Names
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "_artefacts": (
         "COLUMNS",
+        "Damage",
         "KEPT",
         "history_array",
         "history_of",
@@ -46,32 +47,10 @@ _MODULES = {
         "packed",
         "write_durably",
     ),
-    "_damage": ("Damage",),
-    "_database": (
-        "OUTAGE",
-        "Unreachable",
-    ),
-    "_labels": (
-        "Names",
-        "Readouts",
-        "SplitTruth",
-        "Truth",
-        "truth_of",
-    ),
-    "_planning": (
-        "Look",
-        "digest_of",
-        "plan_key",
-        "remember_look",
-    ),
-    "_queries": (
-        "CellStatus",
-        "Status",
-        "StoredTrial",
-    ),
-    "_store": (
-        "Store",
-        "open_store",
-    ),
+    "_database": ("OUTAGE", "Unreachable"),
+    "_labels": ("Names", "Readouts", "SplitTruth", "Truth", "truth_of"),
+    "_planning": ("Look", "digest_of", "plan_key", "remember_look"),
+    "_queries": ("CellStatus", "Status", "StoredTrial"),
+    "_store": ("Store", "open_store"),
 }
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput
+from equipoise.studies.plans import Trial, canonical, trial_of
 from equipoise.studies.storage._database import insert_new, opened, place_of, sql, tables, writing
-from equipoise.studies.trial import Trial, canonical, trial_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -11,24 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, listing
-from equipoise.studies.recorded import State
+from equipoise.studies.plans import State, Trial
 from equipoise.studies.storage._artefacts import (
     COLUMNS,
+    FEW,
     KEPT,
     TRACEBACK,
     Artefact,
     Keeping,
+    are_details_damaged,
     history_from,
     history_table,
+    is_readout_damaged,
     kept_name,
+    names_from,
     predicted_of,
     text_of,
 )
-from equipoise.studies.storage._damage import FEW, are_details_damaged, is_readout_damaged, names_from
 from equipoise.studies.storage._database import present, sql, tables
 from equipoise.studies.storage._labels import PREDICTED, Names, Readouts, Truth, decoded
 from equipoise.studies.storage._planning import AT_ONCE, parts, trial_from
-from equipoise.studies.trial import Trial
 from equipoise.training.material import Epoch, Predicted
 
 if TYPE_CHECKING:

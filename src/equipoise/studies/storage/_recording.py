@@ -10,23 +10,24 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput, EquipoiseError, listing
-from equipoise.studies.recorded import Recorded
+from equipoise.studies.plans import Recorded, canonical
 from equipoise.studies.storage._artefacts import (
     TRACEBACK,
     Artefact,
     Keeping,
     arrays_of,
+    checksum,
+    details_checksum,
     history_bytes,
     kept_array,
     kept_name,
+    readout_checksum,
     text_array,
 )
-from equipoise.studies.storage._damage import checksum, details_checksum, readout_checksum
 from equipoise.studies.storage._database import insert_new, sql, tables
 from equipoise.studies.storage._labels import PREDICTED, Encoded, Truth, encoded, readout
 from equipoise.studies.storage._planning import add_waiting, parts
 from equipoise.studies.storage._queries import Written
-from equipoise.studies.trial import canonical
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

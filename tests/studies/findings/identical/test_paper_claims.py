@@ -14,9 +14,10 @@ from scipy import stats
 
 import equipoise
 from equipoise.studies.findings._reporting import result_of
-from equipoise.studies.findings.identical._claims import most_do, paper_claims
-from equipoise.studies.findings.identical._reproduction import (
+from equipoise.studies.findings.identical._paper import (
     TABLE_4,
+    most_do,
+    paper_claims,
     read_reproduction,
     reproduction_from,
     reproduction_of,

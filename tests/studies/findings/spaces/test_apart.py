@@ -12,8 +12,8 @@ import pytest
 
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.findings._reporting import measure_study, result_of
-from equipoise.studies.findings.spaces._maps import (
-    NEAREST,
+from equipoise.studies.findings.spaces._parts import (
+    NEIGHBOURS,
     QUERIES,
     SIDE,
     Apart,
@@ -22,8 +22,8 @@ from equipoise.studies.findings.spaces._maps import (
     nearest_of,
     queries_of,
 )
-from equipoise.studies.findings.spaces._measuring import spaces_of
-from equipoise.studies.trial import Named
+from equipoise.studies.findings.spaces._values import spaces_of
+from equipoise.studies.plans._trial import Named
 from study_space_cases import Method, apart, apart_data, grid, imbalance, minoritised, painted, parade, study
 
 
@@ -104,7 +104,7 @@ def test_examples_are_the_nearest_rows_of_each_space_encoded_anew() -> None:
             by_hand = sorted(
                 (place for place in range(len(points)) if place != query),
                 key=lambda place: float(np.linalg.norm(points[place].astype(float) - points[query].astype(float))),
-            )[:NEAREST]
+            )[:NEIGHBOURS]
             assert [picture.class_ for picture in shown] == [
                 data.layout.classes[own.target[place]] for place in by_hand
             ]

@@ -11,10 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.reproducibility import stream
-from equipoise.studies.findings._data import DEV, TEST, Attribute, Codes, Floats, TestRows
-from equipoise.studies.findings._measuring import Measured
-from equipoise.studies.findings._people import Counted
-from equipoise.studies.findings._quantities import batched
+from equipoise.studies.analysis import DEV, TEST, Attribute, Codes, Counted, Floats, Measured, TestRows, batched
 from equipoise.studies.findings.identical._runs import (
     IMPACT,
     IdenticalSet,

@@ -12,9 +12,7 @@ from equipoise.audits.evidence import RULE, EvidenceRecord, Series, SpreadChange
 from equipoise.measures.measure import Better, get_measure
 from equipoise.results import Verdict
 from equipoise.stats import Band
-from equipoise.studies.findings._cells import Cell
-from equipoise.studies.findings._data import TEST, Attribute, Codes, Floats
-from equipoise.studies.findings._measuring import Measured
+from equipoise.studies.analysis import TEST, Attribute, Cell, Codes, Floats, Measured
 from equipoise.tallies.counts import Confusion
 
 # So many sets are told one by one: a reader takes in fewer, and a page has to stay small.

@@ -15,13 +15,11 @@ from equipoise.foundation.text import plural
 from equipoise.measures.embeddings import halves_difference
 from equipoise.measures.measure import get_measure
 from equipoise.results import Reason, because
-from equipoise.studies.findings._cells import Cell, Under
-from equipoise.studies.findings._data import DEV, Codes, Floats
-from equipoise.studies.findings._reasons import SpaceReason
+from equipoise.studies.analysis import DEV, Cell, Codes, Floats, SpaceReason, Under
 from equipoise.studies.findings.spaces._result import SpaceSetting
 from equipoise.studies.findings.spaces._values import KeptArrays
+from equipoise.studies.plans import Trial
 from equipoise.studies.storage import Truth
-from equipoise.studies.trial import Trial
 from equipoise.tallies.counts import group_name
 from equipoise.tallies.embedded import Embedded, Space
 from equipoise.tallies.labels import Coded

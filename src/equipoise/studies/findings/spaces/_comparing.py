@@ -14,11 +14,18 @@ from equipoise.audits.evidence import WILCOXON, Plan, Series, compare, within
 from equipoise.foundation.text import plural
 from equipoise.results import Reason, Verdict, because
 from equipoise.stats import CORRECTIONS, FEWEST_SEEDS, Change, paired_change, sources_interval, sources_p
-from equipoise.studies.findings._cells import SEEDS, Cell, Units, mean_intervals, units_of
-from equipoise.studies.findings._data import Floats
-from equipoise.studies.findings._reasons import SpaceReason, StudyReason
-from equipoise.studies.findings._verdicts import StudyTest, deciding_level
-from equipoise.studies.findings.spaces._measuring import SpaceQuantity, Spaces
+from equipoise.studies.analysis import (
+    SEEDS,
+    Cell,
+    Floats,
+    SpaceReason,
+    StudyReason,
+    StudyTest,
+    Units,
+    deciding_level,
+    mean_intervals,
+    units_of,
+)
 from equipoise.studies.findings.spaces._result import (
     BALANCED,
     EMBEDDING,
@@ -30,8 +37,17 @@ from equipoise.studies.findings.spaces._result import (
     SpaceContrast,
     SpaceRecord,
 )
-from equipoise.studies.findings.spaces._values import NMI, NMI_BY_CHANCE, RECALL, UNIFORMITY, better_of, degree_of
-from equipoise.studies.trial import canonical
+from equipoise.studies.findings.spaces._values import (
+    NMI,
+    NMI_BY_CHANCE,
+    RECALL,
+    UNIFORMITY,
+    SpaceQuantity,
+    Spaces,
+    better_of,
+    degree_of,
+)
+from equipoise.studies.plans import canonical
 
 UNDEFINED = {
     RECALL: SpaceReason.NO_OTHER_ROW_OF_CLASS,

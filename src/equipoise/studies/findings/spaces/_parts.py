@@ -2,26 +2,275 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from equipoise.audits.downstream import classifier_from_source
-from equipoise.foundation.errors import listing
+from equipoise.audits.embedding import embedding_map
+from equipoise.foundation.errors import BadInput, EquipoiseError, listing
+from equipoise.foundation.imports import require
 from equipoise.foundation.long_work import Progress
+from equipoise.foundation.reproducibility import stream
 from equipoise.foundation.text import plural
-from equipoise.studies.findings._cells import Cell
-from equipoise.studies.findings._data import Attribute, StudyData
-from equipoise.studies.findings._measuring import Measured
-from equipoise.studies.findings.spaces._choosing import Choosing, choosings_of
-from equipoise.studies.findings.spaces._comparing import contrasts_of, records_of
-from equipoise.studies.findings.spaces._maps import aparts_of, examples_of, maps_of, sensitive_maps_of
-from equipoise.studies.findings.spaces._measuring import spaces_of
-from equipoise.studies.findings.spaces._result import BALANCED, HALVES, MAJORITISED, NEAREST, OWN
-from equipoise.studies.findings.spaces._values import AMI, NMI, RECALL, UNIFORMITY
+from equipoise.results import because
+from equipoise.studies.analysis import Attribute, Cell, Codes, Measured, SpaceReason, StudyData
+from equipoise.studies.findings.spaces._choosing import DEV_EMBEDDING, Choosing, choosings_of, dev_rows, is_control
+from equipoise.studies.findings.spaces._comparing import cells_with_spaces, contrasts_of, records_of
+from equipoise.studies.findings.spaces._result import (
+    BALANCED,
+    HALVES,
+    MAJORITISED,
+    NEAREST,
+    OWN,
+    ExamplePicture,
+    Space,
+    SpaceExample,
+    SpaceExamples,
+    StudyMap,
+)
+from equipoise.studies.findings.spaces._values import (
+    AMI,
+    NMI,
+    RECALL,
+    TEST_EMBEDDING,
+    UNIFORMITY,
+    Grouping,
+    KeptArrays,
+    Spaces,
+    degree_of,
+    groupings,
+    spaces_of,
+)
 
 if TYPE_CHECKING:
     from equipoise.studies.findings._result import StudyResult
     from equipoise.studies.findings.spaces._choosing import Choosing
+
+
+# What is kept under this and the place of the attribute among the trial's group columns.
+SENSITIVE = "sensitive."
+# Two maps each: more would not fit a page.
+MOST_ATTRIBUTES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """Dev rows whose class is known, in two spaces: ``rows`` are places in the split, a code of -1 is no group."""
+
+    cell: Cell
+    place: int
+    attribute: str
+    groups: tuple[str, ...]
+    rows: Codes
+    codes: Codes
+    target: Codes
+    embedding: NDArray[np.float32]
+    sensitive: NDArray[np.float32]
+
+
+def aparts_of(spaces: Spaces) -> list[Apart]:
+    """Return the spaces of one trial, one of each attribute; none where no trial kept a sensitive space.
+
+    The trial is of the furthest imbalance and of the lowest seed that has them, and never of a control, in which
+    nothing is held apart, or what was learnt is no attribute.
+    """
+    kept = spaces.study.data.kept
+    if kept is None or kept.truth is None or not any(name.startswith(SENSITIVE) for name in kept.names):
+        return []
+    cells = [cell for cell in cells_with_spaces(spaces) if cell.chosen and not is_control(cell)]
+    for cell in sorted(cells, key=lambda cell: -(degree_of(cell.described["condition"]) or 0.0)):
+        for place in cell.places[np.argsort(cell.seeds, kind="stable")].tolist():
+            found = list(_of_trial(spaces, kept, cell, place))
+            if found:
+                return found
+    return []
+
+
+def _of_trial(spaces: Spaces, kept: KeptArrays, cell: Cell, place: int) -> Iterator[Apart]:
+    assert kept.truth is not None
+    embedding: NDArray[np.float32] | None = None
+    for number, attribute in enumerate(spaces.study.data.trials[place].groups[:MOST_ATTRIBUTES]):
+        sensitive = kept.read(f"{SENSITIVE}{number}", place)
+        if sensitive is None:
+            continue
+        embedding = kept.read(DEV_EMBEDDING, place) if embedding is None else embedding
+        rows = dev_rows(kept.truth, (attribute,))
+        for points in (embedding, sensitive):
+            if points is None or points.ndim != 2 or len(points) != rows.rows:
+                raise BadInput(
+                    f"A trial kept a space of dev rows of the shape {None if points is None else points.shape}",
+                    available=f"the {rows.rows:,} dev rows of the study",
+                )
+        assert embedding is not None
+        if len(rows.places):
+            yield Apart(
+                cell, place, attribute, rows.groups, rows.places, rows.codes, rows.classes.codes,
+                embedding[rows.places].astype(np.float32), sensitive[rows.places].astype(np.float32),
+            )  # fmt: skip
+
+
+RAW = "raw_features"
+# Three panels of so many marks stay far below what a chart may have.
+POINTS, DEV_POINTS = 1_000, 600
+
+
+def maps_of(spaces: Spaces) -> Iterator[StudyMap]:
+    """Yield the maps of one seed: raw features (where the study has them), the baseline, and a treatment or control."""
+    cells = _chosen(spaces)
+    seeds = set.intersection(*(set(cell.distinct_seeds) for cell in cells)) if cells else set()
+    if not seeds:
+        return
+    seed = min(seeds)
+    for cell in cells:
+        place = int(cell.places[cell.runs_of(seed)[0]])
+        if place in spaces.places:
+            yield _map(spaces, cell, place)
+
+
+def sensitive_maps_of(spaces: Spaces, aparts: Sequence[Apart]) -> Iterator[StudyMap]:
+    """Yield two maps an attribute: the dev rows in the space that is released, then in the sensitive one."""
+    for apart in aparts:
+        both: tuple[tuple[Space, NDArray[np.float32]], ...]
+        both = (("embedding", apart.embedding), ("sensitive", apart.sensitive))
+        for space, points in both:
+            grouping = Grouping(apart.attribute, apart.codes, apart.groups)
+            drawn = _drawn(spaces, apart.cell, apart.place, grouping, points, DEV_POINTS)
+            yield replace(drawn, split="dev", space=space)
+
+
+def _chosen(spaces: Spaces) -> list[Cell]:
+    """Choose what stands side by side; without a treatment, the furthest imbalance beside its control."""
+    study, cells = spaces.study, [cell for cell in cells_with_spaces(spaces) if cell.chosen]
+    above = {id(cell): base for cell, base in zip(study.cells, study.baselines, strict=True)}
+    trained = [cell for cell in cells if cell.described["learner"].name != RAW]
+    shown: list[Cell] = []
+    treated = max((cell for cell in trained if above[id(cell)] is not None), key=_shown_first, default=None)
+    if treated is not None:
+        base = above[id(treated)]
+        assert base is not None
+        shown = [base, treated]
+    elif trained:
+        first = min(trained, key=_degree)
+        same = [cell for cell in trained if cell.under.learner == first.under.learner]
+        last = max(same, key=_degree)
+        shown = [first] if last is first else [first, last]
+    raw = [cell for cell in cells if cell.described["learner"].name == RAW]
+    if shown and raw:
+        wanted = shown[-1].under.condition
+        shown.insert(0, next((cell for cell in raw if cell.under.condition == wanted), raw[0]))
+    return shown or raw[:1]
+
+
+def _shown_first(cell: Cell) -> tuple[bool, float]:
+    return not is_control(cell), _degree(cell)
+
+
+def _degree(cell: Cell) -> float:
+    return degree_of(cell.described["condition"]) or 0.0
+
+
+def _map(spaces: Spaces, cell: Cell, place: int) -> StudyMap:
+    data = spaces.study.data
+    assert data.kept is not None
+    points = data.kept.read(TEST_EMBEDDING, place)
+    assert points is not None
+    return _drawn(spaces, cell, place, groupings(spaces.study, place)[0], points.astype(np.float32), POINTS)
+
+
+def _drawn(
+    spaces: Spaces, cell: Cell, place: int, grouping: Grouping, points: NDArray[np.float32], most: int
+) -> StudyMap:
+    # The seed of the sample is that of no trial: the same rows are shown in every panel.
+    drawn = embedding_map(points, "pca", min(most, max(1, len(points))))
+    return StudyMap(
+        condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment, setting=cell.setting,
+        seed=spaces.study.data.trials[place].seed, attribute=grouping.attribute, groups=grouping.groups,
+        group=tuple(grouping.codes[list(drawn.rows)].tolist()), x=tuple(_short(v) for v in drawn.x),
+        y=tuple(_short(v) for v in drawn.y), explained=drawn.explained, of=drawn.of,
+    )  # fmt: skip
+
+
+def _short(value: float) -> float:
+    """Return a place on a map in four digits: more are not seen."""
+    return float(f"{value:.4g}")
+
+
+QUERIES, NEIGHBOURS = 5, 3
+SIDE, QUALITY = 64, 70
+NO_GROUP = "no group"
+
+
+def examples_of(data: StudyData, apart: Apart) -> SpaceExamples | None:
+    """Return the examples, or why they cannot be shown; None where the cohort has none to show."""
+    if data.pictures is None or len(apart.rows) <= NEIGHBOURS:
+        return None
+    try:
+        return SpaceExamples(examples=_examples(data, apart))
+    except EquipoiseError as error:
+        return SpaceExamples(reason=because(SpaceReason.NOT_SHOWN, error=" ".join(str(error).split())))
+
+
+def queries_of(codes: Codes) -> list[int]:
+    """Draw rows by chance, one of each of the largest groups in turn."""
+    generator = stream(0, "examples of a space")
+    known = codes[codes >= 0]
+    ranked = np.argsort(-np.bincount(known), kind="stable").tolist() if len(known) else []
+    waiting = [generator.permutation(np.flatnonzero(codes == group)).tolist() for group in ranked]
+    found: list[int] = []
+    while len(found) < QUERIES and any(waiting):
+        found += [own.pop() for own in waiting if own]
+    return found[:QUERIES]
+
+
+def nearest_of(points: NDArray[np.float32], query: int) -> list[int]:
+    """Return the nearest other rows, the nearest first."""
+    distances = np.square(points - points[query]).sum(axis=1)
+    distances[query] = np.inf
+    return [int(place) for place in np.argsort(distances, kind="stable")[:NEIGHBOURS]]
+
+
+def _examples(data: StudyData, apart: Apart) -> tuple[SpaceExample, ...]:
+    chosen = [
+        (query, nearest_of(apart.embedding, query), nearest_of(apart.sensitive, query))
+        for query in queries_of(apart.codes)
+    ]
+    shown = sorted({place for query, near, alike in chosen for place in (query, *near, *alike)})
+    pictures = _encoded(data, apart.rows[shown])
+    made = {
+        place: ExamplePicture(
+            picture=picture,
+            class_=data.layout.classes[int(apart.target[place])],
+            group=apart.groups[int(apart.codes[place])] if apart.codes[place] >= 0 else NO_GROUP,
+        )
+        for place, picture in zip(shown, pictures, strict=True)
+    }
+    return tuple(
+        SpaceExample(
+            condition=apart.cell.under.condition, learner=apart.cell.under.learner, treatment=apart.cell.treatment,
+            setting=apart.cell.setting, seed=data.trials[apart.place].seed, attribute=apart.attribute,
+            query=made[query], embedding=tuple(made[place] for place in near),
+            sensitive=tuple(made[place] for place in alike),
+        )
+        for query, near, alike in chosen
+    )  # fmt: skip
+
+
+def _encoded(data: StudyData, rows: Codes) -> list[bytes]:
+    images: Any = require("PIL.Image", extra="vision", purpose="Showing example pictures")
+    assert data.pictures is not None
+    made = []
+    for pixels in data.pictures(rows):
+        image = images.fromarray(np.ascontiguousarray(pixels))
+        image.thumbnail((SIDE, SIDE))
+        written = io.BytesIO()
+        image.save(written, format="WEBP", quality=QUALITY)
+        made.append(written.getvalue())
+    return made
 
 
 TITLES = {

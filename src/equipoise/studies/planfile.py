@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.files import read_toml
 from equipoise.measures.objectives import Fairness, Performance
-from equipoise.studies.plans._naming import BadPlan, ChooseBy, Place
+from equipoise.studies.plans import BadPlan, ChooseBy, Place
 from equipoise.training.material import Precision, Rounding, Selection
 
 if TYPE_CHECKING:

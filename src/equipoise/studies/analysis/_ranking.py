@@ -21,9 +21,9 @@ from equipoise.stats import (
     winner_if_equal,
     with_people,
 )
-from equipoise.studies.findings._cells import Cell, units_of
-from equipoise.studies.findings._data import Codes, Floats
-from equipoise.studies.findings._verdicts import Case, change_of, stacked_changes
+from equipoise.studies.analysis._cells import Cell, units_of
+from equipoise.studies.analysis._data import Codes, Floats
+from equipoise.studies.analysis._verdicts import Case, change_of, stacked_changes
 
 DRAWS = 1_000
 # Draws that the benchmark of equal treatments is made of.

@@ -1,4 +1,4 @@
-"""A trial and its identity: one training, named by what it means and not by where or when it ran."""
+"""A trial: its identity, named by what it means and not by where or when it ran, and what is kept of it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Literal
+
+from numpy.typing import NDArray
 
 from equipoise.foundation.registry import registry
+from equipoise.training.material import Epoch, Predicted
 
 # Raised when the same description comes to mean another training: older trials are then not taken for the new ones.
 IDENTITY = 1
@@ -121,3 +124,29 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return value
+
+
+State = Literal["waiting", "running", "done", "failed"]
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A trial that ended: done, with predictions of dev and test rows, or failed, with the reason in words.
+
+    ``predictions`` has the splits "dev" and "test"; their rows are those of the cohort's split, in order.
+    ``environment`` says packages and hardware: it stands beside the identity, not in it. ``kept`` are further arrays by
+    name, such as ``embedding.test``, whose rows are in the same order. ``traceback`` is where an error came from that
+    failed it.
+    """
+
+    trial: Trial
+    state: Literal["done", "failed"]
+    predictions: Mapping[str, Predicted] = field(default_factory=dict)
+    history: tuple[Epoch, ...] = ()
+    best_epoch: int = 0
+    notes: tuple[str, ...] = ()
+    failure: str | None = None
+    seconds: float = 0.0
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    traceback: str | None = None

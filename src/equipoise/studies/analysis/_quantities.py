@@ -32,8 +32,8 @@ from equipoise.measures.objectives import (
     r_squared,
 )
 from equipoise.results import Reason, because
-from equipoise.studies.findings._data import DEV, TEST, Attribute, Codes, Floats, Layout, StudyData
-from equipoise.studies.findings._reasons import StudyReason
+from equipoise.studies.analysis._data import DEV, TEST, Attribute, Codes, Floats, Layout, StudyData
+from equipoise.studies.analysis._reasons import StudyReason
 from equipoise.studies.storage import Store, Truth
 from equipoise.tallies.counts import Confusion
 from equipoise.tallies.scores import Residuals, moments

@@ -1,11 +1,11 @@
-"""Cells of a study (trials that differ only in seed and repeat): names, what is tested, and spreads."""
+"""Cells of a study (trials that differ only in seed and repeat): names, what is tested, spreads and every number."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
@@ -14,12 +14,14 @@ from equipoise.audits.evidence import Series
 from equipoise.foundation.arrays import ratio
 from equipoise.results import Reason, because
 from equipoise.stats import variance_components
-from equipoise.studies.findings._data import Codes, Floats, StudyData
-from equipoise.studies.findings._quantities import Quantity
-from equipoise.studies.findings._reasons import StudyReason
-from equipoise.studies.plans import OWN, LearnerTexts, condition_text, unread
-from equipoise.studies.trial import Named, Trial, canonical
+from equipoise.studies.analysis._data import Attribute, Codes, Floats, StudyData
+from equipoise.studies.analysis._quantities import MainMeasures, Quantity
+from equipoise.studies.analysis._reasons import StudyReason
+from equipoise.studies.plans import OWN, LearnerTexts, Named, Trial, canonical, condition_text, unread
 from equipoise.training.rounding import is_jittered
+
+if TYPE_CHECKING:
+    from equipoise.studies.findings.spaces._choosing import Choosing
 
 UNTREATED = "untreated"
 DEFAULT_SELECTION = "dto"
@@ -387,3 +389,39 @@ def mean_intervals(values: Floats, level: float = MEAN_LEVEL) -> Floats:
     stdev = np.where(variance < (1e-12 * mean) ** 2, 0.0, np.sqrt(variance))
     half = special.stdtrit(np.maximum(number - 1, 1), (1 + level) / 2) * stdev / np.sqrt(np.maximum(number, 1))
     return np.stack([mean, stdev, mean - half, mean + half])
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A study with its cells and every number of every trial, by split ``[trial, quantity]``."""
+
+    data: StudyData
+    attribute: Attribute
+    attributes: tuple[Attribute, ...]
+    quantities: tuple[Quantity, ...]
+    values: dict[str, Floats]
+    cells: list[Cell]
+    baselines: list[Cell | None]
+    main: MainMeasures
+    # How settings were chosen by the spaces of dev rows, where trials kept them.
+    choosings: tuple[Choosing, ...] = ()
+    means: dict[tuple[int, str], Floats] = field(default_factory=dict)
+
+    def place(self, measure: str, attribute: Attribute = ()) -> int:
+        """Return where a quantity stands."""
+        return next(
+            place for place, own in enumerate(self.quantities) if (own.measure, own.attribute) == (measure, attribute)
+        )
+
+    def mean(self, cell: Cell, split: str, measure: str, attribute: Attribute = ()) -> float:
+        """Return a cell's mean, in which every seed counts the same."""
+        key = (id(cell), split)
+        if key not in self.means:
+            own = [mean_over(self.values[split][cell.places[cell.runs_of(seed)]]) for seed in cell.distinct_seeds]
+            self.means[key] = mean_over(np.stack(own))
+        return float(self.means[key][self.place(measure, attribute)])
+
+    @property
+    def unders(self) -> list[Under]:
+        """The conditions and learners, in order."""
+        return list(dict.fromkeys(cell.under for cell in self.cells))

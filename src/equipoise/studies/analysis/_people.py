@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from equipoise.foundation.arrays import ratio
 from equipoise.foundation.reproducibility import stream
 from equipoise.stats import people_variance
-from equipoise.studies.findings._cells import Cell
-from equipoise.studies.findings._data import TEST, Attribute, Codes, Floats, Layout, StudyData, TestRows
-from equipoise.studies.findings._quantities import Quantity, batched
+from equipoise.studies.analysis._cells import Cell
+from equipoise.studies.analysis._data import TEST, Attribute, Codes, Floats, Layout, StudyData, TestRows
+from equipoise.studies.analysis._quantities import Quantity, batched
 from equipoise.tallies.scores import WIDTH
 from equipoise.tallies.scores import quantities as summed
 

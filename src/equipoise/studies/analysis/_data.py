@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.registry import registry
+from equipoise.studies.plans import Named, Trial
 from equipoise.studies.storage import StoredTrial
-from equipoise.studies.trial import Named, Trial
 from equipoise.tallies.counts import group_name
 from equipoise.tallies.labels import Label
 from equipoise.tallies.scores import Pivot

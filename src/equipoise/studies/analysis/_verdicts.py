@@ -40,10 +40,10 @@ from equipoise.stats import (
     sources_p,
     unpaired_change,
 )
-from equipoise.studies.findings._cells import SEEDS, Cell, Units, series_of
-from equipoise.studies.findings._data import Floats
-from equipoise.studies.findings._quantities import Quantity
-from equipoise.studies.findings._reasons import StudyReason
+from equipoise.studies.analysis._cells import SEEDS, Cell, Units, series_of
+from equipoise.studies.analysis._data import Floats
+from equipoise.studies.analysis._quantities import Quantity
+from equipoise.studies.analysis._reasons import StudyReason
 
 POWER = 0.8
 # A change that is worth detecting unless the plan says otherwise: 2 points.
