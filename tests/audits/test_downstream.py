@@ -26,8 +26,8 @@ from equipoise.audits.downstream import (
     rebalanced,
     stratified_folds,
 )
+from equipoise.audits.downstream._downstream import read_rows, split_rows
 from equipoise.audits.downstream._macro import resampled_rows
-from equipoise.audits.downstream._rows import read_rows, split_rows
 from equipoise.foundation.errors import BadInput
 from equipoise.results import because
 from equipoise.stats import spread_of

@@ -13,7 +13,7 @@ from equipoise.foundation.imports import door
 if TYPE_CHECKING:
     from equipoise.audits._config import config_text as config_text
     from equipoise.audits._config import read_config as read_config
-    from equipoise.audits._engine import Power as Power
+    from equipoise.audits._contrasts import Power as Power
     from equipoise.audits._group_result import AuditKind as AuditKind
     from equipoise.audits._group_result import GroupResult as GroupResult
     from equipoise.audits._group_result import named_object as named_object
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from equipoise.audits._options import OUTPUT as OUTPUT
     from equipoise.audits._options import OUTPUTS as OUTPUTS
     from equipoise.audits._options import audit_option as audit_option
-    from equipoise.audits._rates import FourFifths as FourFifths
     from equipoise.audits._scores import CalibrationPoint as CalibrationPoint
     from equipoise.audits._scores import Curve as Curve
     from equipoise.audits._spec import AuditSpec as AuditSpec
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from equipoise.audits.outcomes._audit import audit as audit
     from equipoise.audits.outcomes._result import SCHEMA as SCHEMA
     from equipoise.audits.outcomes._result import AuditResult as AuditResult
+    from equipoise.audits.outcomes._result import FourFifths as FourFifths
     from equipoise.audits.outcomes._result import SpaceMap as SpaceMap
 
 _MODULES = {
@@ -44,9 +44,8 @@ _MODULES = {
         "audit_option",
     ),
     "_spec": ("AuditSpec", "resolve"),
-    "_engine": ("Power",),
-    "_rates": ("FourFifths",),
-    "outcomes._result": ("SCHEMA", "AuditResult", "SpaceMap"),
+    "_contrasts": ("Power",),
+    "outcomes._result": ("FourFifths", "SCHEMA", "AuditResult", "SpaceMap"),
     "_scores": ("CalibrationPoint", "Curve"),
 }  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

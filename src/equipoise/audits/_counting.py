@@ -19,9 +19,8 @@ from equipoise.audits._columns import (
     without_missing,
 )
 from equipoise.audits._reasons import AuditReason
-from equipoise.audits._scores import BinnedScores, bin_scores
 from equipoise.audits._spec import AuditSpec
-from equipoise.audits._tallies import LabelRows, NumberRows, Tallies, can_be_read
+from equipoise.audits._tallies import BinnedScores, LabelRows, NumberRows, Tallies, bin_scores, can_be_read
 from equipoise.cohorts.tables import Axis, EagerTable, Table
 from equipoise.foundation.arrays import as_floats, as_weights
 from equipoise.foundation.errors import BadInput, unknown_name

@@ -21,10 +21,8 @@ from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
 
 from equipoise.audits._contrasts import (
-    REST,
     Contrast,
     contrast_record,
     error_of_p,
@@ -36,7 +34,7 @@ from equipoise.audits._contrasts import (
 from equipoise.audits._gap_bounds import MOST_PAIRED, GapTest, MeansBound
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._reasons import AuditReason
-from equipoise.audits._small_groups import suppressed
+from equipoise.audits._view import suppressed
 from equipoise.measures.measure import Better
 from equipoise.results import Reason, ReasonCode, Record, Status, because
 from equipoise.stats import (
@@ -47,9 +45,7 @@ from equipoise.stats import (
     NullSample,
     RowMeans,
     Sides,
-    detectable_gap,
     most_draws,
-    people_needed,
     sequential_permutation,
     wilson,
 )
@@ -62,7 +58,6 @@ LEVEL = 0.95
 CHEAP = 10
 # So many numbers are drawn at once at the most.
 MOST_NUMBERS = 20_000_000
-POWER = 0.8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -383,96 +378,3 @@ class _Comparison:
 def _column(found: Differences, place: int) -> Differences:
     parts = (found.left, found.right, found.error, found.degrees, found.units, found.skewness)
     return Differences(*(part[:, place] for part in parts))
-
-
-# The rates whose power an audit of outcomes tells, of the favourable class.
-POWERED = ("selection_rate", "true_positive_rate")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Power:
-    """What these numbers of people could show: the smallest difference found 8 times in 10, and the people one needs.
-
-    Both at the ``level`` that decides in this report, after correction for the number of tests. Of two rates the need
-    is told in people, of other numbers as how many times as many.
-    """
-
-    measure: str
-    label: str | None = None
-    attribute: tuple[str, ...]
-    group: str
-    against: str
-    split: str | None = None
-    rate: float | None = None
-    detectable: float
-    gap: float | None
-    people_needed: float | None = None
-    times_as_many: float | None = None
-    level: float
-
-
-def power_of_rates(
-    contrasts: Iterable[Contrast], records: Iterable[Record], level: float, gap: float | None
-) -> list[Power]:
-    """Return, for each contrast of the main rates, the gap it would find and the people a stated gap needs.
-
-    People are counted by their effective number, which weights and clusters make smaller.
-    """
-    behind = _people_behind(records)
-    found: list[tuple[Record, float, float, float]] = []
-    for record in (contrast.record for contrast in contrasts):
-        if record.measure not in POWERED or record.scope != "favourable" or record.control is not None:
-            continue
-        sides = behind[record.measure, record.attribute, record.split]
-        n1, x1 = sides[str(record.group)]
-        if record.against == REST:
-            known = [both for group, both in sides.items() if not is_missing(group)]
-            own = 0.0 if is_missing(str(record.group)) else 1.0
-            n2, x2 = sum(n for n, _ in known) - own * n1, sum(x for _, x in known) - own * x1
-        else:
-            n2, x2 = sides[str(record.against)]
-        if n1 + n2:
-            found.append((record, (x1 + x2) / (n1 + n2), n1, n2))
-    if not found:
-        return []
-    rates, left, right = (np.array(column, dtype=np.float64) for column in list(zip(*found, strict=True))[1:])
-    detectable = detectable_gap(rates, left, right, level=1.0 - level).tolist()
-    return [
-        Power(
-            measure=record.measure, attribute=record.attribute, group=str(record.group), against=str(record.against),
-            split=record.split, rate=rate, detectable=smallest, gap=gap, level=level,
-            people_needed=None if gap is None or not n1 or not n2
-            else people_needed(gap, rate, n1 / (n1 + n2), level=1.0 - level),
-        )
-        for (record, rate, n1, n2), smallest in zip(found, detectable, strict=True)
-    ]  # fmt: skip
-
-
-def _people_behind(records: Iterable[Record]) -> dict[tuple[object, ...], dict[str, tuple[float, float]]]:
-    """Return effective trials and successes of each group, by what the rate is of."""
-    behind: dict[tuple[object, ...], dict[str, tuple[float, float]]] = {}
-    for r in records:
-        if r.kind == "rate" and r.measure in POWERED and r.scope == "favourable" and r.control is None:
-            trials = r.effective_n or 0.0
-            sides = behind.setdefault((r.measure, r.attribute, r.split), {})
-            sides[str(r.group)] = (trials, r.value * trials if trials else 0.0)
-    return behind
-
-
-def power_of_means(contrasts: Iterable[Contrast], level: float, gap: float | None) -> Iterator[Power]:
-    """Yield, for each tested contrast, the difference it would find, and how many times the people a gap needs.
-
-    With the standard error s of a difference that is (t + z) s, where t decides in the report and z is the normal
-    quantile of the power; s falls as one over the root of the number of people.
-    """
-    for contrast in contrasts:
-        if math.isnan(contrast.p):
-            continue
-        record = contrast.record
-        reach = float(stats.t.isf((1.0 - level) / 2.0, contrast.degrees)) + float(special.ndtri(POWER))
-        detectable = reach * contrast.spread
-        yield Power(
-            measure=record.measure, label=record.label, attribute=record.attribute, group=str(record.group),
-            against=str(record.against), detectable=detectable, gap=gap,
-            times_as_many=None if gap is None else max((detectable / gap) ** 2, 0.0), level=level,
-        )  # fmt: skip

@@ -1,4 +1,8 @@
-"""From tallies to records: every registered measure, per group, per class, for the favourable class and overall."""
+"""From tallies to records: every registered measure, per group, per class, for the favourable class and overall.
+
+Rates have Wilson's interval, with as many trials as weights and clusters leave; what is no proportion (F1) has one of
+rows or clusters drawn again.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from equipoise.audits._rates import rate_intervals, trials_of
 from equipoise.audits._reasons import AuditReason
-from equipoise.audits._view import View
+from equipoise.audits._view import ClusterCounts, View
 from equipoise.foundation.arrays import ratio
 from equipoise.foundation.registry import registry
 from equipoise.measures.measure import Floats, Measure, get_measure, mean_over_classes
 from equipoise.results import Reason, Record, Scope, Status, because
-from equipoise.stats import LEVEL, exact_ratio_interval, is_rare, ratio_interval
-from equipoise.tallies.counts import Confusion
+from equipoise.stats import (
+    FEWEST_UNITS,
+    LEVEL,
+    clustered_trials,
+    drawn_cells,
+    effective_counts,
+    exact_ratio_interval,
+    is_rare,
+    percentiles,
+    ratio_interval,
+    widening,
+    wilson,
+)
+from equipoise.tallies.counts import ClassTotals, Confusion
 
 
 def measures_for(needs: Sequence[str]) -> list[Measure]:
@@ -317,3 +333,127 @@ def left_out_classes(
     if strict:
         return because(AuditReason.STRICT_MEAN, names=lost)
     return because(AuditReason.CLASSES_LEFT_OUT, kept=len(classes) - len(lost), total=len(classes), names=lost)
+
+
+# F1 counts a person twice: it is no proportion, and Wilson's interval is not for it.
+NOT_PROPORTIONS = ("f1",)
+
+
+def effective(measure: Measure, weights: Confusion, squares: Confusion | None) -> tuple[Floats, Floats]:
+    """Return the successes and trials of unweighted rows that would know each rate as well."""
+    numerators, denominators = measure.function(weights)
+    if squares is None:
+        return numerators, denominators
+    return effective_counts(numerators, denominators, *measure.function(squares))
+
+
+def clustered(
+    measure: Measure, table: Confusion, behind: ClusterCounts, groups: Sequence[str], level: float = 0.95
+) -> tuple[Floats, Floats]:
+    """Return successes and trials as if rows were independent: so many trials as clusters give an interval at a level.
+
+    They are NaN in a group that has too few clusters.
+    """
+    rates = ratio(*measure.function(table))
+    trials = np.full_like(rates, np.nan)
+    for place, group in enumerate(groups):
+        if behind.of([group]) >= FEWEST_UNITS:
+            x, n = measure.function(_of_clusters(behind, group, table))
+            trials[place] = clustered_trials(x[:, 0], n[:, 0], level)
+    return np.nan_to_num(rates) * trials, trials
+
+
+def _of_clusters(behind: ClusterCounts, group: str, table: Confusion) -> ClassTotals:
+    """Return the totals of each class in one group, ``[cluster, 1, class]``, of the clusters that have a row in it."""
+    units = behind.of_group(group).tocsr()
+    units = units[np.flatnonzero(units.sum(axis=1))]
+    classes = len(table.classes)
+    own = units.tocoo()
+    truth, guess = own.col // classes, own.col % classes
+
+    def by_class(of: NDArray[np.integer[Any]], kept: NDArray[np.bool_] | slice) -> Floats:
+        made = sparse.coo_array((own.data[kept], (own.row[kept], of[kept])), shape=(units.shape[0], classes))
+        return np.asarray(made.toarray(), dtype=np.float64)[:, None, :]
+
+    everything = slice(None)
+    if not table.has_target:
+        return ClassTotals.of((group,), table.classes, by_class(guess, everything), None, None)
+    return ClassTotals.of(
+        (group,), table.classes, by_class(guess, everything), by_class(truth, everything),
+        by_class(guess, truth == guess),
+    )  # fmt: skip
+
+
+def trials_of(measure: Measure, view: View, groups: Sequence[str], level: float = 0.95) -> tuple[Floats, Floats]:
+    """Return successes and trials of some groups of a view, with weights and clusters taken into account.
+
+    With clusters they serve an interval at this level, and are NaN in a group that has too few clusters.
+    """
+    table = view.of_groups(view.shown, groups)
+    squares = None if view.squares is None else view.of_groups(view.squares, groups)
+    if view.behind is not None:
+        return clustered(measure, table, view.behind, groups, level)
+    return effective(measure, table, squares)
+
+
+def rate_intervals(measure: Measure, view: View, values: Floats, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
+    """Return Wilson's interval for every group (and class), and the effective trials behind it.
+
+    All are NaN where the rate is no proportion.
+    """
+    if measure.name in NOT_PROPORTIONS:
+        unknown = np.full_like(values, np.nan)
+        return unknown, unknown, unknown
+    successes, trials = trials_of(measure, view, view.shown.groups)
+    return *wilson(successes, trials, level), trials
+
+
+# So many numbers of drawn tables at the most; beyond, every group has very many classes and goes without.
+MOST_NUMBERS = 50_000_000
+
+
+def with_drawn_intervals(
+    records: Iterable[Record], view: View, generator: np.random.Generator, draws: int
+) -> Iterator[Record]:
+    """Yield the records, those that need draws with a percentile interval of rows (or clusters) drawn again."""
+    kept = list(records)
+    wanted = {record.measure for record in kept if record.measure in NOT_PROPORTIONS}
+    if not wanted or view.compared.cells.size * draws > MOST_NUMBERS or not view.compared.groups:
+        yield from kept
+        return
+    table = _drawn(view, generator, draws)
+    rates = {name: ratio(*get_measure(name).function(table)) for name in wanted}
+    for record in kept:
+        if record.kind != "rate" or record.measure not in rates or not record.defined or record.class_ is None:
+            yield record
+            continue
+        if record.group not in table.groups:
+            yield record
+            continue
+        untold = view.why_untold([record.group])
+        if untold is not None:
+            yield replace(record, reason=untold)
+            continue
+        values = rates[record.measure][:, table.groups.index(record.group), table.classes.index(record.class_)]
+        wider = 1.0 if view.behind is None else widening(view.behind.fewest([record.group]), 1.0 - LEVEL)
+        low, high = (float(edge[0]) for edge in percentiles(_widened(values[:, None], wider), 1.0 - LEVEL))
+        known = not np.isnan(low)
+        yield replace(record, low=low, high=high, interval="bootstrap", level=1.0 - LEVEL) if known else record
+
+
+def _widened(values: Floats, factor: float) -> Floats:
+    """Move draws away from their median; what cannot be negative stays so."""
+    if factor == 1.0 or np.isnan(values).all():
+        return values
+    centre = float(np.nanmedian(values))
+    return np.maximum(centre + factor * (values - centre), 0.0)
+
+
+def _drawn(view: View, generator: np.random.Generator, draws: int) -> Confusion:
+    table: Confusion = view.compared
+    if view.drawn is not None:
+        return view.only_compared(view.drawn)
+    rows, squares = view.only_compared(view.rows), view.only_compared(view.squares)
+    if np.array_equal(rows.cells, table.cells):
+        return replace(table, cells=drawn_cells(rows.cells, draws, generator))
+    return replace(table, cells=drawn_cells(table.cells, draws, generator, squares.cells))

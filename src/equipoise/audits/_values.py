@@ -26,8 +26,7 @@ from equipoise.audits._contrasts import (
 from equipoise.audits._gap_bounds import GapTest
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._reasons import AuditReason
-from equipoise.audits._small_groups import ClusterCounts
-from equipoise.audits._view import View
+from equipoise.audits._view import ClusterCounts, View
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, Record, because
 from equipoise.stats import (

@@ -10,15 +10,6 @@ from typing import TYPE_CHECKING
 from equipoise.foundation.imports import door
 
 if TYPE_CHECKING:
-    from equipoise.results._enums import ClaimVerdict as ClaimVerdict
-    from equipoise.results._enums import Direction as Direction
-    from equipoise.results._enums import GapVerdict as GapVerdict
-    from equipoise.results._enums import SearchVerdict as SearchVerdict
-    from equipoise.results._enums import Status as Status
-    from equipoise.results._enums import Verdict as Verdict
-    from equipoise.results._finding import Better as Better
-    from equipoise.results._finding import Finding as Finding
-    from equipoise.results._finding import direction_of as direction_of
     from equipoise.results._gates import COMPARE as COMPARE
     from equipoise.results._gates import TURNED as TURNED
     from equipoise.results._gates import Breach as Breach
@@ -28,56 +19,48 @@ if TYPE_CHECKING:
     from equipoise.results._gates import Measured as Measured
     from equipoise.results._gates import check_direction as check_direction
     from equipoise.results._gates import parse_gate as parse_gate
+    from equipoise.results._reasons import ClaimVerdict as ClaimVerdict
+    from equipoise.results._reasons import Direction as Direction
+    from equipoise.results._reasons import GapVerdict as GapVerdict
     from equipoise.results._reasons import Reason as Reason
     from equipoise.results._reasons import ReasonCode as ReasonCode
+    from equipoise.results._reasons import SearchVerdict as SearchVerdict
+    from equipoise.results._reasons import Status as Status
+    from equipoise.results._reasons import Verdict as Verdict
     from equipoise.results._reasons import all_of as all_of
     from equipoise.results._reasons import because as because
     from equipoise.results._reasons import reason_as_json as reason_as_json
     from equipoise.results._record import RECORD_FIELDS as RECORD_FIELDS
+    from equipoise.results._record import Better as Better
+    from equipoise.results._record import Finding as Finding
     from equipoise.results._record import Record as Record
     from equipoise.results._record import Scope as Scope
+    from equipoise.results._record import direction_of as direction_of
     from equipoise.results._record import field_names as field_names
     from equipoise.results._record import matching as matching
     from equipoise.results._record import record_as_json as record_as_json
     from equipoise.results._record import without_tests as without_tests
-    from equipoise.results._reporting import Interval as Interval
-    from equipoise.results._reporting import Plots as Plots
-    from equipoise.results._reporting import Table as Table
     from equipoise.results._result import GatedResult as GatedResult
+    from equipoise.results._result import Interval as Interval
     from equipoise.results._result import NarratedResult as NarratedResult
+    from equipoise.results._result import Plots as Plots
+    from equipoise.results._result import Records as Records
     from equipoise.results._result import Result as Result
-    from equipoise.results._views import Records as Records
+    from equipoise.results._result import Table as Table
 
 _MODULES = {
-    "_finding": (
-        "Better",
-        "Finding",
-        "direction_of",
+    "_record": (
+        "Better", "Finding", "direction_of", "RECORD_FIELDS", "Record", "Scope", "field_names", "matching",
+        "record_as_json", "without_tests",
     ),
     "_gates": (
-        "COMPARE",
-        "TURNED",
-        "Breach",
-        "Gate",
-        "GateBroken",
-        "GateCheck",
-        "Measured",
-        "check_direction",
+        "COMPARE", "TURNED", "Breach", "Gate", "GateBroken", "GateCheck", "Measured", "check_direction",
         "parse_gate",
     ),
-    "_reporting": ("Interval", "Plots", "Table"),
-    "_views": ("Records",),
-    "_enums": ("ClaimVerdict", "Direction", "GapVerdict", "SearchVerdict", "Status", "Verdict"),
-    "_reasons": ("Reason", "ReasonCode", "all_of", "because", "reason_as_json"),
-    "_record": (
-        "RECORD_FIELDS",
-        "Record",
-        "Scope",
-        "field_names",
-        "matching",
-        "record_as_json",
-        "without_tests",
+    "_result": ("Interval", "Plots", "Table", "Records", "GatedResult", "Result", "NarratedResult"),
+    "_reasons": (
+        "ClaimVerdict", "Direction", "GapVerdict", "SearchVerdict", "Status", "Verdict", "Reason", "ReasonCode",
+        "all_of", "because", "reason_as_json",
     ),
-    "_result": ("GatedResult", "Result", "NarratedResult"),
-}
+}  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

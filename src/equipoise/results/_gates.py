@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.results._finding import Better
+from equipoise.results._record import Better
 
 Sign = Literal[">", ">=", "<", "<="]
 COMPARE: dict[str, Callable[[float, float], bool]] = {

@@ -1,33 +1,266 @@
-"""The base of every result: records and where they came from, as JSON, CSV, LaTeX, a data frame or a page."""
+"""The base of every result: records and where they came from, as JSON, CSV, LaTeX, a data frame or a page.
+
+Its records are seen through ``Records``, which print as a small table. What shows a result is found by name, since
+reports lie below the rooms of results: its report, its charts and its tables for LaTeX.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import html
+import importlib
 import json
 import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.files import write_whole
-from equipoise.foundation.registry import report_of
-from equipoise.foundation.tabular import csv_text
-from equipoise.foundation.text import plural
-from equipoise.results._finding import FINDING_NUMBERS, Finding
+from equipoise.foundation.registry import kind_of, report_of
+from equipoise.foundation.tabular import csv_text, frame_of
+from equipoise.foundation.text import plural, printable
 from equipoise.results._gates import Breach, Gate, GateCheck
 from equipoise.results._reasons import Reason
-from equipoise.results._record import field_names, flat_records, plain_value, record_as_json
-from equipoise.results._reporting import Plots, Table, altair_chart, latex_text, report_for
-from equipoise.results._views import Records, one_line
+from equipoise.results._record import (
+    FINDING_NUMBERS,
+    Finding,
+    field_names,
+    flat_records,
+    matching,
+    plain_value,
+    record_as_json,
+)
 
 if TYPE_CHECKING:
     import altair
     from narwhals.typing import IntoDataFrame
+
+
+Item = TypeVar("Item")
+MOST_ROWS = 12
+LONGEST = 40
+
+
+class Records(Sequence[Item], Generic[Item]):
+    """Records of one kind, in order: a sequence with ``find``, ``to_frame`` and a table to look at.
+
+    Parameters
+    ----------
+    items : iterable of dataclasses
+        The records, all of one type.
+    record_type : type
+        That type; a view without records has its columns, too.
+    name : str
+        What they are called above the table.
+    numbers : sequence of str
+        The fields that hold numbers.
+    joined : mapping of str to str
+        How fields with several names become one text in a frame.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Rate:
+    ...     group: str
+    ...     value: float
+    >>> Records([Rate("women", 0.25), Rate("men", 0.75)], Rate, name="rates", numbers=["value"])
+    2 rates
+    group  value
+    women  0.25
+    men    0.75
+    """
+
+    def __init__(
+        self,
+        items: Iterable[Item],
+        record_type: type[Item],
+        *,
+        name: str = "records",
+        numbers: Sequence[str] = (),
+        joined: Mapping[str, str] | None = None,
+    ) -> None:
+        self._items = tuple(items)
+        self._type, self._name, self._numbers, self._joined = record_type, name, tuple(numbers), dict(joined or {})
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> Records[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | Records[Item]:
+        if isinstance(index, slice):
+            return self._like(self._items[index])
+        return self._items[index]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, (Records, tuple, list)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._items)
+
+    def _like(self, items: Iterable[Item]) -> Records[Item]:
+        return Records(items, self._type, name=self._name, numbers=self._numbers, joined=self._joined)
+
+    def find(self, **fields: object) -> Records[Item]:
+        """Return the records whose fields have these values, as in ``find(attribute="sex", group="Female")``."""
+        return self._like(matching(self._items, fields))
+
+    def to_frame(self, backend: str | None = None) -> IntoDataFrame:
+        """Return the records as a data frame of pandas, polars or pyarrow: the first that is installed by default."""
+        rows = [record_as_json(record) for record in self._items]
+        names = [name.rstrip("_") for name in field_names(self._type)]
+        columns: dict[str, list[object]] = {name: [row[name] for row in rows] for name in names}
+        for name, joint in self._joined.items():
+            columns[name] = [joint.join(getattr(record, name) or ()) for record in self._items]
+        for name in self._numbers:
+            values = (getattr(record, name) for record in self._items)
+            columns[name] = [None if value is None or math.isnan(value) else float(value) for value in values]
+        return frame_of(columns, backend)
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        """Return headings and cells of the first records; a column that is empty in all of them is left out."""
+        shown = self._items[:MOST_ROWS]
+        columns = {
+            name.rstrip("_"): [_cell(getattr(record, name)) for record in shown] for name in field_names(self._type)
+        }
+        kept = {name: cells for name, cells in columns.items() if any(cells)}
+        return list(kept), [list(row) for row in zip(*kept.values(), strict=True)]
+
+    def __repr__(self) -> str:
+        if not self._items:
+            return f"no {self._name}"
+        headings, rows = self._table()
+        widths = [max(len(row[place]) for row in [headings, *rows]) for place in range(len(headings))]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in [headings, *rows]
+        ]
+        return "\n".join([f"{len(self._items):,} {self._name}", *lines, *self._rest()])
+
+    def _rest(self) -> list[str]:
+        left = len(self._items) - MOST_ROWS
+        return [f"... and {left:,} more; .to_frame() has all of them"] if left > 0 else []
+
+    def _repr_html_(self) -> str:
+        if not self._items:
+            return f"<p>no {html.escape(self._name)}</p>"
+        headings, rows = self._table()
+        head = "".join(f"<th>{html.escape(heading)}</th>" for heading in headings)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+        rest = "".join(f"<p>{html.escape(line)}</p>" for line in self._rest())
+        caption = f"<caption>{len(self._items):,} {html.escape(self._name)}</caption>"
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+
+def one_line(text: str) -> str:
+    """Return text that a terminal can print on one line."""
+    return " ".join(printable(text).split())
+
+
+def _cell(value: object) -> str:
+    """Return a value as a short text; what is undefined or does not apply is empty."""
+    if value is None or value == () or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, tuple):
+        return _cell(" & ".join(map(str, value)))
+    text = one_line(str(value))
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table to be read: its name, what it shows, headings, and cells (text, numbers, or None for undefined)."""
+
+    name: str
+    caption: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The two ends of an interval, as one cell."""
+
+    low: float | None
+    high: float | None
+
+
+# Which chart of altair a specification is of, by the key that it has.
+_CLASSES = {
+    "facet": "FacetChart", "layer": "LayerChart", "hconcat": "HConcatChart", "vconcat": "VConcatChart",
+    "concat": "ConcatChart", "repeat": "RepeatChart",
+}  # fmt: skip
+
+
+def altair_chart(spec: dict[str, Any]) -> altair.TopLevelMixin:
+    """Return a specification as a chart of altair; nothing is validated, which would look at every value."""
+    import altair
+
+    name = next((of for key, of in _CLASSES.items() if key in spec), "Chart")
+    chart: altair.TopLevelMixin = getattr(altair, name).from_dict(spec, validate=False)
+    return chart
+
+
+class Plots:
+    """The charts of one result. ``dir(result.plot)`` lists them; calling one returns an Altair chart."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._result.charts())
+
+    def __getattr__(self, name: str) -> Plot:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        charts = self._result.charts()
+        if name not in charts:
+            raise unknown_name("chart", name, charts, "the charts of this result")
+        return Plot(name, charts[name])
+
+    def __repr__(self) -> str:
+        names = dir(self)
+        return f"charts: {', '.join(names)}" if names else "no charts"
+
+
+class Plot:
+    """One chart, made when it is called."""
+
+    def __init__(self, name: str, chart: altair.TopLevelMixin) -> None:
+        self.__name__, self._chart = name, chart
+
+    def __call__(self, **properties: Any) -> altair.TopLevelMixin:
+        """Return the Altair chart, with properties such as ``width`` and ``title`` set where they are given."""
+        return self._chart.properties(**properties) if properties else self._chart
+
+    def __repr__(self) -> str:
+        return f"<chart {self.__name__}; call it for an Altair chart>"
+
+
+def report_for(schema: str) -> Any:
+    """Return the ``equipoise.reports.Report`` of results of a schema; None where their kind has none."""
+    try:
+        return report_of(kind_of(schema))
+    except BadInput:
+        return None
+
+
+def latex_text(tables: Iterable[Table]) -> str:
+    """Write tables for LaTeX."""
+    return str(importlib.import_module("equipoise.reports.render.latex").latex(tables))
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,24 +10,14 @@ if TYPE_CHECKING:
     from equipoise.audits.change._changes import Change as Change
     from equipoise.audits.change._changes import change_statements as change_statements
     from equipoise.audits.change._changes import changes_of as changes_of
-    from equipoise.audits.change._earlier import Before as Before
-    from equipoise.audits.change._earlier import before_of as before_of
-    from equipoise.audits.change._earlier import check_change as check_change
-    from equipoise.audits.change._earlier import resolve_earlier as resolve_earlier
+    from equipoise.audits.change._sides import Before as Before
     from equipoise.audits.change._sides import ChangeReason as ChangeReason
+    from equipoise.audits.change._sides import before_of as before_of
+    from equipoise.audits.change._sides import check_change as check_change
+    from equipoise.audits.change._sides import resolve_earlier as resolve_earlier
 
 _MODULES = {
-    "_changes": (
-        "Change",
-        "change_statements",
-        "changes_of",
-    ),
-    "_earlier": (
-        "Before",
-        "before_of",
-        "check_change",
-        "resolve_earlier",
-    ),
-    "_sides": ("ChangeReason",),
-}
+    "_changes": ("Change", "change_statements", "changes_of"),
+    "_sides": ("Before", "before_of", "check_change", "resolve_earlier", "ChangeReason"),
+}  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -10,8 +10,7 @@ from typing import Literal
 from equipoise.audits._contrasts import CONTRASTED, Contrast, class_places, opponents
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._spec import AuditSpec
-from equipoise.audits.change._earlier import Before
-from equipoise.audits.change._sides import ChangeReason, Side, Sides, sides_of
+from equipoise.audits.change._sides import Before, ChangeReason, Side, Sides, sides_of
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Direction, Finding, Reason, Record, Scope, Status, because, direction_of
 from equipoise.stats import Estimate, difference_p, pair_p

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from equipoise.audits.downstream._classifiers import predicted as predicted
     from equipoise.audits.downstream._classifiers import resolve_probes as resolve_probes
     from equipoise.audits.downstream._downstream import downstream as downstream
+    from equipoise.audits.downstream._downstream import groups_of as groups_of
+    from equipoise.audits.downstream._downstream import rebalanced as rebalanced
+    from equipoise.audits.downstream._downstream import roles_of as roles_of
+    from equipoise.audits.downstream._downstream import stratified_folds as stratified_folds
     from equipoise.audits.downstream._macro import MACRO_MEASURES as MACRO_MEASURES
     from equipoise.audits.downstream._macro import class_pairs as class_pairs
     from equipoise.audits.downstream._macro import macro_values as macro_values
@@ -26,10 +30,6 @@ if TYPE_CHECKING:
     from equipoise.audits.downstream._result import DownstreamRecord as DownstreamRecord
     from equipoise.audits.downstream._result import PropagationPoint as PropagationPoint
     from equipoise.audits.downstream._result import propagation as propagation
-    from equipoise.audits.downstream._rows import groups_of as groups_of
-    from equipoise.audits.downstream._rows import rebalanced as rebalanced
-    from equipoise.audits.downstream._rows import roles_of as roles_of
-    from equipoise.audits.downstream._rows import stratified_folds as stratified_folds
     from equipoise.audits.downstream._settings import C_GRID as C_GRID
     from equipoise.audits.downstream._settings import CLASSIFIER_SETTINGS as CLASSIFIER_SETTINGS
     from equipoise.audits.downstream._settings import Classifier as Classifier
@@ -40,27 +40,15 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "_classifiers": (
-        "DomainIndependent",
-        "Fits",
-        "KMeansClassifier",
-        "Learner",
-        "estimator",
-        "fitted",
-        "predicted",
+        "DomainIndependent", "Fits", "KMeansClassifier", "Learner", "estimator", "fitted", "predicted",
         "resolve_probes",
     ),
-    "_downstream": ("downstream",),
+    "_downstream": ("downstream", "groups_of", "rebalanced", "roles_of", "stratified_folds"),
     "_macro": ("MACRO_MEASURES", "class_pairs", "macro_values", "permuted_rows", "permuted_units"),
     "_result": ("Downstream", "DownstreamReason", "DownstreamRecord", "PropagationPoint", "propagation"),
-    "_rows": ("groups_of", "rebalanced", "roles_of", "stratified_folds"),
     "_settings": (
-        "CLASSIFIER_SETTINGS",
-        "C_GRID",
-        "Classifier",
-        "classifier_from_source",
-        "classifier_title",
-        "classifiers_of",
-        "stored_classifier",
+        "CLASSIFIER_SETTINGS", "C_GRID", "Classifier", "classifier_from_source", "classifier_title",
+        "classifiers_of", "stored_classifier",
     ),
-}
+}  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

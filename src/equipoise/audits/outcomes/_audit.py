@@ -7,15 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from equipoise.audits._columns import check_favourable, with_threshold
+from equipoise.audits._contrasts import power_of_rates
 from equipoise.audits._counting import dropped_rows, tallies_of_counts, tally
-from equipoise.audits._engine import power_of_rates
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._options import AUDIT_OPTIONS, OUTCOMES
-from equipoise.audits._rates import four_fifths
-from equipoise.audits._scores import CalibrationPoint, Curve, auc_error, calibration_points, threshold_curves
-from equipoise.audits._small_groups import say_approximate, suppressed_card
+from equipoise.audits._scores import CalibrationPoint, Curve, calibration_points, threshold_curves
 from equipoise.audits._spec import AuditSpec, resolve
-from equipoise.audits._tallies import Tallies
+from equipoise.audits._tallies import Tallies, auc_error
+from equipoise.audits._view import say_approximate, suppressed_card
 from equipoise.audits.change import Before, Change, before_of, changes_of, check_change, resolve_earlier
 from equipoise.audits.outcomes._attributes import (
     planned_tests,
@@ -23,7 +22,7 @@ from equipoise.audits.outcomes._attributes import (
     records_of_control,
     visible_groups,
 )
-from equipoise.audits.outcomes._result import SCHEMA, AuditResult
+from equipoise.audits.outcomes._result import SCHEMA, AuditResult, four_fifths
 from equipoise.cohorts.cohort import Card, card_of
 from equipoise.cohorts.tables import Bins
 from equipoise.foundation.errors import listing

@@ -1,30 +1,128 @@
-"""What an audit returns: the card, the records, plain words, curves, and what could not be told."""
+"""What an audit of outcomes returns: records, the four-fifths rule, curves, tables, and what has no number."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from equipoise.audits._engine import Power
+import numpy as np
+
+from equipoise.audits._contrasts import Power
 from equipoise.audits._group_result import ONE_NUMBER, GroupResult
-from equipoise.audits._rates import FourFifths
 from equipoise.audits._scores import CalibrationPoint, Curve
 from equipoise.audits.change import Change, change_statements
-from equipoise.audits.outcomes._tables import audit_tables, embedding_tables, flat_changes, flat_embedding, of_embedding
 from equipoise.cohorts.cohort import Card
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.registry import report_of
 from equipoise.foundation.text import plural
 from equipoise.measures.embeddings import GAP_VARIANTS
 from equipoise.measures.measure import Measure, get_measure
-from equipoise.results import Finding, Measured, NarratedResult, Record, Table
+from equipoise.results import Finding, Interval, Measured, NarratedResult, Reason, Record, Status, Table
+from equipoise.tallies.labels import is_missing
 
 if TYPE_CHECKING:
     from equipoise.audits.downstream import DownstreamRecord, PropagationPoint
     from equipoise.audits.leakage import LeakageRecord
+
+
+RULE = 0.8
+# A group below this share of the rows is flagged: the rule was never meant for it.
+SMALL_SHARE = 0.02
+DRAWS = 20_000
+# What no group is called.
+HIGHEST = None
+Place = tuple[tuple[str, ...], str | None]
+
+
+@dataclass(frozen=True)
+class FourFifths:
+    """Whether a group is selected at least four fifths as often as another, and the chance that it is not.
+
+    ``basis`` says who the other is: the group with the highest rate, the reference that was named, or the largest
+    group. ``low`` and ``high`` are the interval of the ratio at ``level``; ``significant`` says whether the ratio is
+    significantly below 0.8: the upper end is.
+    """
+
+    attribute: tuple[str, ...]
+    group: str
+    against: str
+    basis: str
+    split: str | None
+    ratio: float
+    probability_broken: float
+    share: float
+    small: bool
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    significant: bool | None = None
+
+
+def four_fifths(
+    records: Sequence[Record], total: float, generator: np.random.Generator, reference: Mapping[str, object]
+) -> Iterator[FourFifths]:
+    """Yield the rule for every group: the ratio with its interval, and the probability that it is broken.
+
+    A ratio is significantly below four fifths where the upper end of its interval is. ``probability_broken`` is by
+    draws of all groups at once: a rate with x of n effective people has the Jeffreys posterior Beta(x + 1/2, n - x +
+    1/2), and a group is compared with the highest rate of its own draw, or with that of the fixed group.
+
+    ``total`` is the weight of all rows; ``reference`` are the groups that were named, by attribute.
+    """
+    rates: dict[Place, dict[str, Record]] = {}
+    for r in records:
+        if r.measure == "selection_rate" and r.kind == "rate" and r.scope == "favourable" and r.control is None:
+            rates.setdefault((r.attribute, r.split), {})[str(r.group)] = r
+    ratios: dict[Place, list[Record]] = {}
+    for r in records:
+        if r.kind == "ratio to group" and r.scope == "favourable" and r.control is None:
+            ratios.setdefault((r.attribute, r.split), []).append(r)
+    # Rates are drawn in the order they were told in, which the seed makes repeatable; after the last ratio none are.
+    last = max((number for number, place in enumerate(rates) if place in ratios), default=-1)
+    drawn = {place: _posterior_draws(rates[place], generator) for place in list(rates)[: last + 1]}
+    for place, record in ((place, record) for place, own in ratios.items() for record in own):
+        group, against = str(record.group), str(record.against)
+        own, other = rates[place][group], rates[place][against]
+        highest = other.value >= max(r.value for name, r in rates[place].items() if r.defined and not is_missing(name))
+        named = len(record.attribute) == 1 and reference.get(record.attribute[0]) == against
+        share = (own.denominator or 0.0) / total if total else 0.0
+        yield FourFifths(
+            attribute=record.attribute,
+            group=group,
+            against=against,
+            basis="highest rate" if highest else "reference" if named else "largest group",
+            split=record.split,
+            ratio=record.value,
+            probability_broken=_probability(drawn[place], group, HIGHEST if highest else against),
+            share=share,
+            small=share < SMALL_SHARE,
+            low=record.low,
+            high=record.high,
+            level=record.level,
+            significant=None if record.high is None else record.high < RULE,
+        )
+
+
+def _posterior_draws(rates: Mapping[str, Record], generator: np.random.Generator) -> dict[str | None, np.ndarray]:
+    """Draw the rates of all groups at once; under ``HIGHEST`` is the highest in each draw."""
+    made: dict[str | None, np.ndarray] = {}
+    for group, rate in rates.items():
+        if rate.defined and rate.effective_n is not None and not is_missing(group):
+            x, n = rate.value * rate.effective_n, rate.effective_n
+            made[group] = generator.beta(x + 0.5, max(n - x, 0.0) + 0.5, DRAWS)
+    if made:
+        made[HIGHEST] = np.max(list(made.values()), axis=0)
+    return made
+
+
+def _probability(drawn: Mapping[str | None, np.ndarray], group: str, against: str | None) -> float:
+    """Return how often a group's rate is below four fifths of another's, or of the highest in the same draw."""
+    if group not in drawn or against not in drawn:
+        return float("nan")
+    return float((drawn[group] < RULE * drawn[against]).mean())
 
 
 SCHEMA = "equipoise.audit/1"
@@ -173,3 +271,226 @@ class AuditResult(NarratedResult, GroupResult):
         attributes = {" & ".join(record.attribute): None for record in single if record.attribute}
         if " & ".join(attribute) not in attributes:
             raise unknown_name("attribute", " & ".join(attribute), attributes, "this audit")
+
+
+TESTED = ("p, corrected", "finding")
+CLASS = "class"
+
+
+def audit_tables(records: Iterable[Record], changes: Iterable[Change], favourable: str | None) -> Iterator[Table]:
+    """Yield the tables; one without rows is left out when it is written.
+
+    Where a favourable class was declared, what is said of it comes first, and its name stands in the caption.
+    """
+    every = [record for record in records if record.attribute]
+    main, others = _parted(every, favourable)
+    for table in (_rates(main), _contrasts(main), _gaps(main), _changes(changes)):
+        yield _class_in_caption(table)
+    for table in (_rates(others), _contrasts(others), _gaps(others)):
+        yield replace(table, name=f"{table.name}-by-class", caption=f"{table.caption}; other classes, and all together")
+
+
+def _parted(records: Sequence[Record], favourable: str | None) -> tuple[list[Record], list[Record]]:
+    """Part what is told of the favourable class, or of no class at all, from what other classes and means say."""
+    if favourable is None or any(record.label is not None for record in records):
+        return list(records), []
+    by_class = {record.measure for record in records if record.scope == CLASS}
+    main = [r for r in records if r.scope == "favourable" or (r.scope == "overall" and r.measure not in by_class)]
+    # The class that is favourable is told once, not again among all classes.
+    others = [r for r in records if r.scope != "favourable" and r.measure in by_class and r.class_ != favourable]
+    return main, others
+
+
+def _class_in_caption(table: Table) -> Table:
+    """Name a class that is the same in every row once; rows of measures that know no class have none."""
+    place, measure = table.headings.index(CLASS), table.headings.index("measure")
+    classes = {row[place] for row in table.rows} - {None}
+    without = {row[measure] for row in table.rows if row[place] is None}
+    if len(classes) != 1 or without & {row[measure] for row in table.rows if row[place] is not None}:
+        return table
+    of = f"class: {classes.pop()}" + (", where a measure is of one class" if without else "")
+    return replace(
+        table,
+        caption=f"{table.caption}; {of}",
+        headings=_dropped(table.headings, place),
+        rows=tuple(_dropped(row, place) for row in table.rows),
+    )
+
+
+def _dropped(cells: tuple[Any, ...], place: int) -> tuple[Any, ...]:
+    return (*cells[:place], *cells[place + 1 :])
+
+
+def _rates(records: Iterable[Record]) -> Table:
+    return Table(
+        "rates",
+        "Rates and values of each group, with 95% intervals",
+        ("of", "group", "measure", CLASS, "value", "interval", "numerator", "denominator"),
+        tuple(
+            (_of(r), r.group, _name(r), _class(r), r.value, Interval(r.low, r.high), r.numerator, r.denominator)
+            for r in records
+            if r.kind in ("rate", "value", "ratio to group")
+        ),
+    )
+
+
+def _contrasts(records: Iterable[Record]) -> Table:
+    return Table(
+        "contrasts",
+        "Differences between groups; intervals agree with the findings",
+        ("of", "group", "against", "measure", CLASS, "difference", "interval", *TESTED),
+        tuple(
+            (_of(r), r.group, r.against, _name(r), _class(r), r.value, Interval(r.low, r.high), r.p_adjusted, r.finding)
+            for r in records
+            if r.kind == "contrast"
+        ),
+    )
+
+
+def _gaps(records: Iterable[Record]) -> Table:
+    return Table(
+        "gaps",
+        "Gaps in one number, with simultaneous lower bounds",
+        ("of", "measure", CLASS, "value", "at least", *TESTED, "lowest", "highest"),
+        tuple(
+            (_of(r), _name(r), _class(r), r.value, r.low, r.p_adjusted, r.finding, r.group, r.against)
+            for r in records
+            if r.kind in ("gap", "ratio", "summary")
+        ),
+    )
+
+
+def _changes(changes: Iterable[Change]) -> Table:
+    return Table(
+        "changes",
+        "Changes of rates and of differences between groups; intervals agree with the findings",
+        ("of", "group", "against", "measure", CLASS, "before", "after", "change", "interval", *TESTED),
+        tuple(
+            (
+                _of(c), c.group or "everyone", c.against, c.alias or c.measure, c.class_, c.before, c.after, c.change,
+                Interval(c.low, c.high), c.p_adjusted, c.finding,
+            )
+            for c in changes
+        ),
+    )  # fmt: skip
+
+
+def _of(record: Record | Change) -> str:
+    parts = [" & ".join(record.attribute), *([] if record.split is None else [record.split])]
+    control = getattr(record, "control", None)
+    return ", ".join([*parts, *([] if control is None else [f"within {control}"])])
+
+
+def _name(record: Record) -> str:
+    return record.alias or record.measure.replace("_", " ")
+
+
+def _class(record: Record) -> str | None:
+    return record.label if record.label is not None else record.class_
+
+
+# What a change says in the columns of a record.
+AS_RECORD = {"value": "change", "numerator": "numerator_after", "denominator": "denominator_after"}
+
+
+def flat_changes(headings: list[str], changes: Iterable[Change]) -> Iterator[list[object]]:
+    """Yield changes as rows under the headings of records: of the kind "change of rate" or "change of contrast"."""
+    for change in changes:
+        row: list[object] = []
+        for heading in headings:
+            name = AS_RECORD.get(heading, "class_" if heading == "class" else heading)
+            row.append(getattr(change, name, None))
+        row[headings.index("kind")] = f"change of {change.kind}"
+        row[headings.index("attribute")] = " & ".join(change.attribute)
+        yield row
+
+
+# The default rule is oriented: above 0 the minoritised are worse off.
+RULE_NAMES = {name: "oriented" if name == "paper" else name.replace("_", " ") for name in GAP_VARIANTS}
+
+
+def of_embedding(records: Iterable[Record]) -> bool:
+    """Tell whether records are of an embedding: only its gaps come by several rules."""
+    return any(record.kind == "gap" and record.variant in GAP_VARIANTS[1:] for record in records)
+
+
+def embedding_tables(
+    records: Iterable[Record], leakage: Sequence[LeakageRecord], downstream: Sequence[DownstreamRecord]
+) -> Iterator[Table]:
+    """Yield the tables; one without rows is left out when it is written."""
+    records = [record for record in records if record.attribute]
+    yield Table(
+        "values",
+        "Values of the space for each group, with 95% intervals",
+        ("of", "group", "measure", "value", "interval", "numerator", "denominator"),
+        tuple(
+            (_attribute_of(r), r.group, _space_measure(r), r.value, Interval(r.low, r.high), r.numerator, r.denominator)
+            for r in records
+            if r.kind in ("rate", "value")
+        ),
+    )
+    yield Table(
+        "space-gaps",
+        "Gaps between groups; oriented ones are positive where the minoritised are worse off",
+        ("of", "measure", "rule", "value", "interval", "p, corrected", "finding"),
+        tuple(
+            (
+                _attribute_of(r), _space_measure(r), RULE_NAMES.get(r.variant, r.variant), r.value,
+                Interval(r.low, r.high), r.p_adjusted, r.finding,
+            )
+            for r in records
+            if r.kind == "gap"
+        ),
+    )  # fmt: skip
+    yield Table(
+        "leakage",
+        "How well groups can be read from the space: balanced accuracy beside chance and shuffled groups",
+        ("of", "probe", "balanced accuracy", "interval", "chance", "shuffled", "p, corrected", "accuracy", "largest"),
+        tuple(
+            (
+                r.attribute, r.probe, r.balanced, Interval(r.balanced_low, r.balanced_high), r.chance,
+                r.shuffled_balanced, r.balanced_p_adjusted, r.accuracy, r.majority,
+            )
+            for r in leakage
+        ),
+    )  # fmt: skip
+    yield Table(
+        "downstream",
+        "Classifiers trained on the points: values, and gaps that are positive where the group is worse off",
+        ("of", "group", "against", "classifier", "measure", "kind", "value", "interval", "p, corrected"),
+        tuple(
+            (
+                r.attribute or "everyone", r.group, r.against, r.learner.replace("_", " "), r.measure.replace("_", " "),
+                r.kind, r.value, Interval(r.low, r.high), r.p_adjusted,
+            )
+            for r in downstream
+        ),
+    )  # fmt: skip
+
+
+def flat_embedding(
+    headings: Sequence[str], leakage: Iterable[LeakageRecord], downstream: Iterable[DownstreamRecord]
+) -> Iterator[list[object]]:
+    """Yield leakage and downstream as rows under the headings of records, and under ``learner``."""
+    for record in downstream:
+        yield _space_row(headings, record, kind=f"downstream {record.kind}", attribute=record.attribute)
+    for probe in leakage:
+        yield _space_row(
+            headings, probe, measure="balanced_accuracy", kind="leakage", value=probe.balanced, learner=probe.probe,
+            low=probe.balanced_low, high=probe.balanced_high, p=probe.balanced_p, p_adjusted=probe.balanced_p_adjusted,
+            denominator=probe.people, status=Status.OK,
+        )  # fmt: skip
+
+
+def _space_row(headings: Sequence[str], record: object, **given: object) -> list[object]:
+    values = (given[name] if name in given else getattr(record, name, None) for name in headings)
+    return [str(value) if isinstance(value, Reason) else value for value in values]
+
+
+def _attribute_of(record: Record) -> str:
+    return " & ".join(record.attribute)
+
+
+def _space_measure(record: Record) -> str:
+    name = record.measure.replace("_", " ")
+    return name if record.kind == "gap" else record.alias or name

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from equipoise.audits._engine import GroupStatistic, Power
+from equipoise.audits._contrasts import Power
+from equipoise.audits._engine import GroupStatistic
 from equipoise.audits._group_result import GroupResult
 from equipoise.audits._reasons import AuditReason
 from equipoise.foundation.errors import unknown_name
