@@ -34,6 +34,7 @@ from equipoise.audits._contrasts import (
 from equipoise.audits._gap_bounds import MOST_PAIRED, GapTest, MeansBound
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._reasons import AuditReason
+from equipoise.audits._records import number_of_group
 from equipoise.audits._view import suppressed
 from equipoise.measures.measure import Better
 from equipoise.results import Reason, ReasonCode, Record, Status, because
@@ -190,22 +191,20 @@ class _Groups:
             else tuple(np.clip(end[column], *one.bounds) for end in means.interval(LEVEL))
         )  # fmt: skip
         for at, group in enumerate(self.groups):
-            value = float(values[at])
+            value, number = float(values[at]), float(people[at])
+            about = {
+                "measure": one.name, "alias": one.alias, "kind": one.kind, "label": one.label,
+                "attribute": self.attribute, "group": group,
+            }  # fmt: skip
             few = self.clustered and units[at] < FEWEST_UNITS
-            known = not few and not np.isnan(low[at]) and not np.isnan(value)
-            small = people[at] < self.settings.least_people
-            counted = not self.clustered and one.kind == "rate" and not np.isnan(value)
-            yield Record(
-                measure=one.name, alias=one.alias, kind=one.kind, label=one.label, attribute=self.attribute,
-                group=group, value=value,
-                numerator=value * float(people[at]) if counted else None, denominator=float(people[at]),
-                effective_n=float(trials[at]) if known and one.kind == "rate" else None,
-                low=float(low[at]) if known else None, high=float(high[at]) if known else None,
-                interval=("score" if one.kind == "rate" else "normal") if known else None,
-                level=LEVEL if known else None,
-                status=Status.UNDEFINED if np.isnan(value) else Status.TOO_SMALL if small else Status.OK,
-                reason=because(one.undefined) if np.isnan(value) else self._why_small(group, people[at], units[at]),
-                approximate=known and self.clustered and bool(units[at] < ENOUGH_CLUSTERS),
+            reason = because(one.undefined) if math.isnan(value) else self._why_small(group, number, units[at])
+            ends = None if few else (float(low[at]), float(high[at]), "score" if one.kind == "rate" else "normal")
+            record = number_of_group(about, value, number, reason, ends, float(trials[at]))
+            counted = not self.clustered and one.kind == "rate" and record.defined
+            yield replace(
+                record, numerator=value * number if counted else None,
+                status=Status.TOO_SMALL if record.defined and number < self.settings.least_people else record.status,
+                approximate=record.low is not None and self.clustered and bool(units[at] < ENOUGH_CLUSTERS),
             )  # fmt: skip
 
     def _why_small(self, group: str, people: float, units: float) -> Reason | None:

@@ -6,7 +6,7 @@ rows or clusters drawn again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -91,21 +91,45 @@ def _classes(view: View, tally: Any) -> list[tuple[int, str]]:
 
 def _rate(measure: Measure, view: View, group: str, scope: Scope, name: str | None, cell: tuple[float, ...]) -> Record:
     value, numerator, denominator, low, high, effective_n = (float(part) for part in cell)
-    undefined = np.isnan(value)
-    told = not undefined and not np.isnan(low)
-    return _record(
-        measure, view, value, why_rate_undefined(measure, group, name) if undefined else view.why_untold([group]),
-        scope=scope, class_=name, group=group, numerator=numerator, denominator=denominator,
-        low=low if told else None, high=high if told else None, interval="score" if told else None,
-        level=1.0 - LEVEL if told else None, effective_n=None if undefined or np.isnan(effective_n) else effective_n,
+    about = {**_about(measure, view), "scope": scope, "class_": name, "group": group, "numerator": numerator}
+    reason = why_rate_undefined(measure, group, name) if np.isnan(value) else view.why_untold([group])
+    return number_of_group(about, value, denominator, reason, (low, high, "score"), effective_n)
+
+
+def number_of_group(
+    about: Mapping[str, Any], value: float, people: float, reason: Reason | None,
+    interval: tuple[float, float, str] | None = None, effective_n: float = float("nan"),
+) -> Record:  # fmt: skip
+    """Return the record of a number of one group: a rate, a value or a mean, undefined where it is NaN.
+
+    With an interval comes the effective number of people behind it, where there is one.
+    """
+    status = Status.UNDEFINED if np.isnan(value) else Status.OK
+    ends = {} if interval is None or np.isnan(value) else _ends(*interval)
+    behind = None if not ends or np.isnan(effective_n) else effective_n
+    return Record(
+        value=value, denominator=people, status=status, reason=reason, effective_n=behind, **ends, **about
     )  # fmt: skip
+
+
+def with_interval(record: Record, low: float, high: float, how: str) -> Record:
+    """Return the record of a group's number with its interval; as it was where number or interval are not known."""
+    ends = _ends(low, high, how) if record.defined else {}
+    return replace(record, **ends) if ends else record
+
+
+def _ends(low: float, high: float, how: str) -> dict[str, Any]:
+    return {} if np.isnan(low) else {"low": low, "high": high, "interval": how, "level": 1.0 - LEVEL}
 
 
 def _record(measure: Measure, view: View, value: float, reason: Reason | None = None, **fields: Any) -> Record:
     """Return a record of a measure; it is undefined where its value is."""
-    about: dict[str, Any] = {"measure": measure.name, "alias": measure.alias, "kind": measure.kind, **view.place()}
     status = Status.UNDEFINED if np.isnan(value) else Status.OK
-    return Record(value=value, status=status, reason=reason, **{**about, **fields})
+    return Record(value=value, status=status, reason=reason, **{**_about(measure, view), **fields})
+
+
+def _about(measure: Measure, view: View) -> dict[str, Any]:
+    return {"measure": measure.name, "alias": measure.alias, "kind": measure.kind, **view.place()}
 
 
 def _means(measure: Measure, view: View, values: Floats) -> Iterator[Record]:
@@ -124,14 +148,12 @@ def _means(measure: Measure, view: View, values: Floats) -> Iterator[Record]:
 
 
 def _values(measure: Measure, view: View) -> Iterator[Record]:
-    for group, value in zip(view.shown.groups, measure.by_class(view.shown).tolist(), strict=True):
+    people = view.shown.weight.reshape(len(view.shown.groups), -1).sum(axis=1).tolist()
+    for group, value, number in zip(
+        view.shown.groups, measure.by_class(view.shown).tolist(), people, strict=True
+    ):  # fmt: skip
         reason = why_value_undefined(measure, view.shown, group) if np.isnan(value) else None
-        yield _record(measure, view, value, reason, group=group, denominator=_weight(view.shown, group))
-
-
-def _weight(tally: Any, group: str) -> float:
-    place = tally.groups.index(group)
-    return float(tally.weight[place].sum())
+        yield number_of_group({**_about(measure, view), "group": group}, value, number, reason)
 
 
 def _compared(measure: Measure, view: View) -> Iterator[Record]:
@@ -437,8 +459,7 @@ def with_drawn_intervals(
         values = rates[record.measure][:, table.groups.index(record.group), table.classes.index(record.class_)]
         wider = 1.0 if view.behind is None else widening(view.behind.fewest([record.group]), 1.0 - LEVEL)
         low, high = (float(edge[0]) for edge in percentiles(_widened(values[:, None], wider), 1.0 - LEVEL))
-        known = not np.isnan(low)
-        yield replace(record, low=low, high=high, interval="bootstrap", level=1.0 - LEVEL) if known else record
+        yield with_interval(record, low, high, "bootstrap")
 
 
 def _widened(values: Floats, factor: float) -> Floats:

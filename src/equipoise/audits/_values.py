@@ -26,11 +26,11 @@ from equipoise.audits._contrasts import (
 from equipoise.audits._gap_bounds import GapTest
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._reasons import AuditReason
+from equipoise.audits._records import with_interval
 from equipoise.audits._view import ClusterCounts, View
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, Record, because
 from equipoise.stats import (
-    LEVEL,
     auc_interval,
     heterogeneity,
     least_difference,
@@ -211,14 +211,12 @@ def _with_evidence(
 
 
 def _with_interval(record: Record, spread: float) -> Record:
-    if not record.defined or np.isnan(spread):
-        return record
     if record.measure == "auc":
         low, high = (float(edge) for edge in auc_interval(np.asarray(record.value), np.asarray(spread)))
     else:
         half = float(quantile(0.95)) * spread
         low, high = record.value - half, record.value + half
-    return record if np.isnan(low) else replace(record, low=low, high=high, interval="normal", level=1.0 - LEVEL)
+    return with_interval(record, low, high, "normal")
 
 
 def least_gap(values: Floats, errors: Floats, units: int | None = None, risk: float = 0.05) -> float:
