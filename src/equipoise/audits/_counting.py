@@ -101,6 +101,16 @@ def tallies_of_counts(spec: AuditSpec, counts: Counts) -> Tallies:
     )
 
 
+def outcome_axes(spec: AuditSpec) -> dict[str, Axis]:
+    """Return the axes of the target, where there is one, and of the prediction: a column, or the score that is cut."""
+    outcome = {TARGET: Axis(spec.target[0])} if spec.target else {}
+    if spec.prediction:
+        return {**outcome, PREDICTION: Axis(spec.prediction[0])}
+    assert spec.score is not None
+    assert spec.threshold is not None
+    return {**outcome, PREDICTION: Axis(spec.score, (spec.threshold,))}
+
+
 def dropped_rows(number: int, total: int, what: str) -> Record:
     """Return the record of rows that lack something."""
     return Record(
@@ -119,13 +129,7 @@ def dropped_rows(number: int, total: int, what: str) -> Record:
 def _count_classes(counter: _Counter) -> Tallies:
     """Count classes and scores by group (and by cluster, where rows belong together)."""
     spec = counter.spec
-    outcome = {TARGET: Axis(spec.target[0])} if spec.target else {}
-    if spec.prediction:
-        outcome[PREDICTION] = Axis(spec.prediction[0])
-    else:
-        assert spec.score is not None
-        assert spec.threshold is not None
-        outcome[PREDICTION] = Axis(spec.score, (spec.threshold,))
+    outcome = outcome_axes(spec)
     unclustered = [*outcome, *counter.axes]
     everyone = counter.count(outcome)
     check_counts(spec, everyone.marginal(unclustered))

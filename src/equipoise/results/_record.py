@@ -152,7 +152,7 @@ def _is(held: object, wanted: object) -> bool:
 
 
 def plain_value(value: object) -> object:
-    """Turn a value into what JSON can say; a number JSON cannot say (NaN, infinity) is null."""
+    """Turn a value into what JSON can say; a number JSON cannot say (NaN, infinity) is null, a record a mapping."""
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
@@ -165,7 +165,7 @@ def plain_value(value: object) -> object:
         return {str(key): plain_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain_value(item) for item in value]
-    return value
+    return record_as_json(value) if dataclasses.is_dataclass(value) else value
 
 
 Better = Literal["low", "high", "none"]

@@ -26,7 +26,6 @@ from equipoise.foundation.registry import kind_of, report_of
 from equipoise.foundation.tabular import csv_text, frame_of
 from equipoise.foundation.text import plural, printable
 from equipoise.results._gates import Breach, Gate, GateCheck
-from equipoise.results._reasons import Reason
 from equipoise.results._record import (
     FINDING_NUMBERS,
     Finding,
@@ -302,7 +301,7 @@ class Result:
         """Return the whole result as plain JSON values."""
         parts = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         parts["records"] = [record_as_json(record) for record in self.records]
-        return {name.rstrip("_"): plain_value(_undataclass(part)) for name, part in parts.items()}
+        return {name.rstrip("_"): plain_value(part) for name, part in parts.items()}
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the result as JSON text, and write it to a file when a path is given."""
@@ -490,18 +489,3 @@ def _lines(content: Mapping[str, object]) -> str:
         else:
             parts.append(f"{json.dumps(name)}: {json.dumps(part, ensure_ascii=False, allow_nan=False)}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def _undataclass(part: object) -> object:
-    """Turn records inside a result into mappings; what has a reason has its code beside it."""
-    if dataclasses.is_dataclass(part) and not isinstance(part, (type, Reason)):
-        made: dict[str, object] = {}
-        for field in dataclasses.fields(part):
-            value = getattr(part, field.name)
-            made[field.name.rstrip("_")] = _undataclass(value)
-            if field.name == "reason":
-                made["reason_code"] = value.code if isinstance(value, Reason) else None
-        return made
-    if isinstance(part, Sequence) and not isinstance(part, str):
-        return [_undataclass(item) for item in part]
-    return part

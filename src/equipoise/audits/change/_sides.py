@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits._columns import axes_of, named_cells
-from equipoise.audits._counting import tallies_of_counts, tally
+from equipoise.audits._counting import outcome_axes, tallies_of_counts, tally
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._spec import AuditSpec, resolve
 from equipoise.audits._tallies import Tallies
@@ -112,13 +112,7 @@ def before_of(spec: AuditSpec, tallies: Tallies, earlier: AuditSpec | None, data
 def before_of_rows(spec: AuditSpec, tallies: Tallies) -> Before:
     """Count the same rows by both predictions at once."""
     axes, words = axes_of(spec)
-    outcome = {TARGET: Axis(spec.target[0])} if spec.target else {}
-    if spec.prediction:
-        outcome[PREDICTION] = Axis(spec.prediction[0])
-    else:
-        assert spec.score is not None
-        assert spec.threshold is not None
-        outcome[PREDICTION] = Axis(spec.score, (spec.threshold,))
+    outcome = outcome_axes(spec)
     column = spec.against_prediction or spec.against_score
     assert column is not None
     cut = spec.threshold if spec.against_score else None

@@ -280,17 +280,10 @@ def _judged(
     own = found.technique
     costs, why = ((), ()) if is_performance else costs_of(found, performance, plan.threshold, plan.spread)
     reasons = [decided[1], *asides(found, plan.pair), because(EvidenceReason.COSTS, costs=why) if why else None]
-    return EvidenceRecord(
-        technique=own.technique,
+    return replace(
+        _alone(own, scope),
         baseline=found.baseline.technique,
-        metric=own.metric,
-        runs=len(own),
         baseline_runs=len(found.baseline),
-        mean=own.mean,
-        stdev=own.stdev,
-        maxdiff=own.maxdiff,
-        min=own.min,
-        max=own.max,
         test=plan.test,
         alternative=plan.alternative,
         correction=plan.correction,
@@ -304,9 +297,6 @@ def _judged(
         verdict=decided[0],
         reason=all_of(reasons),
         costs=costs,
-        scope=scope,
-        spread=own.spread,
-        relative_spread=own.relative_spread,
         difference=found.difference,
         low=found.low,
         high=found.high,
