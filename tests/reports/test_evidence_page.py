@@ -122,14 +122,14 @@ def test_costs_name_the_metrics_and_the_performance_of_both_sides() -> None:
     assert "one row per technique, compared with untreated" in told
     assert "undersampling ■ 3 of 3 DI, DP, EOTP" in told
     [own], [base] = (plain().find(technique=name, metric="accuracy") for name in ("undersampling", "untreated"))
-    assert f"◆ {own.mean:.4g} against {base.mean:.4g} ↓ lower" in told
+    assert f"◆ {own.mean:.4g} against {base.mean:.4g} ▼ lower" in told
     wider = {
         change.metric
         for change in plain().variances
         if change.technique == "adversarial" and change.counted[2] == "higher" and change.metric != "accuracy"
     }
     assert wider
-    assert f"↓ lower varies more ◆ {len(wider)} of 3 {', '.join(sorted(wider))}" in told
+    assert f"▼ lower varies more ◆ {len(wider)} of 3 {', '.join(sorted(wider))}" in told
     assert "No metric was named as the performance" in tree_of("few").by_id("costs").words
 
 

@@ -19,7 +19,7 @@ from equipoise.reports.narrative._change_words import change_headlines, change_s
 from equipoise.reports.narrative._change_words import lead_change_of as lead_of_changes
 from equipoise.reports.narrative._compare_words import answer_of, headline_of
 from equipoise.reports.narrative._outcome_words import headlines, lead_of, needed_for, outcome_story
-from equipoise.reports.narrative._space_words import space_story
+from equipoise.reports.narrative._spaces import space_story
 from equipoise.results import ReasonCode, Record, because
 from equipoise.stats import excludes, is_finding
 

@@ -16,8 +16,9 @@ from chromium import Browser
 from equipoise.foundation.registry import report_of
 from equipoise.reports import charts_of, page, show
 from equipoise.reports.charts.matrix import COSTLY, MOVES
+from equipoise.reports.charts.strips import MOST_LINES
 from equipoise.reports.charts.theme import INK
-from equipoise.reports.narrative._study_charts import WHOLE, as_evidence
+from equipoise.reports.narrative.study import WHOLE, as_evidence
 from equipoise.studies.findings._reporting import result_of
 from equipoise.studies.findings.identical._paper import Reproduction, reproduction_of
 from page_checks import Tree, check_number, contrast
@@ -76,7 +77,7 @@ def test_words_and_pictures_come_before_tables(name: str) -> None:
 
 def test_the_charts_draw_what_the_json_says() -> None:
     result = pictures()
-    adapted = as_evidence(result)
+    adapted = as_evidence(result, MOST_LINES)
     marks = [row for row in rows_of("pictures", "runs") if "x" in row]
     assert len(marks) == 10 * 8 * 16
     assert {round(row["x"], 5) for row in marks} == {
@@ -107,12 +108,12 @@ def test_the_charts_draw_what_the_json_says() -> None:
 
 
 def test_the_runs_of_a_study_are_evidence_with_the_studys_verdicts() -> None:
-    adapted = as_evidence(plain())
+    adapted = as_evidence(plain(), MOST_LINES)
     assert {record.baseline for record in adapted.records if record.verdict} == {
         f"untreated, {condition}" for condition in ("original data", "jointly balanced")
     }
     assert all(len(own.values) == 3 for own in adapted.runs), "one seed of each"
-    sides = as_evidence(pictures()).straddling
+    sides = as_evidence(pictures(), MOST_LINES).straddling
     assert sides[0].by == WHOLE
 
 

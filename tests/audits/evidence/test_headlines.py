@@ -12,7 +12,7 @@ from equipoise.audits.evidence import (
     technique_headlines,
 )
 from equipoise.reports._document import plain
-from equipoise.reports.narrative._evidence_words import answer_of, evidence_story
+from equipoise.reports.narrative.evidence import answer_of, evidence_story
 from equipoise.results import Verdict, because
 
 FEW = because(EvidenceReason.ONE_RUN, runs="1 run against 3")

@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from equipoise.reports import charts_of, page, show
-from equipoise.reports._study_terms import main_measures, spread_measures
+from equipoise.reports._comparisons import main_measures, spread_measures
 from equipoise.studies.findings._reporting import result_of
 from equipoise.studies.findings._result import StudyResult
 from equipoise.studies.findings._words import undefined_everywhere

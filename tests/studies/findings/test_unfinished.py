@@ -14,7 +14,7 @@ from rich.console import Console
 import fixture_cases
 import study_cases
 from equipoise.reports import page, show
-from equipoise.reports._study_terms import marks_text
+from equipoise.reports._comparisons import marks_text
 from equipoise.results import record_as_json
 from equipoise.studies.analysis._data import (
     STILL_FALLING,

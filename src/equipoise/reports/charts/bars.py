@@ -8,9 +8,9 @@ import altair as alt
 
 from equipoise.audits import AuditResult
 from equipoise.audits.leakage import LeakageRecord
+from equipoise.reports._comparisons import nearest_treatments, title_of_under
 from equipoise.reports._formats import plural, safe_name
 from equipoise.reports._spaces import learner_title
-from equipoise.reports._study_terms import nearest_treatments, title_of_under
 from equipoise.reports.charts.intervals import fit
 from equipoise.reports.charts.theme import (
     FOUND,

@@ -8,8 +8,7 @@ import altair as alt
 
 from equipoise.discovery.investigation import Shown
 from equipoise.discovery.judging import Judged
-from equipoise.reports._formats import decimal, plural, safe_name
-from equipoise.reports._study_terms import (
+from equipoise.reports._comparisons import (
     main_measures,
     nearest_treatments,
     placed,
@@ -17,6 +16,7 @@ from equipoise.reports._study_terms import (
     title_of_measure,
     title_of_under,
 )
+from equipoise.reports._formats import decimal, plural, safe_name
 from equipoise.reports.charts.theme import (
     BAR,
     BETTER,

@@ -17,16 +17,19 @@ from equipoise.audits.evidence import (
     VarianceChange,
 )
 from equipoise.measures.measure import Better
-from equipoise.reports._formats import p_value, plural, probability, safe_name, signed_short, times
-from equipoise.reports._study_terms import (
+from equipoise.reports._comparisons import (
+    Cell,
+    by_cell,
     columns_of,
     heading_of,
+    metrics_of,
     nearest_treatments,
     placed,
     ranks_of,
     title_of_under,
+    with_largest_effects,
 )
-from equipoise.reports._techniques import Cell, by_cell, metrics_of, with_largest_effects
+from equipoise.reports._formats import p_value, plural, probability, safe_name, signed_short, times
 from equipoise.reports.charts.heatmap import CELL, grid
 from equipoise.reports.charts.theme import INK, QUIET, Chart, Lines, Row, draw, rounded, tips, used
 from equipoise.results import Verdict

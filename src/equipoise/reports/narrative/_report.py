@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,29 +19,40 @@ if TYPE_CHECKING:
 
     from equipoise.reports.charts import Chart
 
+    # Each part of a report that has charts with its charts; one that has nothing to show is None.
+    Parts = Iterable[tuple[str, Iterable[Chart | None]]]
 
-def document_provenance(result: Result, call: str) -> Provenance:
-    """Return where a result comes from, for its document; ``call`` is the Python function that makes it."""
+
+def document_provenance(result: Result, call: str, known: Mapping[str, object] | None = None) -> Provenance:
+    """Return where a result comes from, for its document.
+
+    ``call`` is the Python function that makes it, ``known`` are facts that stand instead of those of the provenance,
+    or behind them.
+    """
     made = dict(result.provenance)
-    packages, columns, options = (made.get(part, {}) for part in ("packages", "columns", "options"))
+    packages, columns, options = (made.get(part) or {} for part in ("packages", "columns", "options"))
     assert isinstance(packages, dict)
     assert isinstance(columns, dict)
     assert isinstance(options, dict)
-    versions = {"equipoise": made["equipoise"], "Python": made["python"], **packages}
-    facts = [
-        ("data", made.get("data")), ("fingerprint of the data", made.get("fingerprint")),
-        ("made", ", ".join(str(made[part]) for part in ("created", "platform") if made.get(part))),
-        ("versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
-        *((str(name).replace("_", " "), _setting(value)) for name, value in [*columns.items(), *options.items()]
-          if value not in (None, "", False, [], {})),
-        ("format of the JSON", result.schema),
+    version = str(made.get("equipoise", sys.modules["equipoise"].__version__))
+    versions = {"equipoise": version, "Python": made.get("python"), **packages}
+    facts = {
+        "data": made.get("data"), "fingerprint of the data": made.get("fingerprint"),
+        "made": ", ".join(str(made[part]) for part in ("created", "platform") if made.get(part)),
+        "versions": ", ".join(f"{name} {value}" for name, value in versions.items() if value is not None),
+        **(known or {}),
+    }  # fmt: skip
+    settings = [
+        (str(name).replace("_", " "), _setting(value)) for name, value in [*columns.items(), *options.items()]
+        if value not in (None, "", False, [], {})
     ]  # fmt: skip
+    every = [*facts.items(), *settings, ("format of the JSON", result.schema)]
     return Provenance(
         command=str(made["command"]) if made.get("command") else None,
         call=call,
-        facts=tuple((name, str(value)) for name, value in facts if value not in (None, "")),
+        facts=tuple((name, str(value)) for name, value in every if value not in (None, "")),
         created=str(made.get("created") or ""),
-        version=str(made["equipoise"]),
+        version=version,
     )
 
 
@@ -63,6 +75,15 @@ def _setting(value: object) -> str:
     return ", ".join(str(item) for item in value) if isinstance(value, (list, tuple)) else str(value)
 
 
+# No part has more charts than this.
+MOST_CHARTS = 12
+
+
+def part_names(part: str) -> tuple[str, ...]:
+    """Return the names that the charts of a part may have: the first is called as the part is."""
+    return (part, *(f"{part}_{place}" for place in range(2, MOST_CHARTS + 1)))
+
+
 # How the names of Markdown files end; everything else is a page.
 MARKDOWN = (".md", ".markdown")
 
@@ -70,17 +91,24 @@ MARKDOWN = (".md", ".markdown")
 class Report:
     """The base of every narrative: a subclass says what a result means, and every medium follows from that.
 
-    ``document`` must not need the charts' library: a terminal and JSON are made without it. ``charts`` names the
-    charts in the order in which they are read; ``document`` speaks of them by these names.
+    ``document`` must not need the charts' library: a terminal and JSON are made without it. ``parts`` draws the charts
+    of each part, in the order in which they are read; ``document`` speaks of them by their names (``part_names``).
     """
 
     def document(self, result: Any) -> Document:
         """Return everything that is said about a result."""
         raise NotImplementedError
 
+    def parts(self, result: Any) -> Parts:
+        """Yield the charts of each part."""
+        return ()
+
     def charts(self, result: Any) -> Mapping[str, Chart]:
         """Return the charts of a result by name."""
-        return {}
+        charts: dict[str, Chart] = {}
+        for part, drawn in self.parts(result):
+            charts |= zip(part_names(part), (chart for chart in drawn if chart is not None), strict=False)
+        return charts
 
     def page(self, result: Any) -> str:
         """Return the result as one HTML page that needs nothing else."""

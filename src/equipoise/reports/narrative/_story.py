@@ -150,10 +150,6 @@ def _few(reason: Reason | str | None) -> tuple[str, int] | None:
     return None
 
 
-# No part has more charts than this.
-MOST_CHARTS = 12
-
-
 @dataclass(frozen=True)
 class Field:
     """A column of a table of records: its heading, and the cell of a record from its place and the record."""
@@ -239,8 +235,3 @@ def corrected(source: str = "records", field: str = "p_adjusted") -> Field:
 def if_judged(field: Field) -> Field:
     """Leave the cells of a column empty for baselines, which are compared with nothing."""
     return replace(field, cell=lambda place, record: "" if record.verdict is None else field.cell(place, record))
-
-
-def part_names(part: str) -> tuple[str, ...]:
-    """Return the names that the charts of a part may have: the first is called as the part is."""
-    return (part, *(f"{part}_{place}" for place in range(2, MOST_CHARTS + 1)))

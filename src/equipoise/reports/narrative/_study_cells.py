@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from equipoise.reports import formats
 from equipoise.reports._cells import Write, number, span
-from equipoise.reports._document import Cell, Column, DataTable, Meaning, Name, Row, Text, pieces
-from equipoise.reports._study_terms import Under, title_of_under
+from equipoise.reports._comparisons import (
+    Under,
+    title_of_under,
+)
+from equipoise.reports._document import (
+    Cell,
+    Column,
+    DataTable,
+    Meaning,
+    Name,
+    Row,
+    Text,
+    pieces,
+)
+from equipoise.reports.narrative._story import Field
 from equipoise.results import Verdict
-from equipoise.studies.findings import ContrastRecord, SpaceContrast, StudyRecord, StudyResult
+from equipoise.studies.findings import (
+    CellRecord,
+    ContrastRecord,
+    RankRecord,
+    SpaceContrast,
+    StudyRecord,
+    StudyResult,
+)
 
 UNDEFINED = Cell(formats.UNDEFINED, meaning=Meaning.QUIET)
 # A direction is an arrow; colours say whether it is better or worse.
@@ -96,3 +116,29 @@ def plain_columns(*titles: Text, numbers: Sequence[str] = ()) -> list[Column]:
 def first_rows(caption: Text, columns: Sequence[Column], rows: Sequence[Row], most: int) -> DataTable:
     """Return a table of as many rows as there is room for; the others are counted."""
     return DataTable(caption, tuple(columns), tuple(rows[:most]), sum(not row.emphasis for row in rows))
+
+
+def listed(parts: list[tuple[str | Name, ...]]) -> Text:
+    """Join texts by commas."""
+    joined: list[str | Name] = []
+    for place, part in enumerate(parts):
+        joined += [*([", "] if place else []), *part]
+    return tuple(joined)
+
+
+Charts = Mapping[str, tuple[str, ...]]
+
+
+def chosen_cells(result: StudyResult) -> list[CellRecord]:
+    """Return the cells that speak for their treatments."""
+    return [cell for cell in result.cells if cell.chosen]
+
+
+def under_of(record: CellRecord | StudyRecord | RankRecord) -> tuple[str, str]:
+    """Return the condition and the learner of a record."""
+    return record.condition, record.learner
+
+
+def condition_field(result: StudyResult) -> Field:
+    """Return the column of conditions."""
+    return Field("Condition", lambda _, record: under_cell(result, under_of(record)))

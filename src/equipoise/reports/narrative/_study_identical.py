@@ -11,10 +11,39 @@ from equipoise.foundation.errors import listing
 from equipoise.foundation.text import fitting, plural, points
 from equipoise.reports import formats
 from equipoise.reports._cells import Write, number
-from equipoise.reports._document import Block, Bullets, Cell, ChartBlock, DataTable, Details, Name, Section, Text
-from equipoise.reports._study_terms import title_of_measure
-from equipoise.reports.narrative._story import Field, ends, quiet, record_table, value
-from equipoise.reports.narrative._study_cells import treatment_cell, under_cell
+from equipoise.reports._comparisons import (
+    title_of_measure,
+)
+from equipoise.reports._document import (
+    Block,
+    Bullets,
+    Cell,
+    ChartBlock,
+    Column,
+    DataTable,
+    Details,
+    Meaning,
+    Name,
+    Paragraph,
+    Row,
+    Section,
+    Text,
+)
+from equipoise.reports.narrative._story import (
+    Field,
+    ends,
+    quiet,
+    record_table,
+    value,
+)
+from equipoise.reports.narrative._study_cells import (
+    Charts,
+    first_rows,
+    listed,
+    plain_columns,
+    treatment_cell,
+    under_cell,
+)
 from equipoise.studies.findings import (
     IMPACT,
     BothSides,
@@ -29,7 +58,7 @@ from equipoise.training.rounding import is_jittered
 
 PERCENT = f"{100 * RULE:.0f}%"
 FEW = 4
-MOST_RUNS, MOST_SIDES, MOST_FAIREST = 200, 60, 80
+MOST_RUNS, MOST_SIDES, MOST_FAIREST, MOST_FLIPS, MOST_GROUPS = 200, 60, 80, 120, 8
 Technique = RunsRecord | BothSides | ClassFailure | FairestRecord
 
 
@@ -262,3 +291,81 @@ def _fairest(result: StudyResult) -> Details | None:
         "middle 95% of halves. The last two columns choose among all runs on dev rows and evaluate on the test set"
     )
     return _folded("The fairest of n runs as a table", record_table(caption, fields, placed, most=MOST_FAIREST))
+
+
+def flip_words(result: StudyResult) -> Iterator[str]:
+    """Say how many predictions flip between identical runs."""
+    everyone = [flip for flip in result.flips if flip.group is None]
+    if not everyone:
+        return
+    worst = max(everyone, key=lambda flip: flip.share)
+    if worst.flipped == 0:
+        yield f"No prediction differs between identical runs ({max(flip.runs for flip in everyone)} of a seed)."
+        return
+    yield (
+        f"Predictions that flip between identical runs: most for {worst.treatment} "
+        f"{under_phrase(result, (worst.condition, worst.learner))}, {worst.flipped:,} of {worst.people:,} test rows "
+        f"({100 * worst.share:.1f}%) over {worst.runs} runs."
+    )
+
+
+def flips_section(result: StudyResult, charts: Charts) -> Section | None:
+    """Return whose predictions flip between identical runs; None where that is not known."""
+    found: dict[tuple[str, str, str, str], dict[str | None, list[tuple[int, int, float]]]] = {}
+    for flip in result.flips:
+        if flip.attribute in ((), result.attribute):
+            key = (flip.condition, flip.learner, flip.treatment, flip.setting)
+            found.setdefault(key, {}).setdefault(flip.group, []).append((flip.flipped, flip.people, flip.pair_share))
+    if not found:
+        return None
+    groups = list(dict.fromkeys(group for own in found.values() for group in own if group is not None))[:MOST_GROUPS]
+    columns = [
+        *plain_columns("Condition", "Treatment", numbers=("Everyone", "Between two runs")),
+        *(Column(Name(group), number=True) for group in groups),
+    ]  # fmt: skip
+    rows = []
+    for (condition, learner, treatment, setting), own in found.items():
+        people = sum(number for _, number, _ in own[None])
+        pairs = sum(number * share for _, number, share in own[None]) / people if people else None
+        rows.append(Row((
+            under_cell(result, (condition, learner)), treatment_cell(treatment, setting), _flipped(own[None]),
+            Cell(formats.percent(pairs)), *(_flipped(own.get(group, [])) for group in groups),
+        )))  # fmt: skip
+    caption = "People whose prediction is not the same in all identical runs, summed over seeds"
+    table = first_rows(caption, columns, rows, MOST_FLIPS)
+    blocks: list[Block] = [Bullets(tuple(flip_words(result))), ChartBlock(charts["flips"]), table]
+    blocks += _flip_rows(result)
+    return Section(
+        "flips", "Whose prediction flips between identical runs?", tuple(blocks), short="Flips",
+        intro=(
+            "Same seed, same training rows, same environment: only rounding differs. For these people the prediction "
+            "is a matter of luck."
+        ),
+    )  # fmt: skip
+
+
+def _flipped(own: list[tuple[int, int, float]]) -> Cell:
+    people = sum(number for _, number, _ in own)
+    if not people:
+        return Cell("–", meaning=Meaning.QUIET)
+    flipped = sum(number for number, _, _ in own)
+    return Cell(formats.percent(flipped / people), (f"{formats.count(flipped)} / {formats.count(people)}",))
+
+
+def _flip_rows(result: StudyResult) -> Iterator[Block]:
+    if not result.flip_rows:
+        yield Paragraph("Add --show-rows to list them.")
+        return
+    titles = result.condition_titles
+    fields = (
+        Field("Row", lambda _, row: str(row.row)),
+        Field("Condition", lambda _, row: Name(titles.get(row.condition, row.condition)), kept=True),
+        Field("Treatment", lambda _, row: treatment_cell(row.treatment)), Field("Seed", lambda _, row: str(row.seed)),
+        Field("Groups", lambda _, row: listed([(Name(group),) for group in row.groups])),
+        Field("Predictions of the runs", lambda _, row: listed([
+            (Name(name), f" {times} times") for name, times in row.said
+        ])),
+    )  # fmt: skip
+    caption = "Single people, those on whom most pairs of runs differ first"
+    table = record_table(caption, fields, enumerate(result.flip_rows), what="people")
+    yield Details(f"Who ({plural(len(result.flip_rows), 'row')})", (table,))

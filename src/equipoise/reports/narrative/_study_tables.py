@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
 from equipoise.reports._cells import known
+from equipoise.reports._comparisons import (
+    asked_measures,
+    heading_of,
+    main_measures,
+    marks_text,
+    placed,
+    spread_measures,
+    title_of_measure,
+)
 from equipoise.reports._document import (
     Block,
     Bullets,
@@ -25,32 +33,26 @@ from equipoise.reports._document import (
     Row,
     Section,
     Terms,
-    Text,
-)
-from equipoise.reports._study_terms import (
-    asked_measures,
-    heading_of,
-    main_measures,
-    marks_text,
-    placed,
-    ranks_of,
-    spread_measures,
-    title_of_measure,
 )
 from equipoise.reports.narrative._story import Field, ends, if_judged, record_table, value
 from equipoise.reports.narrative._study_cells import (
     READING,
     UNDEFINED,
+    Charts,
     cell_of,
     changed_cell,
+    chosen_cells,
+    condition_field,
     first_rows,
     interval_of,
+    listed,
     plain_columns,
     treatment_cell,
     under_cell,
+    under_of,
     verdict_cell,
 )
-from equipoise.reports.narrative._study_words import contrast_words, fairness_by, flip_words, unknown
+from equipoise.reports.narrative._study_words import contrast_words, fairness_by, unknown
 from equipoise.studies.findings import (
     CellRecord,
     RankRecord,
@@ -60,7 +62,6 @@ from equipoise.studies.findings import (
     with_symbol,
 )
 
-Charts = Mapping[str, tuple[str, ...]]
 UNCERTAINTIES = (
     "Three things change a number: other test people, another run of the same training, another seed. They are "
     "separated below; each verdict names those it holds for."
@@ -70,21 +71,9 @@ SECONDS = (
     "share their time equally; each readout of a training costs all of it."
 )
 SPREADS = {"spread_people": "Other people", "spread_reruns": "Identical reruns", "spread_seeds": "Other seeds"}
-MOST_ROWS, MOST_COSTS, MOST_FLIPS, MOST_GROUPS = 250, 100, 120, 8
-# A table of ranks that is longer is folded away.
-LONG = 12
+MOST_COSTS = 100
 # Columns of a table of measures that were asked for.
 MOST_COLUMNS = 4
-
-
-def chosen_cells(result: StudyResult) -> list[CellRecord]:
-    """Return the cells that speak for their treatments."""
-    return [cell for cell in result.cells if cell.chosen]
-
-
-def under_of(record: CellRecord | StudyRecord | RankRecord) -> tuple[str, str]:
-    """Return the condition and the learner of a record."""
-    return record.condition, record.learner
 
 
 def numbers_section(result: StudyResult, charts: Charts) -> Section:
@@ -174,10 +163,6 @@ def _treatment(cell: CellRecord) -> Cell:
     return treatment_cell(cell.treatment, cell.setting, marks_text(cell))
 
 
-def _condition(result: StudyResult) -> Field:
-    return Field("Condition", lambda _, record: under_cell(result, under_of(record)))
-
-
 def _best(found: tuple[int, StudyRecord] | None) -> Cell:
     if found is None or known(found[1].prob_best) is None:
         return Cell()
@@ -213,7 +198,7 @@ def contrasts_section(result: StudyResult) -> Section | None:
     several = len({one.attribute for one in result.contrasts if one.attribute}) > 1
     source = "contrasts"
     fields = (
-        _condition(result), Field("Treatment", lambda _, one: treatment_cell(one.treatment), kept=True),
+        condition_field(result), Field("Treatment", lambda _, one: treatment_cell(one.treatment), kept=True),
         Field("Against", lambda _, one: treatment_cell(one.against)),
         Field("Measure", lambda _, one: title_of_measure(one.measure) if one.alias is None else one.alias),
         *([Field("Attribute", lambda _, one: Name(" & ".join(one.attribute)))] if several else []),
@@ -235,44 +220,6 @@ def contrasts_section(result: StudyResult) -> Section | None:
             "Each treatment against another one under the same condition, paired by seed; a change is the first minus "
             "the second. The correction goes over all of these contrasts, separately from the comparisons with the "
             "baseline. Power is that of the smallest change worth detecting."
-        ),
-    )  # fmt: skip
-
-
-def ranks_section(result: StudyResult, charts: Charts) -> Section | None:
-    """Return who is best by the distance to the optimum, and how sure that is; None where nobody has a rank."""
-    order = {under: place for place, under in enumerate(result.unders)}
-    own = {id(rank) for rank in ranks_of(result)}
-    ranks = [item for item in enumerate(result.ranks) if id(item[1]) in own and not math.isnan(item[1].rank)]
-    ranks.sort(key=lambda item: (order[under_of(item[1])], item[1].rank))
-    if not ranks:
-        return None
-    marks = {(*under_of(cell), cell.treatment): marks_text(cell) for cell in chosen_cells(result)}
-    may = {True: "yes", False: "no", None: ""}
-    fields = (
-        _condition(result),
-        Field("Treatment", lambda _, rank: treatment_cell(
-            rank.treatment, rank.setting, marks.get((*under_of(rank), rank.treatment), "")
-        ), kept=True),
-        value("Rank", "rank", formats.digits, "ranks"),
-        value(title_of_measure(result.distance), "value", formats.thousandths, "ranks"),
-        value("P(best)", "prob_best", formats.probability, "ranks"),
-        value("Best of equal treatments", "prob_best_if_equal", formats.probability, "ranks"),
-        Field("May be the best", lambda _, rank: may[rank.may_be_best]),
-        value("Best with one run of each", "prob_best_single", formats.probability, "ranks"),
-    )  # fmt: skip
-    caption = "Ranks, and how often each treatment would be best"
-    table: Block = record_table(caption, fields, ranks, most=MOST_ROWS)
-    if len(ranks) > LONG:
-        table = Details(f"The ranks as a table ({plural(len(ranks), 'row')})", (table,))
-    on = " & ".join(result.attribute)
-    return Section(
-        "ranks", "Which treatment is best, and how certain is that?", (ChartBlock(charts["ranks"]), table),
-        short="Best",
-        intro=(
-            f"By the distance to the optimum ({title_of_measure(result.distance)}): how far a treatment is from full "
-            f"performance and full fairness on {on}, together. P(best) is how often it is the best when runs and "
-            "people are resampled."
         ),
     )  # fmt: skip
 
@@ -321,12 +268,12 @@ def spreads_section(result: StudyResult, charts: Charts) -> Section | None:
     table = record_table(
         "Standard deviations by what changes the number; below those of reruns and seeds, their 95% intervals",
         (
-            _condition(result), Field("Treatment", lambda _, record: treatment_cell(record.treatment), kept=True),
+            condition_field(result), Field("Treatment", lambda _, record: treatment_cell(record.treatment), kept=True),
             Field("Measure", lambda _, record: heading_of(record)), value("Mean", "mean"),
             *(Field(SPREADS[field], functools.partial(_spread, field=field), True) for field in fields),
             Field("Note", lambda _, record: record.spread_note or ""),
         ),
-        found, most=MOST_ROWS,
+        found,
     )  # fmt: skip
     folded = Details(f"The spreads as a table ({plural(len(found), 'row')})", (table,))
     return Section(
@@ -340,75 +287,6 @@ def _spread(place: int, record: StudyRecord, field: str) -> Cell:
     cell, ends_of = cell_of("records", place, record, field), (f"{field}_low", f"{field}_high")
     around = interval_of("records", place, record, ends_of, formats.digits) if hasattr(record, ends_of[0]) else ""
     return Cell(cell.text, (around,) if around else (), meaning=cell.meaning)
-
-
-def flips_section(result: StudyResult, charts: Charts) -> Section | None:
-    """Return whose predictions flip between identical runs; None where that is not known."""
-    found: dict[tuple[str, str, str, str], dict[str | None, list[tuple[int, int, float]]]] = {}
-    for flip in result.flips:
-        if flip.attribute in ((), result.attribute):
-            key = (flip.condition, flip.learner, flip.treatment, flip.setting)
-            found.setdefault(key, {}).setdefault(flip.group, []).append((flip.flipped, flip.people, flip.pair_share))
-    if not found:
-        return None
-    groups = list(dict.fromkeys(group for own in found.values() for group in own if group is not None))[:MOST_GROUPS]
-    columns = [
-        *plain_columns("Condition", "Treatment", numbers=("Everyone", "Between two runs")),
-        *(Column(Name(group), number=True) for group in groups),
-    ]  # fmt: skip
-    rows = []
-    for (condition, learner, treatment, setting), own in found.items():
-        people = sum(number for _, number, _ in own[None])
-        pairs = sum(number * share for _, number, share in own[None]) / people if people else None
-        rows.append(Row((
-            under_cell(result, (condition, learner)), treatment_cell(treatment, setting), _flipped(own[None]),
-            Cell(formats.percent(pairs)), *(_flipped(own.get(group, [])) for group in groups),
-        )))  # fmt: skip
-    caption = "People whose prediction is not the same in all identical runs, summed over seeds"
-    table = first_rows(caption, columns, rows, MOST_FLIPS)
-    blocks: list[Block] = [Bullets(tuple(flip_words(result))), ChartBlock(charts["flips"]), table]
-    blocks += _flip_rows(result)
-    return Section(
-        "flips", "Whose prediction flips between identical runs?", tuple(blocks), short="Flips",
-        intro=(
-            "Same seed, same training rows, same environment: only rounding differs. For these people the prediction "
-            "is a matter of luck."
-        ),
-    )  # fmt: skip
-
-
-def _flipped(own: list[tuple[int, int, float]]) -> Cell:
-    people = sum(number for _, number, _ in own)
-    if not people:
-        return Cell("–", meaning=Meaning.QUIET)
-    flipped = sum(number for number, _, _ in own)
-    return Cell(formats.percent(flipped / people), (f"{formats.count(flipped)} / {formats.count(people)}",))
-
-
-def _flip_rows(result: StudyResult) -> Iterator[Block]:
-    if not result.flip_rows:
-        yield Paragraph("Add --show-rows to list them.")
-        return
-    titles = result.condition_titles
-    fields = (
-        Field("Row", lambda _, row: str(row.row)),
-        Field("Condition", lambda _, row: Name(titles.get(row.condition, row.condition)), kept=True),
-        Field("Treatment", lambda _, row: treatment_cell(row.treatment)), Field("Seed", lambda _, row: str(row.seed)),
-        Field("Groups", lambda _, row: _listed([(Name(group),) for group in row.groups])),
-        Field("Predictions of the runs", lambda _, row: _listed([
-            (Name(name), f" {times} times") for name, times in row.said
-        ])),
-    )  # fmt: skip
-    caption = "Single people, those on whom most pairs of runs differ first"
-    table = record_table(caption, fields, enumerate(result.flip_rows), most=MOST_ROWS, what="people")
-    yield Details(f"Who ({plural(len(result.flip_rows), 'row')})", (table,))
-
-
-def _listed(parts: list[tuple[str | Name, ...]]) -> Text:
-    listed: list[str | Name] = []
-    for place, part in enumerate(parts):
-        listed += [*([", "] if place else []), *part]
-    return tuple(listed)
 
 
 def conditions_section(result: StudyResult) -> Section | None:
@@ -433,10 +311,10 @@ def table_section(result: StudyResult) -> Section:
         Field("d", _effect_size, True),
     ) if compared else ()  # fmt: skip
     fields = (
-        _condition(result),
+        condition_field(result),
         Field("Treatment", lambda _, record: treatment_cell(record.treatment, record.setting), kept=True),
         Field("Measure", lambda _, record: heading_of(record)),
-        Field("Attribute", lambda _, record: _listed([(Name(name),) for name in record.attribute])),
+        Field("Attribute", lambda _, record: listed([(Name(name),) for name in record.attribute])),
         Field("Verdict", lambda _, record: verdict_cell(record, "baseline" if record.chosen else "not chosen")),
         value("Runs", "runs", formats.count), value("Mean", "mean"), value("SD", "stdev"), value("Lowest", "min"),
         value("Highest", "max"), *map(if_judged, judged), value("P(best)", "prob_best", formats.percent, unknown=""),
@@ -451,7 +329,7 @@ def table_section(result: StudyResult) -> Section:
         else ""
     )
     caption = "One row per treatment, condition, measure and attribute"
-    table = record_table(caption, fields, enumerate(result.records), most=MOST_ROWS)
+    table = record_table(caption, fields, enumerate(result.records))
     return Section(
         "table", "Every number", (table,), short="Every number",
         intro=(
@@ -477,7 +355,7 @@ def unknown_section(result: StudyResult) -> Section:
             value("Trials", "trials", formats.count, "failures"), Field("Error", lambda _, one: one.error),
         )  # fmt: skip
         caption = "Failed trials: they are in no number of this page"
-        blocks.append(record_table(caption, fields, enumerate(result.failures), most=MOST_ROWS))
+        blocks.append(record_table(caption, fields, enumerate(result.failures)))
         traces = [one.traceback for one in result.failures if one.traceback][:20]
         blocks += [Details("Traceback", (Code(trace),)) for trace in traces]
     reasons = tuple(unknown(result))

@@ -10,15 +10,15 @@ from equipoise.foundation.text import plural
 from equipoise.reports._document import Name, Statements, Text, plain
 from equipoise.reports._formats import signed_thousandths
 from equipoise.reports.narrative._story import and_more, joined, title_of_attribute
-from equipoise.reports.narrative._study_identical import identical_words
-from equipoise.reports.narrative._study_space_words import space_answer, space_words
+from equipoise.reports.narrative._study_identical import flip_words, identical_words
+from equipoise.reports.narrative._study_spaces import space_answer, space_words
+from equipoise.reports.narrative._study_standings import condition_sentences
 from equipoise.results import Verdict
 from equipoise.stats import FEWEST_SEEDS, LimitedBy
 from equipoise.studies.analysis import LABELS, RERUNS, UNTREATED
 from equipoise.studies.findings import (
     Claim,
     ClaimKind,
-    RankRecord,
     StudyRecord,
     StudyResult,
     Under,
@@ -26,7 +26,6 @@ from equipoise.studies.findings import (
     change_claims,
     measure_name,
     only_baseline,
-    ranks_under,
     record_of,
     under_name,
     under_phrase,
@@ -34,8 +33,6 @@ from equipoise.studies.findings import (
 
 # So many names stand in one sentence.
 FEW = 4
-# So many conditions are told of one by one; the tables have all.
-MOST_CONDITIONS = 40
 NEAREST = "Nearest to the optimum"
 LIMITS = {
     LimitedBy.SEEDS: "limited by {unit} (more would detect {change})",
@@ -473,97 +470,6 @@ def _collapsed_words(result: StudyResult, claim: Claim) -> str:
     )
 
 
-def condition_sentences(result: StudyResult, kinds: Sequence[ClaimKind]) -> Iterator[str]:
-    """Say condition by condition which treatment comes nearest to the optimum, for claims of some kinds."""
-    standings = {claim.unders[0]: claim for claim in result.claims if len(claim.unders) == 1 and claim.kind in kinds}
-    for under in result.unders[:MOST_CONDITIONS]:
-        if under in standings:
-            yield condition_sentence(result, under, standings[under])
-
-
-def condition_sentence(result: StudyResult, under: Under, claim: Claim) -> str:
-    """Say of one condition which treatment is nearest to the optimum, if any, its cost, and if a rerun would agree."""
-    name = under_name(result, under)
-    ranks = sorted(ranks_under(result, under), key=lambda rank: rank.rank)
-    if claim.kind is ClaimKind.ALL_COLLAPSED:
-        return f"{name}: every model has collapsed to a constant prediction, so no treatment is compared."
-    if claim.kind is ClaimKind.UNDEFINED or not ranks:
-        return f"{name}: the distance to the optimum is undefined, so no treatment is called best."
-    if claim.kind is ClaimKind.NO_BASELINE:
-        return f"{name}: {_range(ranks)}; nothing is tested without a baseline."
-    base = record_of(result, under, result.baseline, result.distance)
-    if claim.kind is ClaimKind.NOT_SEPARABLE:
-        return f"{name}: no treatment is significantly nearer to the optimum than {result.baseline}; {_range(ranks)}."
-    if claim.kind is ClaimKind.AMONG:
-        shown = [f"{rank.treatment} {rank.value:.3f}" for rank in ranks if rank.treatment in claim.treatments]
-        against = "" if base is None else f", {result.baseline} {base.mean:.3f}"
-        return (
-            f"{name}: {ranks[0].treatment} is significantly nearer to the optimum than {result.baseline}, but which "
-            f"treatment is nearest is not decided (distance {', '.join(shown)}{against})."
-        )
-    best = next(rank for rank in ranks if rank.treatment == claim.treatments[0])
-    record = record_of(result, under, best.treatment, result.distance)
-    assert record is not None
-    if best.treatment == result.baseline:
-        return (
-            f"{name}: every treatment is significantly further from the optimum than {best.treatment}; {_range(ranks)}."
-        )
-    resampled = "identical runs and people" if record.unit == RERUNS else "seeds and people"
-    parts = [
-        f"{name}: {best.treatment} is nearest to the optimum (distance {best.value:.3f}"
-        + ("" if base is None else f", {result.baseline} {base.mean:.3f}")
-        + f"), and stays nearest in {_in_100(best.prob_best)} of 100 resamples of {resampled}{_if_equal(best)}",
-        _difference_words(record, result.baseline),
-        _cost_words(result, under, best.treatment),
-        f"a rerun with one run of each would name it again {_in_100(best.prob_best_single)} times in 100",
-    ]
-    return "; ".join(part for part in parts if part) + "."
-
-
-def _range(ranks: Sequence[RankRecord]) -> str:
-    """Write the distances from the least to the largest, with who has them."""
-    low, high = ranks[0], ranks[-1]
-    if len(ranks) == 1:
-        return f"distance {low.value:.3f} ({low.treatment})"
-    return f"distances from {low.value:.3f} ({low.treatment}) to {high.value:.3f} ({high.treatment})"
-
-
-def _if_equal(best: RankRecord) -> str:
-    """Say how often the nearest of equal treatments would have been drawn."""
-    if math.isnan(best.prob_best_if_equal):
-        return ""
-    return f" (the first of equal treatments would in {_in_100(best.prob_best_if_equal)})"
-
-
-def _in_100(share: float) -> str:
-    return f"{100 * share:.0f}"
-
-
-def _difference_words(record: StudyRecord, baseline: str) -> str:
-    low, high = record.change_low, record.change_high
-    between = ""
-    if low is not None and high is not None and not math.isnan(low):
-        level = "95%" if record.level is None else f"{100 * (1 - record.level):.4g}%"
-        between = f", {level} interval {signed_thousandths(low)} to {signed_thousandths(high)}"
-    difference = signed_thousandths(record.change)
-    return f"the difference from {baseline} is {difference}{between}, significant after correction"
-
-
-def _cost_words(result: StudyResult, under: Under, treatment: str) -> str:
-    """Say what a treatment does to performance."""
-    record = record_of(result, under, treatment, result.performance[0])
-    name = measure_name(result, result.performance[0])
-    if record is None or record.verdict is None:
-        return ""
-    change = signed_thousandths(record.change or 0.0)
-    return {
-        Verdict.LOWER: f"it costs {abs(record.change or 0.0):.3f} of {name}",
-        Verdict.HIGHER: f"{name} rises by {abs(record.change or 0.0):.3f}",
-        Verdict.NONE: f"no significant change of {name} ({change})",
-        Verdict.UNDECIDED: f"whether {name} changes is inconclusive ({change})",
-    }[record.verdict]
-
-
 def unknown(result: StudyResult, measures: Sequence[str] | None = None) -> Iterator[str]:
     """Yield what is inconclusive or undefined (on some measures) and why; those with the same reason together."""
     reasons: dict[str, dict[str, dict[str, list[str]]]] = {}
@@ -591,22 +497,6 @@ def _why(record: StudyRecord) -> str:
     if record.limited_by not in LIMITS or record.smallest_effect is None:
         return str(record.reason or "")
     return LIMITS[record.limited_by].format(unit=record.unit, change=f"a change of {record.smallest_effect:g}")
-
-
-def flip_words(result: StudyResult) -> Iterator[str]:
-    """Say how many predictions flip between identical runs."""
-    everyone = [flip for flip in result.flips if flip.group is None]
-    if not everyone:
-        return
-    worst = max(everyone, key=lambda flip: flip.share)
-    if worst.flipped == 0:
-        yield f"No prediction differs between identical runs ({max(flip.runs for flip in everyone)} of a seed)."
-        return
-    yield (
-        f"Predictions that flip between identical runs: most for {worst.treatment} "
-        f"{under_phrase(result, (worst.condition, worst.learner))}, {worst.flipped:,} of {worst.people:,} test rows "
-        f"({100 * worst.share:.1f}%) over {worst.runs} runs."
-    )
 
 
 def failure_words(result: StudyResult) -> Iterator[str]:

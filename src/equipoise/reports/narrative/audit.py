@@ -1,9 +1,12 @@
-"""What an audit says: of a model's outcomes, or of an embedding; and what changed, where that was asked."""
+"""What an audit says: of a model's outcomes, or of an embedding; what changed; and its model card.
+
+The card has the parts of Mitchell et al. (2019): what was measured and found, and what is not known.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from equipoise.audits import AuditResult
@@ -16,6 +19,8 @@ from equipoise.reports._document import (
     NOT_CERTIFIED,
     Block,
     Bullets,
+    ChartBlock,
+    Details,
     Document,
     Heading,
     Meaning,
@@ -23,25 +28,23 @@ from equipoise.reports._document import (
     Paragraph,
     Section,
     Statements,
+    Terms,
     Text,
     Tile,
+    pieces,
 )
-from equipoise.reports._measure_words import is_share, reading_order, title_of
+from equipoise.reports._measure_words import RATES, is_share, meaning_of, reading_order, title_of
 from equipoise.reports._spaces import MOST_MAPS, is_embedding, main_gaps, majoritised
 from equipoise.reports.narrative._change_words import change_story
 from equipoise.reports.narrative._outcome_words import headlines, lead_of, outcome_story, say_untold
 from equipoise.reports.narrative._outcomes import cohort_section, glossary_table, outcome_sections
-from equipoise.reports.narrative._report import Report, document_provenance, document_text
-from equipoise.reports.narrative._space_words import space_story
-from equipoise.reports.narrative._spaces import space_sections
-from equipoise.reports.narrative._story import Story, part_names
+from equipoise.reports.narrative._report import Report, document_provenance, document_text, part_names
+from equipoise.reports.narrative._spaces import space_sections, space_story
+from equipoise.reports.narrative._story import Story
 from equipoise.results import Reason, Record, Status
 
 if TYPE_CHECKING:
-    from equipoise.reports.charts import Chart
-
-    Drawn = Iterable[Chart | None]
-
+    from equipoise.reports.narrative._report import Parts
 
 MOST_SUBJECTS, MOST_SPLITS = 6, 3
 # The chart of the first screen.
@@ -62,16 +65,7 @@ def chart_notes(result: AuditResult) -> tuple[str, ...]:
     return ()
 
 
-def audit_charts(result: AuditResult) -> dict[str, Chart]:
-    """Draw an audit: the charts by name, in the order in which they are read."""
-    parts = _of_space(result) if is_embedding(result) else _of_outcomes(result)
-    charts: dict[str, Chart] = {}
-    for part, drawn in parts:
-        charts |= zip(part_names(part), (chart for chart in drawn if chart is not None), strict=False)
-    return charts
-
-
-def _of_outcomes(result: AuditResult) -> Iterator[tuple[str, Drawn]]:
+def _of_outcomes(result: AuditResult) -> Parts:
     from equipoise.reports.charts.curves import gap_curves, rate_curves
     from equipoise.reports.charts.dumbbells import before_after
     from equipoise.reports.charts.forest import forest, main_forest
@@ -87,7 +81,7 @@ def _of_outcomes(result: AuditResult) -> Iterator[tuple[str, Drawn]]:
     yield "calibration", (calibration(result, split) for split in splits)
 
 
-def _of_space(result: AuditResult) -> Iterator[tuple[str, Drawn]]:
+def _of_space(result: AuditResult) -> Parts:
     from equipoise.reports.charts.bars import leakage
     from equipoise.reports.charts.forest import downstream_gaps, space_gaps, space_values
     from equipoise.reports.charts.maps import space_maps
@@ -140,15 +134,13 @@ class AuditReport(Report):
             ),
         )
 
-    def charts(self, result: AuditResult) -> Mapping[str, Chart]:
+    def parts(self, result: AuditResult) -> Parts:
         """Draw an audit."""
-        return audit_charts(result)
+        return _of_space(result) if is_embedding(result) else _of_outcomes(result)
 
     def model_card(self, result: AuditResult) -> Document:
         """Return the fairness part of a model card."""
-        from equipoise.reports.narrative._model_card import model_card
-
-        return model_card(result, self.document(result), found=_stories(result)[0].found)
+        return _model_card(result, self.document(result), found=_stories(result)[0].found)
 
     def write_model_card(self, result: AuditResult, path: str | os.PathLike[str] | None = None) -> str:
         """Return the card as text, and write it to a file when a path is given."""
@@ -341,3 +333,63 @@ def _glossary(result: AuditResult) -> Section:
     )
     table = glossary_table(measures, result.favourable, caption)
     return Section("measures", "What the measures mean", (table,), short="Measures")
+
+
+# What no audit can know: its owner writes it.
+TO_WRITE = (
+    "Intended use: which decision the model informs, and for whom.",
+    "Out-of-scope use: where these results do not apply.",
+    "Training data: where it is from, and whom it leaves out.",
+    "Choice of groups: why these, who chose them, and which are missing.",
+    "What follows: which differences are accepted and why, and what is done about the others.",
+    "Contact: who answers questions about this model.",
+)
+
+
+def _model_card(result: AuditResult, full: Document, *, found: bool) -> Document:
+    """Return the card of an audit, from the document that tells it in full; ``found``: its answer is confirmed."""
+    confirmed = (*([Statements("", (full.answer,))] if found else []), *full.lead)
+    sections = {section.id: section for section in full.sections}
+    return Document(
+        title=("Model card: fairness on ", *pieces(full.title)[1:]),
+        facts=full.facts,
+        answer=full.answer,
+        context=full.context,
+        meaning=full.meaning,
+        caution=full.caution,
+        sections=(
+            *_kept(sections, "cohort", "Evaluation data"),
+            Section("metrics", "Metrics", (Terms(tuple(_metrics(result))),), essential=True),
+            *_kept(sections, "rates", "Results by group"),
+            Section("findings", "Confirmed differences", tuple(_told(confirmed, "None.")), essential=True),
+            Section("inconclusive", "Not known", tuple(_told(full.inconclusive, "Nothing.")), essential=True),
+            *_kept(sections, "untold", "What could not be computed or tested"),
+            Section("owner", "To be written by the owner of the model", (Bullets(TO_WRITE),), essential=True),
+        ),
+        notes=full.notes,
+        provenance=full.provenance,
+    )
+
+
+def _kept(sections: dict[str, Section], name: str, title: str) -> Iterator[Section]:
+    """Yield a section of the full report under the title that cards have, unfolded and without its charts."""
+    if name in sections:
+        section = sections[name]
+        blocks = tuple(block for block in section.blocks if not isinstance(block, (ChartBlock, Details)))
+        yield Section(name, title, blocks, section.intro, essential=True)
+
+
+def _metrics(result: AuditResult) -> Iterator[tuple[Text, Text]]:
+    """Yield the measures of the table of results, with what they mean."""
+    shown = {record.measure for record in result.records if record.measure in RATES}
+    for measure in sorted(shown, key=reading_order):
+        yield title_of(measure), meaning_of(measure, result.favourable)
+
+
+def _told(statements: tuple[Statements, ...], nothing: str) -> Iterator[Block]:
+    if not statements:
+        yield Paragraph(nothing)
+    for part in statements:
+        if part.title:
+            yield Heading(part.title)
+        yield Bullets(part.items)

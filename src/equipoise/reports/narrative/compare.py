@@ -43,12 +43,12 @@ from equipoise.reports.narrative._compare_words import (
     projection_words,
     score_words,
 )
-from equipoise.reports.narrative._report import Report, document_provenance
-from equipoise.reports.narrative._story import Field, ends, part_names, quiet, record_table, value
+from equipoise.reports.narrative._report import Report, document_provenance, part_names
+from equipoise.reports.narrative._story import Field, ends, quiet, record_table, value
 from equipoise.results import Status
 
 if TYPE_CHECKING:
-    from equipoise.reports.charts import Chart
+    from equipoise.reports.narrative._report import Parts
 
 CAUTION = (
     "To be changed is neither harm nor help: a change may be meant for those it affects. Tests here are about people: "
@@ -94,17 +94,16 @@ class CompareReport(Report):
             provenance=document_provenance(result, "equipoise.compare"),
         )
 
-    def charts(self, result: CompareResult) -> Mapping[str, Chart]:
+    def parts(self, result: CompareResult) -> Parts:
         """Draw a comparison."""
         from equipoise.reports.charts.dumbbells import most_changed, outcomes, projections
         from equipoise.reports.charts.histogram import by_group, everyone
 
-        single = {
-            PICTURE: most_changed(result), "scores": everyone(result), "outcomes": outcomes(result),
-            "projection": projections(result),
-        }  # fmt: skip
-        groups = zip(part_names("groups"), by_group(result, MOST_ATTRIBUTES), strict=False)
-        return {name: chart for name, chart in single.items() if chart is not None} | dict(groups)
+        yield PICTURE, [most_changed(result)]
+        yield "scores", [everyone(result)]
+        yield "outcomes", [outcomes(result)]
+        yield "projection", [projections(result)]
+        yield "groups", by_group(result, MOST_ATTRIBUTES)
 
     def words(self, result: CompareResult) -> tuple[str, ...]:
         """Return the comparison in sentences, as its JSON has them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from equipoise.foundation.registry import report
@@ -31,7 +31,7 @@ from equipoise.studies import Diagnosis
 from equipoise.training.diverging.divergence import ALL
 
 if TYPE_CHECKING:
-    from equipoise.reports.charts import Chart
+    from equipoise.reports.narrative._report import Parts
 
 ONE_TRIAL = (
     "This is about one trial of the plan and this machine: two runs that are the same here may differ on another "
@@ -66,13 +66,13 @@ class DiagnosisReport(Report):
             provenance=document_provenance(result, "equipoise.studies.diagnosing.diagnose"),
         )
 
-    def charts(self, result: Diagnosis) -> Mapping[str, Chart]:
+    def parts(self, result: Diagnosis) -> Parts:
         """Draw a diagnosis."""
         from equipoise.reports.charts.curves import drift
         from equipoise.reports.charts.heatmap import layers
 
-        charts = {"drift": drift(result), "layers": layers(result)}
-        return {name: chart for name, chart in charts.items() if chart is not None}
+        yield "drift", [drift(result)]
+        yield "layers", [layers(result)]
 
 
 def _tiles(result: Diagnosis) -> Iterator[Tile]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from equipoise.discovery.investigation import Investigation, KnownChange, Shown, Span, Strip
-from equipoise.discovery.judging import among_the_first, rank_words
+from equipoise.discovery.investigation import Investigation, Shown, Span, Strip
+from equipoise.discovery.judging import Judged, among_the_first, rank_words
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
+from equipoise.reports._cells import Write
 from equipoise.reports._document import (
     Blank,
     Blanks,
@@ -39,10 +39,11 @@ from equipoise.reports._document import (
 )
 from equipoise.reports._formats import safe_name
 from equipoise.reports._pictures import Album, strip_images
-from equipoise.reports.narrative._report import Report, settings_terms
+from equipoise.reports.narrative._report import Report, document_provenance, settings_terms
+from equipoise.reports.narrative._story import Field, quiet, record_table
 
 if TYPE_CHECKING:
-    from equipoise.reports.charts import Chart
+    from equipoise.reports.narrative._report import Parts
 
 MOST_DIRECTIONS, MOST_KNOWN = 12, 12
 # Latents from which each is shown: of the first screen, a direction, every method, a known attribute.
@@ -93,14 +94,6 @@ MEASURED = (
     "Latents are projected onto the plane of each attribute and moved along its normal in {steps} steps, so that "
     "nothing changes but what the plane does not hold; total variation is the mean change of the probability per step."
 )
-COLUMNS = (
-    Column("Verdict", kept=True), Column("Total change", number=True), Column("Rank", number=True),
-    Column("Consistent", number=True), Column("Times chance", number=True),
-)  # fmt: skip
-STEPS = (
-    Column("Change per step", number=True),
-    Column("Random ones", number=True, hint="median, 95%"),
-)
 
 
 @report("discovery")
@@ -127,17 +120,15 @@ class DiscoveryReport(Report):
             provenance=_provenance(result),
         )
 
-    def charts(self, result: Investigation) -> Mapping[str, Chart]:
+    def parts(self, result: Investigation) -> Parts:
         """Draw an investigation."""
         from equipoise.reports.charts.curves import loss_curves
         from equipoise.reports.charts.intervals import against_chance, methods_chart
 
-        charts: dict[str, Chart | None] = {
-            f"direction_{rank}": against_chance(one, f"direction {rank} compared with chance")
-            for rank, one in enumerate(result.directions[:MOST_DIRECTIONS], start=1)
-        }
-        charts |= {"methods": methods_chart(_methods(result)), "curves": loss_curves(result.curves)}
-        return {name: chart for name, chart in charts.items() if chart is not None}
+        for rank, one in enumerate(result.directions[:MOST_DIRECTIONS], start=1):
+            yield f"direction_{rank}", [against_chance(one, f"direction {rank} compared with chance")]
+        yield "methods", [methods_chart(_methods(result))]
+        yield "curves", [loss_curves(result.curves)]
 
 
 def _methods(made: Investigation) -> list[tuple[str, Shown]]:
@@ -284,7 +275,7 @@ def _tiles(made: Investigation, first: Shown | None) -> tuple[Tile, ...]:
     course = [] if ends is None else [Tile("probability", f"{ends[0]:.2f} → {ends[1]:.2f}", meaning, name)]
     return (
         number, *course, Tile("total change", f"{judged.way:.3f}", None, _interval(made, first)),
-        Tile("rank among random directions", _rank(first), None, "1 is the largest change"),
+        Tile("rank among random directions", _rank(judged), None, "1 is the largest change"),
     )  # fmt: skip
 
 
@@ -346,65 +337,58 @@ def _sections(made: Investigation, album: Album) -> Iterator[Section]:
 
 def _directions_table(made: Investigation) -> DataTable:
     named = made.directions[0].judged.cosines
-    others = [name for name in named if name != made.target]
-    columns = [Column("Direction"), *COLUMNS]
+    fields = [Field("Direction", lambda _, one: Name(one.judged.name)), *_numbers(made)]
     if made.target in named:
-        columns.append(Column("Cosine to target", number=True))
-    if others:
-        columns.append(Column("To nearest known", number=True))
-    rows = []
-    for one in made.directions:
-        cosines = dict(one.judged.cosines)
-        cells = [Cell(Name(one.judged.name)), *_cells(made, one)]
-        if made.target in named:
-            cells.append(Cell(_cosine(cosines.pop(str(made.target), math.nan))))
-        if others:
-            nearest = max(cosines, key=lambda name: abs(cosines[name]), default=None)
-            cells.append(Cell("–") if nearest is None else Cell(_cosine(cosines[nearest]), (Name(nearest),)))
-        rows.append(Row((*cells, *_step_cells(one))))
+        target = str(made.target)
+        fields.append(Field("Cosine to target", lambda _, one: _cosine(one.judged.cosines[target]), True))
+    if any(name != made.target for name in named):
+        fields.append(Field("To nearest known", lambda _, one: _nearest_known(made, one), True))
     caption = f"Directions of the search, measured on {made.judging.latents:,} fresh latents"
-    return DataTable(caption, (*columns, *STEPS), tuple(rows), what="directions")
+    return record_table(caption, (*fields, *STEPS), enumerate(made.directions), what="directions")
 
 
-def _cells(made: Investigation, one: Shown) -> list[Cell]:
-    """Return a direction's numbers, as COLUMNS names them."""
-    judged = one.judged
-    if not math.isfinite(judged.way):
-        return [_verdict(made, one), *(_undefined() for _ in COLUMNS[1:])]
-    chance = f"{judged.variation / judged.chance:.1f}" if judged.chance > 0 else formats.UNDEFINED
-    return [
-        _verdict(made, one),
-        Cell(f"{judged.way:.3f}", (f"{judged.way_low:.3f} to {judged.way_high:.3f}",)),
-        Cell(_rank(one)),
-        Cell(f"{judged.steadiness:.0%}" if math.isfinite(judged.steadiness) else formats.UNDEFINED),
-        Cell(chance),
-    ]
+def _nearest_known(made: Investigation, one: Shown) -> Cell:
+    cosines = {name: cosine for name, cosine in one.judged.cosines.items() if name != made.target}
+    nearest = max(cosines, key=lambda name: abs(cosines[name]), default=None)
+    return Cell("–") if nearest is None else Cell(_cosine(cosines[nearest]), (Name(nearest),))
 
 
-def _step_cells(one: Shown) -> list[Cell]:
-    """Return a direction's numbers per step, as STEPS names them."""
-    judged = one.judged
-    if not math.isfinite(judged.way):
-        return [_undefined() for _ in STEPS]
-    return [
-        Cell(formats.decimal(judged.variation), (f"{formats.decimal(judged.low)} to {formats.decimal(judged.high)}",)),
-        Cell(formats.decimal(judged.chance), (formats.decimal(judged.chance_high),)),
-    ]
+def _numbers(made: Investigation) -> tuple[Field, ...]:
+    """Return the columns of what was measured of a direction."""
+    return (
+        Field("Verdict", lambda _, one: Cell("confirmed", meaning=Meaning.NEUTRAL) if one.confirmed
+              else quiet("not confirmed"), kept=True),
+        _measured("Total change", lambda j: Cell(f"{j.way:.3f}", (f"{j.way_low:.3f} to {j.way_high:.3f}",))),
+        _measured("Rank", lambda j: Cell(_rank(j))),
+        _measured("Consistent", lambda j: Cell(
+            f"{j.steadiness:.0%}" if math.isfinite(j.steadiness) else formats.UNDEFINED
+        )),
+        _measured("Times chance", lambda j: Cell(
+            f"{j.variation / j.chance:.1f}" if j.chance > 0 else formats.UNDEFINED
+        )),
+    )  # fmt: skip
 
 
-def _undefined() -> Cell:
-    return Cell(formats.UNDEFINED, meaning=Meaning.QUIET)
+def _measured(title: str, cell: Callable[[Judged], Cell], hint: str = "") -> Field:
+    """Return a column of numbers, undefined where a direction could not be measured."""
+    return Field(
+        title, lambda _, one: cell(one.judged) if math.isfinite(one.judged.way) else quiet(formats.UNDEFINED), True,
+        hint,
+    )  # fmt: skip
 
 
-def _verdict(made: Investigation, one: Shown) -> Cell:
-    if one.confirmed:
-        return Cell("confirmed", meaning=Meaning.NEUTRAL)
-    return Cell("not confirmed", meaning=Meaning.QUIET)
+STEPS = (
+    _measured("Change per step", lambda j: Cell(
+        formats.decimal(j.variation), (f"{formats.decimal(j.low)} to {formats.decimal(j.high)}",)
+    )),
+    _measured("Random ones", lambda j: Cell(formats.decimal(j.chance), (formats.decimal(j.chance_high),)),
+              "median, 95%"),
+)  # fmt: skip
 
 
-def _rank(one: Shown) -> str:
-    rank = one.judged.rank_among_random
-    return formats.UNDEFINED if rank is None else f"{rank:,} of {one.judged.random_directions + 1:,}"
+def _rank(judged: Judged) -> str:
+    rank = judged.rank_among_random
+    return formats.UNDEFINED if rank is None else f"{rank:,} of {judged.random_directions + 1:,}"
 
 
 def _direction(made: Investigation, rank: int, one: Shown, album: Album) -> Section:
@@ -468,16 +452,18 @@ def _kept(one: Shown) -> Paragraph:
 
 def _methods_section(made: Investigation, album: Album) -> Section:
     first = made.directions[0].judged.plane if made.directions else None
-    rows = []
-    for label, one in _methods(made):
+    labels, methods = zip(*_methods(made), strict=True)
+
+    def cosine(_: int, one: Shown) -> str:
         own = one.judged.plane
-        cosine = None if first is None or own is None else own.cosine(first)
-        rows.append(
-            Row((Cell(label, (Name(one.judged.name),)), *_cells(made, one),
-                 Cell("–" if cosine is None else formats.signed_thousandths(cosine)), *_step_cells(one)))
-        )  # fmt: skip
-    columns = (Column("Method"), *COLUMNS, Column("Cosine to direction 1", number=True), *STEPS)
-    table = DataTable("The direction of every method, on the same fresh latents", columns, tuple(rows), what="methods")
+        return "–" if first is None or own is None else formats.signed_thousandths(own.cosine(first))
+
+    fields = (
+        Field("Method", lambda place, one: Cell(labels[place], (Name(one.judged.name),))), *_numbers(made),
+        Field("Cosine to direction 1", cosine, True), *STEPS,
+    )  # fmt: skip
+    caption = "The direction of every method, on the same fresh latents"
+    table = record_table(caption, fields, enumerate(methods), what="methods")
     strips = tuple(_method_strips(made, album))
     return Section(
         "methods", "Do other methods find it too?",
@@ -504,16 +490,19 @@ def _method_strips(made: Investigation, album: Album) -> Iterator[Images]:
 
 def _known_section(made: Investigation, album: Album) -> Section:
     known = made.known[:MOST_KNOWN]
-    rows = tuple(_known_row(one, target=one.name == made.target) for one in known)
-    columns = (
-        Column("Attribute"), Column("Change of the probability", number=True),
-        Column("Change per step", number=True), Column("Latents that cross 0.5", number=True),
+    signed, plain = formats.signed_thousandths, formats.thousandths
+    fields = (
+        Field("Attribute", lambda _, one: Cell(Name(one.name), ("the target",) if one.name == made.target else ())),
+        Field("Change of the probability", lambda _, one: _with_ends(one.change, signed, signed), True),
+        Field("Change per step", lambda _, one: _with_ends(one.variation, plain, plain), True),
+        Field("Latents that cross 0.5", lambda _, one: _with_ends(one.flips, formats.percent, formats.bare_percent),
+              True),
     )  # fmt: skip
     caption = (
         f"Change along each attribute, with {made.judging.level:.0%} intervals over latents (bootstrap; Wilson for the "
         "share that crosses)"
     )
-    blocks: list[Block] = [DataTable(caption, columns, rows, len(made.known), "attributes")]
+    blocks: list[Block] = [record_table(caption, fields, enumerate(made.known), what="attributes", most=MOST_KNOWN)]
     for one in known:
         strips: list[tuple[Text, str, Strip]] = [
             (str(place), f"{safe_name(one.name)}, latent {place}", strip)
@@ -530,15 +519,8 @@ def _known_section(made: Investigation, album: Album) -> Section:
     )  # fmt: skip
 
 
-def _known_row(one: KnownChange, *, target: bool) -> Row:
-    change, variation, flips = one.change, one.variation, one.flips
-    signed, plain = formats.signed_thousandths, formats.thousandths
-    return Row((
-        Cell(Name(one.name), ("the target",) if target else ()),
-        Cell(signed(change[0]), (f"{signed(change[1])} to {signed(change[2])}",)),
-        Cell(plain(variation[0]), (f"{plain(variation[1])} to {plain(variation[2])}",)),
-        Cell(formats.percent(flips[0]), (f"{formats.bare_percent(flips[1])} to {formats.bare_percent(flips[2])}",)),
-    ))  # fmt: skip
+def _with_ends(span: Span, write: Write, ends: Write) -> Cell:
+    return Cell(write(span[0]), (f"{ends(span[1])} to {ends(span[2])}",))
 
 
 def _how(made: Investigation, album: Album) -> Section:
@@ -582,26 +564,14 @@ def _reading(made: Investigation) -> Iterator[str]:
 
 def _provenance(made: Investigation) -> Provenance:
     origin = dict(made.provenance)
-    packages = origin.get("packages")
-    version = str(origin.get("equipoise", sys.modules["equipoise"].__version__))
-    versions = {"equipoise": version, "Python": origin.get("python"),
-                **(packages if isinstance(packages, Mapping) else {})}  # fmt: skip
-    created = ", ".join(str(origin[part]) for part in ("created", "platform") if origin.get(part))
-    facts: Sequence[tuple[str, object]] = [
-        ("data", f"pictures of {safe_name(made.generator)}, read by {safe_name(made.classifier)}"),
-        ("fingerprint", origin.get("fingerprint") or "none was taken"),
-        ("made", created or "at a time that was not recorded"),
-        ("versions", ", ".join(f"{name} {value}" for name, value in versions.items() if value is not None)),
-        *((name.replace("_", " "), origin.get(name)) for name in ("torch", "device", "latent_size")),
-        ("format of the JSON", made.schema),
-    ]
-    return Provenance(
-        command=str(origin["command"]) if origin.get("command") else None,
-        call="equipoise.discovery.investigating.investigate",
-        facts=tuple((name, str(value)) for name, value in facts if value is not None),
-        created=str(origin.get("created") or ""),
-        version=version,
-    )
+    machine = ((name.replace("_", " "), origin.get(name)) for name in ("torch", "device", "latent_size"))
+    return document_provenance(
+        made, "equipoise.discovery.investigating.investigate",
+        {"data": f"pictures of {safe_name(made.generator)}, read by {safe_name(made.classifier)}",
+         "fingerprint of the data": origin.get("fingerprint") or "none was taken",
+         "made": ", ".join(str(origin[part]) for part in ("created", "platform") if origin.get(part))
+                 or "at a time that was not recorded", **dict(machine)},
+    )  # fmt: skip
 
 
 # Small words.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from equipoise.audits.ranking import RankingResult
@@ -42,7 +42,7 @@ from equipoise.reports._document import (
 )
 from equipoise.reports._measure_words import Words, add_words, name_of, title_of
 from equipoise.reports.narrative._outcomes import contrast_table, glossary_table
-from equipoise.reports.narrative._report import Report, document_provenance
+from equipoise.reports.narrative._report import Report, document_provenance, part_names
 from equipoise.reports.narrative._story import (
     NOT_SIGNIFICANT,
     About,
@@ -51,7 +51,6 @@ from equipoise.reports.narrative._story import (
     by_reason,
     corrected,
     matrix,
-    part_names,
     quiet,
     record_table,
     value,
@@ -59,7 +58,7 @@ from equipoise.reports.narrative._story import (
 from equipoise.results import Record, Status
 
 if TYPE_CHECKING:
-    from equipoise.reports.charts import Chart
+    from equipoise.reports.narrative._report import Parts
 
 EXTREMES, LOWEST = "max - min over groups", "min / max over groups"
 add_words({
@@ -142,14 +141,12 @@ class RankingReport(Report):
             provenance=document_provenance(result, "equipoise.ranking"),
         )
 
-    def charts(self, result: RankingResult) -> Mapping[str, Chart]:
+    def parts(self, result: RankingResult) -> Parts:
         """Draw the contrasts."""
         from equipoise.reports.charts.forest import forest, main_forest
 
-        subjects = subjects_of(result)[:MOST_SUBJECTS]
-        drawn = {PICTURE: main_forest(result, ORDER[:2])}
-        drawn |= zip(part_names(CONTRASTS), (forest(result, subject) for subject in subjects), strict=False)
-        return {name: chart for name, chart in drawn.items() if chart is not None}
+        yield PICTURE, [main_forest(result, ORDER[:2])]
+        yield CONTRASTS, (forest(result, subject) for subject in subjects_of(result)[:MOST_SUBJECTS])
 
 
 def _rankings(result: RankingResult) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from equipoise.foundation.references import cited
@@ -32,7 +32,7 @@ from equipoise.results import ClaimVerdict
 from equipoise.studies.findings import PaperClaim, Reproduction, TechniqueSpread, verdict_words
 
 if TYPE_CHECKING:
-    from equipoise.reports.charts import Chart
+    from equipoise.reports.narrative._report import Parts
 
 PICTURE = "spreads"
 SPREADS = {
@@ -68,12 +68,11 @@ class ReproductionReport(Report):
             provenance=document_provenance(result, "equipoise.reproduction_of"),
         )
 
-    def charts(self, result: Reproduction) -> Mapping[str, Chart]:
+    def parts(self, result: Reproduction) -> Parts:
         """Draw a reproduction."""
         from equipoise.reports.charts.intervals import table_4
 
-        chart = table_4(result)
-        return {} if chart is None else {PICTURE: chart}
+        yield PICTURE, [table_4(result)]
 
 
 def _answer(result: Reproduction) -> str:
