@@ -28,8 +28,8 @@ from equipoise.reports.narrative._study_cells import (
     under_of,
 )
 from equipoise.results import Verdict
+from equipoise.studies.analysis import RERUNS
 from equipoise.studies.findings import (
-    RERUNS,
     Claim,
     ClaimKind,
     RankRecord,
