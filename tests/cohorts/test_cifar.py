@@ -14,7 +14,7 @@ import pytest
 
 import equipoise
 from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.pictures.domains import grey, low_resolution
+from equipoise.cohorts.pictures.arrays import grey, low_resolution
 from equipoise.cohorts.sources.cifar10s import CHANGED, COLOUR_MAJOR, domains
 from equipoise.foundation.errors import BadInput
 from equipoise.testing import check

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import equipoise
-from equipoise.cohorts.pictures.strips import read_grey_strips
+from equipoise.cohorts.pictures.arrays import read_grey_strips
 from equipoise.cohorts.sources import coil20 as source
 from equipoise.foundation.errors import BadInput
 from equipoise.testing import check

@@ -14,11 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts.pictures.arrays import grey, low_resolution, read_strips
 from equipoise.cohorts.pictures.cifar_files import read_cifar
-from equipoise.cohorts.pictures.cohorts import cohort_of_folder, with_pictures
-from equipoise.cohorts.pictures.domains import grey, low_resolution
-from equipoise.cohorts.pictures.files import read_pictures
-from equipoise.cohorts.pictures.strips import read_strips
+from equipoise.cohorts.pictures.files import cohort_of_folder, read_pictures, with_pictures
 from equipoise.foundation.errors import BadInput
 from picture_cases import drawn, strips, write_binary, write_strips
 

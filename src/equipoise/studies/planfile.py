@@ -403,7 +403,7 @@ def _extra(said: CohortPlan, plan: Path) -> str | None:
 
 def _of_file(said: CohortPlan, table: str, extra: str | None) -> Cohort:
     from equipoise.cohorts.cohort import Cohort, with_extra_columns, with_parts
-    from equipoise.cohorts.pictures.cohorts import with_pictures
+    from equipoise.cohorts.pictures.files import with_pictures
     from equipoise.cohorts.readers import open_table
 
     assert said.target is not None

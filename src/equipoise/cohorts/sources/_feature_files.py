@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.array_files import read_array
-from equipoise.cohorts.pictures.labels import checked_labels
-from equipoise.cohorts.pictures.strips import SinglePictures, read_singly
+from equipoise.cohorts.pictures.arrays import SinglePictures, checked_labels, read_singly
 from equipoise.foundation.errors import BadInput, unknown_name
 
 # What the learner gets: numbers that a network found in the pictures, or the pictures themselves.

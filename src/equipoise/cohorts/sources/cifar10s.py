@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts.pictures.arrays import grey
+from equipoise.cohorts.pictures.arrays import low_resolution as lowered
 from equipoise.cohorts.pictures.cifar_files import CLASSES, SIDE, read_cifar
-from equipoise.cohorts.pictures.domains import grey
-from equipoise.cohorts.pictures.domains import low_resolution as lowered
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import cohort
 

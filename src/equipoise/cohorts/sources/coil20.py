@@ -11,8 +11,7 @@ from equipoise.cohorts.array_files import read_array
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.factors import Codes, Factor, chosen_rows, factor_columns
 from equipoise.cohorts.loading import Source, find_file
-from equipoise.cohorts.pictures.labels import checked_labels
-from equipoise.cohorts.pictures.strips import read_grey_strips
+from equipoise.cohorts.pictures.arrays import checked_labels, read_grey_strips
 from equipoise.cohorts.sources._feature_files import IMAGE
 from equipoise.cohorts.sources._known_files import told_copies
 from equipoise.cohorts.sources._voting import halved

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.loading import Source, find_file
+from equipoise.cohorts.pictures.arrays import SinglePictures
 from equipoise.cohorts.pictures.files import read_pictures
-from equipoise.cohorts.pictures.strips import SinglePictures
 from equipoise.cohorts.sources._cub_colours import read_class_colours
 from equipoise.cohorts.sources._cub_folder import IMAGES, Level, read_colours, read_folder
 from equipoise.cohorts.sources._feature_files import (

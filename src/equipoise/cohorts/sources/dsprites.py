@@ -11,7 +11,7 @@ from equipoise.cohorts.array_files import read_array, read_rows
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.factors import Factor, chosen_rows, factor_columns
 from equipoise.cohorts.loading import Source, find_file
-from equipoise.cohorts.pictures.labels import checked_labels
+from equipoise.cohorts.pictures.arrays import checked_labels
 from equipoise.cohorts.pictures.sprites import FACTORS as DRAWN
 from equipoise.cohorts.pictures.sprites import SIDE
 from equipoise.cohorts.sources._feature_files import IMAGE

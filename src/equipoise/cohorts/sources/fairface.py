@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from equipoise.cohorts.array_files import read_array
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.loading import Source, find_file
-from equipoise.cohorts.pictures.labels import checked_labels
-from equipoise.cohorts.pictures.strips import read_singly
+from equipoise.cohorts.pictures.arrays import checked_labels, read_singly
 from equipoise.cohorts.sources._feature_files import IMAGE
 from equipoise.cohorts.sources._known_files import told_copies
 from equipoise.foundation.errors import BadInput

@@ -10,7 +10,7 @@ import numpy as np
 from equipoise.cohorts.array_files import read_array
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.loading import Source, find_file
-from equipoise.cohorts.pictures.labels import checked_labels
+from equipoise.cohorts.pictures.arrays import checked_labels
 from equipoise.cohorts.sources._feature_files import IMAGE
 from equipoise.cohorts.sources._known_files import told_copies
 from equipoise.cohorts.sources._voting import halved

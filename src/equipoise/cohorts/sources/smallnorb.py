@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.factors import Codes, Factor, chosen_rows, factor_columns
 from equipoise.cohorts.loading import Source, find_file
-from equipoise.cohorts.pictures.labels import checked_labels
+from equipoise.cohorts.pictures.arrays import checked_labels
 from equipoise.cohorts.pictures.norb_files import number_of_rows, read_matrix
 from equipoise.cohorts.sources._feature_files import IMAGE
 from equipoise.foundation.errors import BadInput

@@ -1,12 +1,14 @@
-"""Pictures kept as WebP (grey ones as PNG) in one ``.npz``: each by itself, or ``strip`` below one another in each.
+"""Pictures as arrays: kept in one ``.npz``, with checked class numbers, and without their colours or with fewer pixels.
 
-``blob`` holds the encoded pictures or strips one after another, ``offsets`` where each begins and the last ends,
-``strip`` how many pictures a strip has and ``labels`` (of strips) the class numbers.
+They are kept as WebP (grey ones as PNG), each by itself, or ``strip`` below one another in each. ``blob`` holds the
+encoded pictures or strips one after another, ``offsets`` where each begins and the last ends, ``strip`` how many
+pictures a strip has and ``labels`` (of strips) the class numbers.
 """
 
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,72 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.array_files import read_array
-from equipoise.cohorts.pictures.domains import Pictures
-from equipoise.cohorts.pictures.labels import checked_labels
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
+from equipoise.foundation.text import plural
+
+Pictures = NDArray[np.uint8]
+# Luminance by ITU-R 601-2 in 16 binary places, as Pillow computes it.
+RED, GREEN, BLUE, HALF, PLACES = 19_595, 38_470, 7_471, 32_768, 16
+AT_ONCE = 1_000
+
+
+def grey(pictures: Pictures) -> Pictures:
+    """Return the luminance of pictures ``[row, height, width, 3]`` in all three channels.
+
+    L = (19595 R + 38470 G + 7471 B + 32768) >> 16, in whole numbers: what Pillow's ``convert("L")`` gives.
+    """
+    made = np.empty_like(pictures)
+    for part in _slices(len(pictures)):
+        red, green, blue = np.moveaxis(pictures[part].astype(np.uint32), -1, 0)
+        made[part] = ((RED * red + GREEN * green + BLUE * blue + HALF) >> PLACES)[..., None]
+    return made
+
+
+def low_resolution(pictures: Pictures, side: int) -> Pictures:
+    """Return pictures with ``side`` x ``side`` pixels at their old size: means of blocks, each pixel then repeated.
+
+    Down by the box filter (the mean of a block, halves rounded up), up by the nearest pixel.
+    """
+    height, width = pictures.shape[1:3]
+    if height != width or not 0 < side < height or height % side:
+        fitting = [str(one) for one in range(1, height) if not height % one] if height == width else []
+        raise BadInput(
+            f"Pictures of {width} x {height} pixels are to have {side} x {side}",
+            available=f"a side that divides theirs: {', '.join(fitting)}" if fitting else "square pictures",
+        )
+    block = height // side
+    made = np.empty_like(pictures)
+    for part in _slices(len(pictures)):
+        blocks = pictures[part].reshape(-1, side, block, side, block, pictures.shape[3])
+        sums = blocks.sum(axis=(2, 4), dtype=np.uint32)
+        means = ((2 * sums + block**2) // (2 * block**2)).astype(np.uint8)
+        made[part] = means.repeat(block, axis=1).repeat(block, axis=2)
+    return made
+
+
+def _slices(rows: int) -> Iterator[slice]:
+    """Cut rows into parts, so that the wider numbers of one part only are in memory."""
+    return (slice(first, first + AT_ONCE) for first in range(0, rows, AT_ONCE))
+
+
+def checked_labels(labels: NDArray[Any], classes: int, file: str) -> NDArray[np.int64]:
+    """Return class numbers; the first one out of range is named with its row."""
+    if labels.dtype.kind not in "iu" or labels.ndim != 1:
+        raise BadInput(
+            f"The labels of {file} are {labels.dtype} of the shape {labels.shape}",
+            available="one whole number per picture",
+        )
+    outside = np.flatnonzero((labels < 0) | (labels >= classes))
+    if len(outside):
+        raise BadInput(
+            f"{plural(len(outside), 'label')} of {file} out of range: the first is {int(labels[outside[0]])} in row "
+            f"{int(outside[0]):,} (counted from 0)",
+            available=f"0 to {classes - 1}",
+            help="the file is damaged or of another data set; get it again.",
+        )
+    return labels.astype(np.int64)
+
 
 AGAIN = "copy the file again."
 # More rows than WebP can have in one picture.
