@@ -38,10 +38,8 @@ from itertools import pairwise
 
 import torch
 
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.search import SearchSettings, search
-from equipoise.discovery.surrogate import SurrogateSettings, surrogate_search
+from equipoise.discovery import Classifier, SearchSettings, SurrogateSettings, search, surrogate_search
+from equipoise.discovery.generative import Generator
 from equipoise.networks.vae import vae_decoder, vae_encoder
 
 LATENT, BATCH, RATE = 10, 64, 0.01

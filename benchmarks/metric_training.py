@@ -13,8 +13,7 @@ import numpy as np
 import torch
 
 import equipoise
-from equipoise.studies.plans import with_splits
-from equipoise.studies.plans._trial import Named
+from equipoise.studies.plans import Named, with_splits
 from equipoise.training.encoding import material_of
 from equipoise.training.images.pictures import Pictures
 from equipoise.training.images.recorded_steps import Steps

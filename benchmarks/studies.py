@@ -24,8 +24,7 @@ import numpy as np
 import torch
 
 import equipoise
-from equipoise.studies.plans import with_splits
-from equipoise.studies.plans._trial import Named
+from equipoise.studies.plans import Named, with_splits
 from equipoise.training.encoding import material_of
 from equipoise.training.material import Job, Material, Settings
 from equipoise.training.train import stack_size, train

@@ -19,7 +19,7 @@ from study_store import ENVIRONMENT, ROWS, truth_of
 
 from equipoise.measures.measure import get_measure
 from equipoise.studies.findings import data_of, measure_study, result_of
-from equipoise.studies.plans._trial import Named, Recorded, Trial
+from equipoise.studies.plans import Named, Recorded, Trial
 from equipoise.studies.storage import Readouts, Store, open_store
 from equipoise.tallies.counts import Confusion
 from equipoise.training.material import Predicted

@@ -17,7 +17,7 @@ import numpy as np
 from study_store import ENVIRONMENT
 
 from equipoise.studies.findings import data_of, measure_study, space_parts
-from equipoise.studies.plans._trial import Named, Recorded, Trial
+from equipoise.studies.plans import Named, Recorded, Trial
 from equipoise.studies.storage import SplitTruth, Store, Truth, open_store
 from equipoise.training.material import Predicted
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save
 
-from equipoise.studies.plans._trial import Named, Recorded, Trial
+from equipoise.studies.plans import Named, Recorded, Trial
 from equipoise.studies.storage import SplitTruth, Store, Truth, open_store, packed
 from equipoise.training.material import Epoch, Predicted
 

@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from equipoise.networks.building import build
-from equipoise.studies.plans._trial import Named
+from equipoise.studies.plans import Named
 from equipoise.training.images.fitting import side_by_side_of
 from equipoise.training.images.schedule import rates
 from equipoise.training.material import Job, Material, Rows, Settings

@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.judging import JudgeSettings
-from equipoise.discovery.search import SearchSettings
+from equipoise.discovery import Classifier, Hyperplane, JudgeSettings, SearchSettings
+from equipoise.discovery.generative import Generator
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
@@ -116,7 +113,7 @@ def quick(seed: int = 0, **more: Any) -> SearchSettings:
 
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the demo of discovery run through in a second or two, having learnt nothing."""
-    from equipoise.discovery import demonstration
+    from equipoise.discovery import _demonstration as demonstration
 
     few = {"VAE_STEPS": 2, "CLASSIFIER_STEPS": 2, "LABELLED": 50, "DIRECTIONS": 1, "RESTARTS": 1}
     for name, value in few.items():

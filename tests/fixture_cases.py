@@ -19,7 +19,7 @@ import numpy as np
 
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.registry import registry
-from equipoise.studies.plans._trial import Trial
+from equipoise.studies.plans import Trial
 from equipoise.studies.running._folder import files_of, read_trial
 from equipoise.studies.study import Study
 from equipoise.training.acting import misfit

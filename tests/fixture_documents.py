@@ -17,7 +17,7 @@ import equipoise
 import investigation_cases
 import study_cases
 from equipoise.audits.embedding import audit_embedding
-from equipoise.studies.findings._reporting import result_of
+from equipoise.studies.findings import result_of
 from equipoise.studies.findings.identical._paper import reproduction_of
 from fixture_cases import CASES, mixed
 

@@ -8,11 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.investigation import Investigation, KnownChange, Shown, Strip
-from equipoise.discovery.judging import Judged, JudgeSettings
-from equipoise.discovery.reasons import DiscoveryReason
-from equipoise.discovery.search import SearchSettings
+from equipoise.discovery import (
+    Hyperplane,
+    Investigation,
+    Judged,
+    JudgeSettings,
+    KnownChange,
+    SearchSettings,
+    Shown,
+    Strip,
+)
+from equipoise.discovery._reasons import DiscoveryReason
 from equipoise.foundation.reproducibility import provenance
 from equipoise.results import because
 from report_cases import HOSTILE

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from discovery_cases import SIDE, reader, torch
 from equipoise.cohorts.cohort import Cohort
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.probing import Probe, ProbeSettings, train_probe
-from equipoise.discovery.reading import as_bytes
+from equipoise.discovery import Hyperplane, ProbeSettings, train_probe
+from equipoise.discovery._reading import Probe
+from equipoise.discovery.generative import Generator, as_bytes
 
 ROWS, TRAINED = 1600, 800
 # A patch, a red tint, and seven patterns of stripes: in fewer dimensions random directions are much like any other.

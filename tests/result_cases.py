@@ -14,9 +14,8 @@ import investigation_cases
 import study_cases
 from equipoise.audits import AuditResult
 from equipoise.audits.ranking import RankingResult
-from equipoise.discovery.agreement import Agreement, agree
-from equipoise.discovery.naming import Sheet, sheet_of
-from equipoise.discovery.sheets import Coded, Named
+from equipoise.discovery import Agreement, Sheet, agree
+from equipoise.discovery._naming import Coded, Named, sheet_of
 from equipoise.foundation.reproducibility import provenance
 from equipoise.results import ClaimVerdict, Result
 from equipoise.studies.diagnosing import SCHEMA, Diagnosis

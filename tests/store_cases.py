@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from equipoise.studies.plans._trial import Named, Recorded, Trial
-from equipoise.studies.storage._labels import SplitTruth, Truth
+from equipoise.studies.plans import Named, Recorded, Trial
+from equipoise.studies.storage import SplitTruth, Truth
 from equipoise.training.material import Epoch, Predicted
 
 COHORT = "sha256:" + "ab" * 32

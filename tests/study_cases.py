@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.studies.analysis._data import Composition, Failure, Layout, StudyData, TestRows
-from equipoise.studies.findings._reporting import result_of
-from equipoise.studies.findings._result import StudyResult
-from equipoise.studies.plans._trial import Named, Trial
+from equipoise.studies.analysis import Composition, Failure, Layout, StudyData, TestRows
+from equipoise.studies.findings import StudyResult, result_of
+from equipoise.studies.plans import Named, Trial
 from equipoise.tallies.scores import Pivot, quantities
 from report_cases import HOSTILE
 

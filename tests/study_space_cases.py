@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.studies.analysis._data import Composition, Layout, StudyData, TestRows
-from equipoise.studies.findings._reporting import result_of
-from equipoise.studies.findings._result import StudyResult
+from equipoise.studies.analysis import Composition, Layout, StudyData, TestRows
+from equipoise.studies.findings import StudyResult, result_of
 from equipoise.studies.findings.spaces._values import KeptArrays, Remembered, partition_of
-from equipoise.studies.plans._trial import Named, Recorded, Trial
-from equipoise.studies.storage._labels import SplitTruth, Truth
+from equipoise.studies.plans import Named, Recorded, Trial
+from equipoise.studies.storage import SplitTruth, Truth
 from equipoise.training.material import Predicted
 from report_cases import HOSTILE
 

@@ -23,8 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.discovery.search import SearchSettings
-from equipoise.discovery.truth import LEAST
+from equipoise.discovery import LEAST, SearchSettings
 from equipoise.foundation.files import check_writable, write_whole
 from equipoise.foundation.reproducibility import fingerprint_of, provenance
 from reproductions.sprites.classifiers import ClassifierSettings

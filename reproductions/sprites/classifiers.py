@@ -16,11 +16,18 @@ from numpy.typing import NDArray
 
 from equipoise.cohorts.factors import codes_of_cells
 from equipoise.cohorts.pictures.sprites import FACTORS
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generative.feeding import Telling, check_device, repeatable, sent, taken
-from equipoise.discovery.generative.files import read_networks, write_networks
-from equipoise.discovery.generative.recording import RecordedStep
-from equipoise.discovery.generative.settings import Stand
+from equipoise.discovery import Classifier
+from equipoise.discovery.generative import (
+    RecordedStep,
+    Stand,
+    Telling,
+    check_device,
+    read_networks,
+    repeatable,
+    sent,
+    taken,
+    write_networks,
+)
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import TensorFile
 from equipoise.foundation.imports import require

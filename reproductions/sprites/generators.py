@@ -13,9 +13,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from equipoise.discovery.generative.objectives import KINDS, Kind, strength_of
-from equipoise.discovery.generative.settings import Report, VAESettings, as_plain
-from equipoise.discovery.generative.vae import TrainedVAE, VAEPlan, load_vae, train_vaes
+from equipoise.discovery.generative import (
+    KINDS,
+    Kind,
+    Report,
+    TrainedVAE,
+    VAEPlan,
+    VAESettings,
+    as_plain,
+    load_vae,
+    strength_of,
+    train_vaes,
+)
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.files import write_whole
 from reproductions.sprites.sprite_bank import ChosenSprites, skewed_sprites

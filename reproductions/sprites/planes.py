@@ -17,10 +17,8 @@ import numpy as np
 
 from equipoise.cohorts.factors import codes_of_cells
 from equipoise.cohorts.pictures.sprites import FACTORS
-from equipoise.discovery.baselines import hessian_directions
-from equipoise.discovery.generative.vae import TrainedVAE
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.truth import LEAST, Fit, FitReason, How, hyperplanes_from_labels
+from equipoise.discovery import LEAST, Fit, FitReason, How, Hyperplane, hessian_directions, hyperplanes_from_labels
+from equipoise.discovery.generative import TrainedVAE
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
 from equipoise.results import Reason, because

@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from equipoise.discovery.generative.settings import Stand
-from equipoise.discovery.truth import LEAST
+from equipoise.discovery import LEAST
+from equipoise.discovery.generative import Stand
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
 from equipoise.foundation.imports import require

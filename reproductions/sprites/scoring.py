@@ -8,12 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.discovery.baselines import axes, lowest, random_orthogonal_directions
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.hyperplane import Hyperplane, without
-from equipoise.discovery.recovering import recovery
-from equipoise.discovery.search import SearchSettings, search
+from equipoise.discovery import (
+    Classifier,
+    Hyperplane,
+    SearchSettings,
+    axes,
+    lowest,
+    random_orthogonal_directions,
+    recovery,
+    search,
+    without,
+)
+from equipoise.discovery.generative import Generator
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.reproducibility import stream
 from equipoise.training.fixing import seed_of

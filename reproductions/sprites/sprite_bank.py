@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from equipoise.cohorts.factors import Codes, Factor, codes_of_cells
 from equipoise.cohorts.pictures.sprites import CELLS, FACTORS, POSITIONS, SIDE, WINDOW, draw, drawings
-from equipoise.discovery.generative.feeding import sent
-from equipoise.discovery.skewing import skewed_cells
+from equipoise.discovery import skewed_cells
+from equipoise.discovery.generative import sent
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import stream

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.discovery.recovering import leading
+from equipoise.discovery import leading
 from equipoise.foundation.reproducibility import stream
 from equipoise.stats import percentiles
 from reproductions.sprites.methods import ABLATION, KNOWN, PAPER, TABLE

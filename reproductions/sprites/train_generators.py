@@ -19,8 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from equipoise.discovery.generative.objectives import KINDS
-from equipoise.discovery.generative.settings import Stand, VAESettings
+from equipoise.discovery.generative import KINDS, Stand, VAESettings
 from reproductions.sprites.generators import GeneratorPlan, Skew, missing, plans_of, train_generators
 
 

@@ -26,7 +26,7 @@ from equipoise.audits.downstream import (
     stored_classifier,
 )
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.storage._artefacts import kept_name
+from equipoise.studies.storage import kept_name
 from equipoise.training.metric.heads.downstream import stored_name
 from equipoise.training.metric.heads.trainings import TRAININGS
 

@@ -18,16 +18,19 @@ pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from discovery_cases import hurried
 from equipoise.cli.commands.discover import discover
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.judging import JudgeSettings
-from equipoise.discovery.saving import load_directions, save_directions
-from equipoise.discovery.search import SearchSettings
-from equipoise.discovery.surrogate import SurrogateSettings
+from equipoise.discovery import (
+    Hyperplane,
+    JudgeSettings,
+    SearchSettings,
+    SurrogateSettings,
+    load_directions,
+    save_directions,
+)
 
 NETWORKS = """
 import torch
 
-from equipoise.discovery.classifier import Classifier
+from equipoise.discovery import Classifier
 
 class Painter(torch.nn.Module):
     def forward(self, latents):
@@ -146,7 +149,7 @@ def test_a_surrogate_finds_the_tint_too_and_is_told_of(
     equipoise: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = partial(SurrogateSettings, latents=8000, steps=800)
-    monkeypatch.setattr("equipoise.discovery.surrogate.SurrogateSettings", few)
+    monkeypatch.setattr("equipoise.discovery._surrogate.SurrogateSettings", few)
     ended = equipoise(
         *given(),
         "--logits",

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.discovery.generative.settings import VAESettings
-from equipoise.discovery.hyperplane import Hyperplane
+from equipoise.discovery import Hyperplane
+from equipoise.discovery.generative import VAESettings
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.planfile import read_plan
 from running import Program
@@ -63,8 +63,8 @@ def sprites(tmp_path: Path) -> Path:
     """A folder with two directions of a VAE that has learnt nothing, and predictions for 300 sprites."""
     from equipoise.cohorts import load
     from equipoise.cohorts.pictures.sprites import SpritePictures
-    from equipoise.discovery.generative.vae import train_vae
-    from equipoise.discovery.saving import save_directions
+    from equipoise.discovery import save_directions
+    from equipoise.discovery.generative import train_vae
 
     small = VAESettings(steps=2, batch_size=4, width=2, latent_size=3, report_every=2)
     train_vae(SpritePictures(), "vae", small).save(tmp_path / "vae.safetensors")
@@ -118,7 +118,7 @@ def test_a_registered_cohort_gets_a_column_that_a_study_takes(sprites: Path, equ
 def photos(tmp_path: Path) -> Path:
     """Pictures of the wall as files, with a table, a direction, and the networks in a file of Python."""
     image = pytest.importorskip("PIL.Image")
-    from equipoise.discovery.saving import save_directions
+    from equipoise.discovery import save_directions
     from labelling_cases import PATCH, TINT, painted
 
     given = painted(160, 80)

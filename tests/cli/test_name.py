@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.discovery.naming import key_path, write_sheet
-from equipoise.discovery.saving import load_directions, save_directions
-from equipoise.discovery.sheets import read_key
+from equipoise.discovery import key_path, load_directions, read_key, save_directions, write_sheet
 from investigation_cases import found
 from running import Ended, Program
 

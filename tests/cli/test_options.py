@@ -35,12 +35,15 @@ NOT_TYPED = {"alphas", "held_out", "reference_penalty", "command", "watcher", "o
 
 def owners() -> dict[tuple[str, str], Callable[..., Any]]:
     """Return what takes options in Python, by command and the name in ``only``."""
-    from equipoise.discovery.direction_audit import audit_direction
-    from equipoise.discovery.investigating import investigate
-    from equipoise.discovery.judging import JudgeSettings
-    from equipoise.discovery.probing import ProbeSettings
-    from equipoise.discovery.search import SearchSettings
-    from equipoise.discovery.user_files import load_classifier, load_generator
+    from equipoise.discovery import (
+        JudgeSettings,
+        ProbeSettings,
+        SearchSettings,
+        audit_direction,
+        investigate,
+        load_classifier,
+        load_generator,
+    )
     from equipoise.studies.checking import check
     from equipoise.studies.diagnosing import diagnose
     from equipoise.studies.findings import read_study, write_table

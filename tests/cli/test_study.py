@@ -232,8 +232,8 @@ def test_a_worker_and_workers_use_the_folder_that_is_named(
 ) -> None:
     from equipoise.studies.planfile import read_plan
     from equipoise.studies.running import _workers as workers
-    from equipoise.studies.running._running import enter
-    from equipoise.studies.storage._store import open_store
+    from equipoise.studies.running import enter
+    from equipoise.studies.storage import open_store
 
     folder, store = plan.with_name("large"), plan.with_suffix(".db")
     shared = []
@@ -253,8 +253,8 @@ def test_a_worker_keeps_checkpoints_where_the_study_does(
     equipoise: Program, plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from equipoise.studies.planfile import read_plan
-    from equipoise.studies.running._running import enter
-    from equipoise.studies.storage._store import open_store
+    from equipoise.studies.running import enter
+    from equipoise.studies.storage import open_store
 
     folders: list[str | None] = []
     monkeypatch.setattr(

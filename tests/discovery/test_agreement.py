@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from equipoise.discovery.agreement import BLANK, Agreement, agree, fleiss_kappa, same_share
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.reasons import AgreementReason
-from equipoise.discovery.sheets import Coded, Named
+from equipoise.discovery import Agreement, Hyperplane, agree
+from equipoise.discovery._agreement import BLANK, fleiss_kappa, same_share
+from equipoise.discovery._naming import Coded, Named
+from equipoise.discovery._reasons import AgreementReason
 from equipoise.foundation.errors import BadInput
 from equipoise.reports import markdown, page
 

@@ -9,16 +9,16 @@ import pytest
 from scipy import special
 
 from discovery_cases import BIAS, LATENT, TARGET, meaning, painter, quick, reader, torch
-from equipoise.discovery.baselines import (
+from equipoise.discovery import (
+    Hyperplane,
     axes,
     hessian_directions,
     lowest,
     pca_directions,
     random_directions,
     random_orthogonal_directions,
-)  # fmt: skip
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.hyperplane import Hyperplane
+)
+from equipoise.discovery.generative import Generator
 from equipoise.foundation.errors import BadInput
 
 

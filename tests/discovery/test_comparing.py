@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from discovery_cases import torch
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.comparing import baseline_directions, chosen
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.search import SearchSettings
+from equipoise.discovery import Classifier, Hyperplane, SearchSettings
+from equipoise.discovery._investigating import baseline_directions, chosen
+from equipoise.discovery.generative import Generator
 from equipoise.foundation.reproducibility import stream
 
 

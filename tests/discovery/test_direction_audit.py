@@ -12,14 +12,17 @@ import pytest
 
 from discovery_cases import quick, reader
 from equipoise.cohorts.cohort import Cohort
-from equipoise.discovery.baselines import random_orthogonal_directions
-from equipoise.discovery.direction_audit import DirectionAudit, audit_direction
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.judging import judge
-from equipoise.discovery.labelling import labelled
-from equipoise.discovery.probing import Probe
-from equipoise.discovery.reading import read_distances
-from equipoise.discovery.search import search
+from equipoise.discovery import (
+    DirectionAudit,
+    Hyperplane,
+    audit_direction,
+    judge,
+    labelled,
+    random_orthogonal_directions,
+    read_distances,
+    search,
+)
+from equipoise.discovery._reading import Probe
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.reproducibility import stream
 from equipoise.measures import equalized_odds

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.discovery.hyperplane import Hyperplane, basis_of, traversed, without
+from equipoise.discovery import Hyperplane, without
+from equipoise.discovery._hyperplane import basis_of, traversed
 from equipoise.foundation.errors import BadInput
 
 numbers = st.floats(-5, 5).filter(lambda value: abs(value) > 1e-3 or value == 0)

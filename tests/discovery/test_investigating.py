@@ -14,16 +14,11 @@ import numpy as np
 import pytest
 
 from discovery_cases import BIAS, LATENT, TARGET, Constant, meaning, painter, quick, reader, torch
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.investigating import investigate
-from equipoise.discovery.investigation import Investigation
-from equipoise.discovery.judging import Bench, JudgeSettings
-from equipoise.discovery.known_changes import known_change
-from equipoise.discovery.reasons import DiscoveryReason
-from equipoise.discovery.strips import strips_of
-from equipoise.discovery.surrogate import SurrogateSettings
+from equipoise.discovery import Classifier, Hyperplane, Investigation, JudgeSettings, SurrogateSettings, investigate
+from equipoise.discovery._investigating import known_change, strips_of
+from equipoise.discovery._judging import Bench
+from equipoise.discovery._reasons import DiscoveryReason
+from equipoise.discovery.generative import Generator
 from equipoise.foundation.errors import BadInput
 from equipoise.results import because
 

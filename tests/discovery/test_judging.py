@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from discovery_cases import BIAS, TARGET, Constant, meaning, painter, quick, reader, torch
-from equipoise.discovery.baselines import random_orthogonal_directions
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.judging import Bench, JudgeSettings, judge
+from equipoise.discovery import Classifier, Hyperplane, JudgeSettings, judge, random_orthogonal_directions
+from equipoise.discovery._judging import Bench
+from equipoise.discovery.generative import Generator
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.reproducibility import stream
 

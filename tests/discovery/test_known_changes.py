@@ -9,13 +9,10 @@ import pytest
 from scipy import stats
 
 from discovery_cases import LATENT, torch
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.judging import Bench, JudgeSettings
-from equipoise.discovery.known_changes import known_change
-from equipoise.discovery.search import SearchSettings
-from equipoise.discovery.strips import strips_of
+from equipoise.discovery import Classifier, Hyperplane, JudgeSettings, SearchSettings
+from equipoise.discovery._investigating import known_change, strips_of
+from equipoise.discovery._judging import Bench
+from equipoise.discovery.generative import Generator
 
 PLANE = Hyperplane("first", np.eye(LATENT)[0])
 

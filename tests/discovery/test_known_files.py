@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.known_files import read_known
-from equipoise.discovery.saving import save_directions
+from equipoise.discovery import Hyperplane, read_known, save_directions
 from equipoise.foundation.errors import BadInput
 
 GIVEN = {

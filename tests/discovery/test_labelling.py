@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.cohorts.cohort import Cohort
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.labelling import labelled
-from equipoise.discovery.reading import EncoderDistances, pictures_of, read_distances
+from equipoise.discovery import EncoderDistances, Hyperplane, labelled, pictures_of, read_distances
 from equipoise.foundation.errors import BadInput
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")

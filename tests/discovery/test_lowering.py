@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from discovery_cases import BIAS, TARGET, meaning, painter, quick, reader, torch
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.lowering import classifier_in, generator_in
-from equipoise.discovery.search import search
+from equipoise.discovery import Classifier, search
+from equipoise.discovery._classifier import classifier_in, generator_in
 from equipoise.foundation.errors import BadInput
 
 

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from discovery_cases import Painter, painter, reader, torch
-from equipoise.discovery.checking import check_pair
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.search import search
+from equipoise.discovery import Classifier, search
+from equipoise.discovery._search import check_pair
+from equipoise.discovery.generative import Generator
 from equipoise.foundation.errors import BadInput
 
 nn = torch.nn

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.discovery.naming import COLUMNS, code_of, key_path, sheet_of, strips_path, write_sheet
-from equipoise.discovery.sheets import read_key
+from equipoise.discovery import key_path, read_key, strips_path, write_sheet
+from equipoise.discovery._naming import COLUMNS, code_of, sheet_of
 from equipoise.foundation.errors import BadInput
 from equipoise.reports import page
 from investigation_cases import ALPHAS, constant, found, hostile, investigation, shown, undefined

@@ -10,12 +10,18 @@ import numpy as np
 import pytest
 
 from discovery_cases import Reader, torch
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generative.settings import Stand
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.probing import Probe, ProbeSettings, load_probe, train_probe
-from equipoise.discovery.reading import EncoderDistances, as_bytes, fidelity, probabilities_of
+from equipoise.discovery import (
+    Classifier,
+    EncoderDistances,
+    Hyperplane,
+    ProbeSettings,
+    fidelity,
+    load_probe,
+    probabilities_of,
+    train_probe,
+)
+from equipoise.discovery._reading import Probe
+from equipoise.discovery.generative import Generator, Stand, as_bytes
 from equipoise.foundation.errors import BadInput
 from labelling_cases import LATENT, PATCH, QUICK, TINT, taught, wall
 

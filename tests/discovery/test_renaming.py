@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.discovery.agreement import agree
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.renaming import agreed_names, given_names, renamed
-from equipoise.discovery.sheets import Coded, Named
+from equipoise.discovery import Hyperplane, agree, agreed_names, given_names, renamed
+from equipoise.discovery._naming import Coded, Named
 from equipoise.foundation.errors import BadInput
 
 PLANES = tuple(Hyperplane(f"direction {place + 1}", row, 0.5) for place, row in enumerate(np.eye(4)[:3]))

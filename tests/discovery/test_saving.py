@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.saving import load_directions, save_directions
+from equipoise.discovery import Hyperplane, load_directions, save_directions
 from equipoise.foundation.errors import BadInput
 
 PLANES = (Hyperplane("âge", np.array([1.0, 2.0, -0.5]), 0.7), Hyperplane("glasses", np.array([0.0, 1.0, 0.0]), -3.0))

@@ -21,11 +21,9 @@ from discovery_cases import (
     reader,
     torch,
 )  # fmt: skip
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.judging import judge
-from equipoise.discovery.search import Search, SearchSettings, search
+from equipoise.discovery import Classifier, Hyperplane, SearchSettings, judge, search
+from equipoise.discovery._search import Search
+from equipoise.discovery.generative import Generator
 from equipoise.foundation.errors import BadInput
 
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.discovery.name_words import cleaned, same_word
-from equipoise.discovery.naming import key_path, write_sheet
-from equipoise.discovery.sheets import Named, read_key, read_sheet
+from equipoise.discovery import key_path, read_key, read_sheet, write_sheet
+from equipoise.discovery._naming import Named, cleaned, same_word
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.tabular import FORMULA
 from investigation_cases import found

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import equipoise
-from equipoise.discovery.skewing import halves, skewed_cells
+from equipoise.discovery import halves, skewed_cells
 from equipoise.foundation.errors import BadInput
 
 

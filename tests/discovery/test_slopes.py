@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from discovery_cases import torch
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.guard import guard_of
-from equipoise.discovery.hyperplane import traversed
-from equipoise.discovery.objective import Objective, Weights
-from equipoise.discovery.slopes import predicted, slopes
-from equipoise.discovery.variation import orthogonality, variation_loss
+from equipoise.discovery import Classifier
+from equipoise.discovery._classifier import predicted, slopes
+from equipoise.discovery._hyperplane import traversed
+from equipoise.discovery._objective import Objective, Weights, guard_of, orthogonality, variation_loss
+from equipoise.discovery.generative import Generator
 from equipoise.foundation.errors import BadInput
 
 nn = torch.nn

@@ -12,10 +12,13 @@ from equipoise.foundation.errors import BadInput
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from discovery_cases import BIAS, LATENT, SIDE, TARGET, Painter, meaning, quick, reader  # noqa: E402
-from equipoise.discovery.guard import guard_of  # noqa: E402
-from equipoise.discovery.judging import JudgeSettings, judge  # noqa: E402
-from equipoise.discovery.search import search  # noqa: E402
-from equipoise.discovery.style_space import style_generator  # noqa: E402
+from equipoise.discovery import (  # noqa: E402
+    JudgeSettings,
+    judge,
+    search,
+)
+from equipoise.discovery._objective import guard_of  # noqa: E402
+from equipoise.discovery.generative import style_generator  # noqa: E402
 
 Z, LAYERS = 5, 3
 

@@ -9,18 +9,8 @@ import numpy as np
 import pytest
 
 from discovery_cases import BIAS, TARGET, Constant, meaning, painter, quick, reader
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.search import search
-from equipoise.discovery.surrogate import (
-    FITTING,
-    LABELLING,
-    POLISH,
-    ROUGH,
-    SurrogateSettings,
-    fit_surrogate,
-    surrogate_search,
-)
+from equipoise.discovery import Classifier, Hyperplane, SurrogateSettings, search, surrogate_search
+from equipoise.discovery._surrogate import FITTING, LABELLING, POLISH, ROUGH, fit_surrogate
 from equipoise.foundation.errors import BadInput
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.discovery import fitting
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.truth import Truth, hyperplanes_from_labels, leading, recovery
+from equipoise.discovery import Hyperplane, hyperplanes_from_labels, leading, recovery
+from equipoise.discovery import _truth as fitting
+from equipoise.discovery._truth import Truth
 from equipoise.foundation.errors import BadInput
 
 pytest.importorskip("torch")

@@ -13,16 +13,20 @@ from equipoise.foundation.errors import BadInput
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-from equipoise.discovery.generative.gan import train_gan  # noqa: E402
-from equipoise.discovery.generative.settings import GANSettings, VAESettings  # noqa: E402
-from equipoise.discovery.generative.vae import train_vae  # noqa: E402
-from equipoise.discovery.generator import Generator  # noqa: E402
-from equipoise.discovery.user_files import load_classifier, load_generator, load_module  # noqa: E402
+from equipoise.discovery import load_classifier, load_generator  # noqa: E402
+from equipoise.discovery._user_files import load_module  # noqa: E402
+from equipoise.discovery.generative import (  # noqa: E402
+    GANSettings,
+    Generator,
+    VAESettings,
+    train_gan,
+    train_vae,
+)
 
 FILE = """
 import torch
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generator import Generator
+from equipoise.discovery import Classifier
+from equipoise.discovery.generative import Generator
 
 class Painter(torch.nn.Module):
     def forward(self, latents):

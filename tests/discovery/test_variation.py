@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from equipoise.discovery.variation import orthogonality, total_variation, variation_loss
+from equipoise.discovery._objective import orthogonality, total_variation, variation_loss
 from equipoise.foundation.errors import BadInput
 
 shapes = st.tuples(st.integers(1, 3), st.integers(2, 5), st.integers(1, 4))

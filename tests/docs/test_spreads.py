@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from equipoise.studies.analysis._cells import nested
+from equipoise.studies.analysis import nested
 from paper_scripts import paper_script
 
 

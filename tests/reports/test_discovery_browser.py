@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chromium import Browser, check_opened
-from equipoise.discovery.naming import strips_path, write_sheet
+from equipoise.discovery import strips_path, write_sheet
 from investigation_cases import CASES
 
 pytestmark = pytest.mark.once

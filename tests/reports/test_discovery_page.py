@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from equipoise import reports
-from equipoise.discovery.reasons import DiscoveryReason
+from equipoise.discovery._reasons import DiscoveryReason
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import report_of
 from equipoise.reports._formats import safe_name

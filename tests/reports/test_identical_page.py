@@ -19,7 +19,7 @@ from equipoise.reports.charts.matrix import COSTLY, MOVES
 from equipoise.reports.charts.strips import MOST_LINES
 from equipoise.reports.charts.theme import INK
 from equipoise.reports.narrative.study import WHOLE, as_evidence
-from equipoise.studies.findings._reporting import result_of
+from equipoise.studies.findings import result_of
 from equipoise.studies.findings.identical._paper import Reproduction, reproduction_of
 from page_checks import Tree, check_number, contrast
 from pages import Pages, check_figures, check_own_page

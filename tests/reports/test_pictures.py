@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from equipoise.discovery.investigation import Strip
+from equipoise.discovery import Strip
 from equipoise.reports._pictures import Album, png, shrunk
 
 

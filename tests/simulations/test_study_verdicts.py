@@ -31,7 +31,7 @@ from scipy import special
 
 from equipoise import Cohort, Study
 from equipoise.stats import paired_change, sources_critical, with_people
-from equipoise.studies.running._running import run_in_store
+from equipoise.studies.running import run_in_store
 
 Rows = list[dict[str, Any]]
 

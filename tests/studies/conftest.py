@@ -55,7 +55,7 @@ def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Placin
 @pytest.fixture
 def opening(new_place: Placing, tmp_path: Path, clock: Clock) -> Iterator[Opening]:
     """A function that opens the same store again, as another process would."""
-    from equipoise.studies.storage._store import open_store
+    from equipoise.studies.storage import open_store
 
     where = new_place()
     opened: list[Any] = []

@@ -71,7 +71,7 @@ def test_the_password_of_the_store_is_in_no_json_page_table_or_message(
 
 @pytest.mark.once
 def test_a_traceback_from_python_has_no_part_of_the_password(postgres: Server) -> None:
-    from equipoise.studies.storage._store import open_store
+    from equipoise.studies.storage import open_store
 
     for where in (
         f"postgresql://me:{ODD}@127.0.0.1:{postgres.port}/study", f"postgresql://me:{ODD}@127.0.0.1:Zq9Kw/study",

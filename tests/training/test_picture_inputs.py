@@ -12,9 +12,8 @@ import pytest
 import equipoise
 from equipoise import BadInput, Cohort, Study
 from equipoise.foundation.registry import registry
-from equipoise.studies.plans._rows import data_fingerprint, trained_fingerprint
-from equipoise.studies.running._packing import pack, unpack
-from equipoise.studies.running._work import Work
+from equipoise.studies.plans import data_fingerprint, trained_fingerprint
+from equipoise.studies.running import Work, pack, unpack
 from equipoise.training.encoding import material_of
 from equipoise.training.finishing import representations_of
 from equipoise.training.material import Job, Settings

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.studies.plans._trial import Named
+from equipoise.studies.plans import Named
 from equipoise.testing.planted import planted
 from equipoise.testing.planted_pictures import planted_pictures
 from equipoise.training.grouping import kind_of

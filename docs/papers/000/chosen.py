@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from equipoise.studies.storage._store import open_store
+from equipoise.studies.storage import open_store
 
 ENDING = ".c_dev__std_no.chosen_c"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from equipoise.studies.storage._store import open_store
+from equipoise.studies.storage import open_store
 
 DIGITS = 4
 

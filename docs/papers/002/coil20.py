@@ -20,16 +20,16 @@ import torch
 from PIL import Image
 
 from equipoise.cohorts import load
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generative.grids import reconstruction_grid
-from equipoise.discovery.generative.settings import VAESettings
-from equipoise.discovery.generative.vae import TrainedVAE, load_vae, train_vae
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.investigating import investigate
-from equipoise.discovery.investigation import Investigation
-from equipoise.discovery.search import SearchSettings
-from equipoise.discovery.skewing import halves
-from equipoise.discovery.truth import hyperplanes_from_labels
+from equipoise.discovery import (
+    Classifier,
+    Hyperplane,
+    Investigation,
+    SearchSettings,
+    halves,
+    hyperplanes_from_labels,
+    investigate,
+)
+from equipoise.discovery.generative import TrainedVAE, VAESettings, load_vae, reconstruction_grid, train_vae
 from equipoise.networks.vae import vae_encoder
 
 PAIRS = (("object", "pose"), ("pose", "object"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from equipoise.cohorts import load
-from equipoise.discovery.generative.vae import load_vae
+from equipoise.discovery.generative import load_vae
 
 YOUNG = ("0-2", "3-9", "10-19", "20-29")
 ROWS = 10_000

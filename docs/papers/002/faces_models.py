@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
-from equipoise.discovery.classifier import Classifier
+from equipoise.discovery import Classifier
 from equipoise.networks.resnet import resnet18
 
 

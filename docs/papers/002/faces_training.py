@@ -17,10 +17,7 @@ from safetensors.torch import save_file
 
 from equipoise.cohorts import load
 from equipoise.cohorts.cohort import Cohort
-from equipoise.discovery.generative.gan import train_gan
-from equipoise.discovery.generative.grids import sample_grid
-from equipoise.discovery.generative.settings import GANSettings, Stand, VAESettings
-from equipoise.discovery.generative.vae import train_vae
+from equipoise.discovery.generative import GANSettings, Stand, VAESettings, sample_grid, train_gan, train_vae
 
 # With beta 1 only 22 of 32 latents were used, and a plane told women from men with an AUC of 0.68; hence more of
 # them, and a lighter divergence.

@@ -20,14 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.discovery import demonstration as demo
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generative.settings import VAESettings
-from equipoise.discovery.generative.vae import train_vae
-from equipoise.discovery.investigating import investigate
-from equipoise.discovery.judging import JudgeSettings, among_the_first
-from equipoise.discovery.search import SearchSettings
-from equipoise.discovery.truth import hyperplanes_from_labels
+from equipoise.discovery import (
+    Classifier,
+    JudgeSettings,
+    SearchSettings,
+    among_the_first,
+    hyperplanes_from_labels,
+    investigate,
+)
+from equipoise.discovery import _demonstration as demo
+from equipoise.discovery.generative import VAESettings, train_vae
 from equipoise.foundation.files import write_whole
 from equipoise.foundation.reproducibility import stream
 from equipoise.training.fixing import seed_of

@@ -23,7 +23,7 @@ import torch
 
 import equipoise
 from equipoise import measures
-from equipoise.studies.plans._rows import with_splits
+from equipoise.studies.plans import with_splits
 from equipoise.training.encoding import material_of
 from equipoise.training.images.pictures import Pictures
 from equipoise.training.images.recorded_steps import Steps

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from equipoise.studies.planfile import read_plan
-from equipoise.studies.plans._trial import Trial
-from equipoise.studies.storage._store import open_store
+from equipoise.studies.plans import Trial
+from equipoise.studies.storage import open_store
 
 PLANS = Path(__file__).parent
 PAIRS = {

@@ -11,7 +11,7 @@ from equipoise.discovery.options import CLASSIFIER, SAID_OF_CLASSIFIER
 from equipoise.foundation.options import Option
 
 if TYPE_CHECKING:
-    from equipoise.discovery.classifier import Classifier
+    from equipoise.discovery import Classifier
 
 LONGEST_SIDE = 100_000
 # A file of known attributes may be as large as its lists of numbers; larger ones are refused where they are read.
@@ -20,7 +20,7 @@ MOST_BYTES = 2**28
 
 def named_classifier(options: Iterable[Option], values: Mapping[str, Any]) -> Classifier:
     """Run the file that a classifier is in, and return it as the options describe it."""
-    from equipoise.discovery.user_files import load_classifier
+    from equipoise.discovery import load_classifier
 
     given = arguments(options, values, CLASSIFIER)
     return load_classifier(
@@ -68,7 +68,7 @@ def directions_files(path: str | Path) -> list[str]:
 
 def known_files(path: Path | None) -> list[str]:
     """Return the files of known attributes: saved directions, or a table in JSON and the arrays that it names."""
-    from equipoise.discovery.saving import ENDING
+    from equipoise.discovery import ENDING
 
     if path is None:
         return []

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.discovery.investigation import Strip
+from equipoise.discovery import Strip
 from equipoise.reports._document import Images, Picture, Text
 from equipoise.reports._formats import UNDEFINED, signed_short
 

@@ -12,12 +12,13 @@ import pytest
 from reproductions.sprites.classifiers import BiasedClassifier, ClassifierSettings, load_classifier
 from reproductions.sprites.triplets import Pair
 
-from equipoise.discovery import probing
-from equipoise.discovery.generative import gan, vae
-from equipoise.discovery.generative.gan import TrainedGAN, load_gan
-from equipoise.discovery.generative.settings import GANSettings, VAESettings
-from equipoise.discovery.generative.vae import TrainedVAE, load_vae
-from equipoise.discovery.probing import Probe, ProbeSettings, load_probe
+from equipoise.discovery import ProbeSettings, load_probe
+from equipoise.discovery import _reading as probing
+from equipoise.discovery._reading import Probe
+from equipoise.discovery.generative import GANSettings, TrainedVAE, VAESettings, load_gan, load_vae
+from equipoise.discovery.generative import _gan as gan
+from equipoise.discovery.generative import _vae as vae
+from equipoise.discovery.generative._gan import TrainedGAN
 from equipoise.foundation.errors import BadInput
 from equipoise.networks.dcgan import dcgan_generator
 from equipoise.networks.vae import vae_decoder, vae_encoder

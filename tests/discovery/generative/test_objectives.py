@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.discovery.generative import objectives
+from equipoise.discovery.generative import _vae as objectives
 
 torch = pytest.importorskip("torch")
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.discovery.generative.feeding import Laid, laid_on, shown, taken
-from equipoise.discovery.generative.settings import VAESettings
-from equipoise.discovery.generative.vae import VAEPlan, train_vae, train_vaes
+from equipoise.discovery.generative import VAEPlan, VAESettings, shown, taken, train_vae, train_vaes
+from equipoise.discovery.generative._training import Laid, laid_on
 from equipoise.foundation.errors import BadInput
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")

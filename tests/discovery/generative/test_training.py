@@ -9,12 +9,20 @@ import numpy as np
 import pytest
 
 from equipoise.cohorts.pictures.sprites import SpritePictures
-from equipoise.discovery.generative.gan import load_gan, train_gan
-from equipoise.discovery.generative.grids import grid, reconstruction_grid, sample_grid
-from equipoise.discovery.generative.objectives import KINDS
-from equipoise.discovery.generative.settings import GANSettings, Stand, VAESettings
-from equipoise.discovery.generative.vae import load_vae, train_vae
-from equipoise.discovery.generator import Generator
+from equipoise.discovery.generative import (
+    KINDS,
+    GANSettings,
+    Generator,
+    Stand,
+    VAESettings,
+    load_gan,
+    load_vae,
+    reconstruction_grid,
+    sample_grid,
+    train_gan,
+    train_vae,
+)
+from equipoise.discovery.generative._vae import grid
 from equipoise.foundation.errors import BadInput
 from equipoise.networks.dcgan import dcgan_discriminator, dcgan_generator
 from equipoise.networks.vae import vae_decoder, vae_encoder

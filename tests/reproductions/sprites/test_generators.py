@@ -22,9 +22,8 @@ from reproductions.sprites.triplets import PAIRS, Pair, triplets_of
 
 from equipoise.cohorts.factors import codes_of_cells
 from equipoise.cohorts.pictures.sprites import CELLS, FACTORS
-from equipoise.discovery.generative.objectives import KINDS
-from equipoise.discovery.generative.recording import RecordedStep, put_back
-from equipoise.discovery.generative.settings import Stand, VAESettings
+from equipoise.discovery.generative import KINDS, RecordedStep, Stand, VAESettings
+from equipoise.discovery.generative._training import put_back
 from equipoise.foundation.errors import BadInput
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")

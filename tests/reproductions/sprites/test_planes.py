@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="the planes are those of trained networks")
 
 from reproductions.sprites.planes import GeneratorPlanes, load_planes, save_planes
 
-from equipoise.discovery.truth import Fit, FitReason
+from equipoise.discovery import Fit, FitReason
 from equipoise.results import because
 
 

@@ -15,9 +15,8 @@ from reproductions.sprites.triplets import Pair
 from discovery_cases import BIAS, LATENT, TARGET, Constant, meaning, painter, quick, reader
 from equipoise.cohorts.factors import codes_of_cells
 from equipoise.cohorts.pictures.sprites import FACTORS
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generative.settings import VAESettings
-from equipoise.discovery.truth import Fit, FitReason
+from equipoise.discovery import Classifier, Fit, FitReason
+from equipoise.discovery.generative import VAESettings
 from equipoise.foundation.errors import BadInput
 from equipoise.results import because
 

@@ -8,7 +8,8 @@ from reproductions.sprites.sprite_bank import ChosenSprites, held_out_cells, ske
 
 from equipoise.cohorts.factors import codes_of_cells
 from equipoise.cohorts.pictures.sprites import CELLS, FACTORS
-from equipoise.discovery.generative.feeding import check_pictures, shown
+from equipoise.discovery.generative import shown
+from equipoise.discovery.generative._training import check_pictures
 from equipoise.foundation.errors import BadInput
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")

@@ -12,8 +12,7 @@ from equipoise.foundation.registry import report_of
 from equipoise.reports import Document
 from equipoise.results import Verdict, because
 from equipoise.stats import LimitedBy
-from equipoise.studies.analysis._quantities import ConstantRecord
-from equipoise.studies.analysis._reasons import StudyReason
+from equipoise.studies.analysis import ConstantRecord, StudyReason
 from equipoise.studies.findings._claims import Claim, ClaimKind, claims_of, seeds_needed, standing_of
 from equipoise.studies.findings._reporting import outcome_of
 from equipoise.studies.findings._result import Alternative, CellRecord, RankRecord, StudyRecord, StudyResult

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from equipoise import Study
-from equipoise.studies.analysis._data import Layout, StudyData, TestRows
+from equipoise.studies.analysis import Layout, StudyData, TestRows
 from equipoise.studies.analysis._people import Redrawn, drawn_clusters, is_clustered, redrawn
-from equipoise.studies.findings._reporting import measure_study, result_of
-from equipoise.studies.plans._rows import with_splits
-from equipoise.studies.plans._trial import Named
-from equipoise.studies.storage._labels import truth_of
+from equipoise.studies.findings import measure_study, result_of
+from equipoise.studies.plans import Named, with_splits
+from equipoise.studies.storage import truth_of
 from plan_cases import cohort, threshold
 from study_cases import HERE, Arm, trial
 

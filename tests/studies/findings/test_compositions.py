@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.studies.analysis._data import Composition
+from equipoise.studies.analysis import Composition
 from equipoise.studies.findings._words import MANY, _clumps, composition_words
 
 

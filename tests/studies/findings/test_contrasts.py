@@ -12,11 +12,9 @@ import pytest
 from equipoise import BadInput
 from equipoise.reports import page
 from equipoise.stats import benjamini_hochberg, sources_critical, sources_interval, sources_p
-from equipoise.studies.analysis._data import TEST
-from equipoise.studies.analysis._people import redrawn
+from equipoise.studies.analysis import TEST, redrawn
 from equipoise.studies.analysis._ranking import MOST_COMPARED
-from equipoise.studies.findings._claims import ClaimKind
-from equipoise.studies.findings._reporting import measure_study, result_of
+from equipoise.studies.findings import ClaimKind, measure_study, result_of
 from page_checks import Tree, check_number
 from study_cases import ARMS, interpolation, study
 

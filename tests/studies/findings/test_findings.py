@@ -7,10 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from equipoise.studies.analysis._cells import cells_of
+from equipoise.studies.analysis import alternative_to, cells_of, front_of, ranked
 from equipoise.studies.analysis._people import disagreement, flips_of
-from equipoise.studies.analysis._ranking import alternative_to, front_of, ranked
-from equipoise.studies.findings._reporting import measure_study
+from equipoise.studies.findings import measure_study
 from study_cases import ARMS, interpolation, study
 
 CONDITION = [interpolation(0)]

@@ -13,13 +13,8 @@ from scipy import stats
 
 from equipoise.reports import page
 from equipoise.stats import LimitedBy, benjamini_hochberg, people_variance, sources_p
-from equipoise.studies.analysis._cells import RERUNS, SEEDS
-from equipoise.studies.analysis._data import TEST
-from equipoise.studies.analysis._people import redrawn
-from equipoise.studies.analysis._verdicts import Undecided
-from equipoise.studies.findings._claims import ClaimKind
-from equipoise.studies.findings._reporting import measure_study, result_of
-from equipoise.studies.findings._result import StudyRecord, StudyResult
+from equipoise.studies.analysis import RERUNS, SEEDS, TEST, Undecided, redrawn
+from equipoise.studies.findings import ClaimKind, StudyRecord, StudyResult, measure_study, result_of
 from study_cases import ARMS, interpolation, study
 
 CONDITION = [interpolation(0)]

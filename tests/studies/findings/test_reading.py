@@ -11,8 +11,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from equipoise.studies.findings._reading import data_of
-from equipoise.studies.findings._reporting import result_of
+from equipoise.studies.findings import data_of, result_of
 from equipoise.studies.storage._labels import readout
 from equipoise.training.selecting import COLLAPSED
 from store_cases import Predicting, trial, truth

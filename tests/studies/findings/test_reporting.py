@@ -14,9 +14,9 @@ from jsonschema import Draft202012Validator
 
 import equipoise
 from equipoise.measures.measure import get_measure
-from equipoise.studies.analysis._data import Layout
+from equipoise.studies.analysis import Layout
 from equipoise.studies.analysis._quantities import measured, quantities_of
-from equipoise.studies.findings._reporting import result_of
+from equipoise.studies.findings import result_of
 from equipoise.tallies.counts import Confusion
 from study_cases import ARMS, CASES, interpolation, plain, settings, study
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from equipoise.studies.analysis._cells import SpreadNote, nested
+from equipoise.studies.analysis import SpreadNote, nested
 from equipoise.studies.analysis._people import drawn_counts
 
 

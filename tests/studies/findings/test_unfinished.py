@@ -24,7 +24,7 @@ from equipoise.studies.analysis._data import (
     late_decline,
     training_end,
 )
-from equipoise.studies.findings._reporting import result_of
+from equipoise.studies.findings import result_of
 from equipoise.studies.findings.identical._paper import paper_claims, reproduction_of
 from equipoise.studies.study import Study
 from equipoise.treatments.domain_heads import EVERY, NETWORK_LEARNS, WithDomainHead

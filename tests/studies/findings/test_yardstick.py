@@ -17,10 +17,8 @@ from equipoise.measures.classification import distance
 from equipoise.reports import page, show
 from equipoise.reports.charts.scatter import COLLAPSED, CONSTANT, front
 from equipoise.results import because
-from equipoise.studies.analysis._data import StudyData
-from equipoise.studies.analysis._reasons import StudyReason
-from equipoise.studies.findings._reporting import result_of
-from equipoise.studies.findings._result import StudyResult
+from equipoise.studies.analysis import StudyData, StudyReason
+from equipoise.studies.findings import StudyResult, result_of
 from study_cases import ARMS, Arm, interpolation, plain, regression_data, study
 
 CONDITION = [interpolation(0)]

@@ -10,12 +10,11 @@ import pytest
 
 from equipoise import BadInput, Cohort, Study
 from equipoise.measures.objectives import Reason
-from equipoise.studies.findings._exporting import write_table
+from equipoise.studies.findings import write_table
 from equipoise.studies.planfile import read_plan
-from equipoise.studies.plans._trial import CHOICE
-from equipoise.studies.running._running import run_in_store
-from equipoise.studies.running._work import settings_of
-from equipoise.studies.storage._store import open_store
+from equipoise.studies.plans import CHOICE
+from equipoise.studies.running import run_in_store, settings_of
+from equipoise.studies.storage import open_store
 from plan_cases import PLAN, cohort, columns, write_people
 
 LEARNER = {"name": "mlp", "width": 4, "epochs": 1}

@@ -21,9 +21,8 @@ from equipoise.conditions import draw_training, make_condition
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import MOST_BYTES
 from equipoise.studies.planfile import StudyPlan, line_of, read_plan, schema_text
-from equipoise.studies.plans._naming import BadPlan
+from equipoise.studies.plans import CHOICE, BadPlan, Named, Trial, canonical, trial_of
 from equipoise.studies.plans._rows import _values, data_fingerprint, rows_of, trained_fingerprint, with_splits
-from equipoise.studies.plans._trial import CHOICE, Named, Trial, canonical, trial_of
 from equipoise.studies.running._work import draw_name
 from plan_cases import COHORT, PLAN, cohort, columns, write_plan
 

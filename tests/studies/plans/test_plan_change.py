@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from equipoise.studies.plans._design import plan_change
-from equipoise.studies.plans._trial import Named, Trial
+from equipoise.studies.plans import Named, Trial, plan_change
 
 CONDITIONS = [Named("interpolation", 1, {"mode": "joint", "alpha": alpha}) for alpha in (0, 1, 1.5)]
 

@@ -12,9 +12,8 @@ from equipoise import Study
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.checking import check
 from equipoise.studies.planfile import read_plan
-from equipoise.studies.plans._naming import LearnerTexts
-from equipoise.studies.running._packing import pack, unpack
-from equipoise.studies.running._running import cell_labels
+from equipoise.studies.plans import LearnerTexts
+from equipoise.studies.running import cell_labels, pack, unpack
 from plan_cases import PLAN, cohort, write_plan
 
 SMALL = {"name": "mlp", "width": [4, 8], "activation": ["tanh", "relu"], "epochs": 1}

@@ -11,11 +11,9 @@ import pytest
 
 from equipoise import BadInput, Study
 from equipoise.cohorts.cohort import Cohort
-from equipoise.studies.plans._design import cells_of, stacked, trainings_of
+from equipoise.studies.plans import Named, Trial, cells_of, stacked, trainings_of
 from equipoise.studies.plans._naming import kind_of, unread
-from equipoise.studies.plans._trial import Named, Trial
-from equipoise.studies.running._folder import run_to_folder
-from equipoise.studies.running._packing import pack, unpack
+from equipoise.studies.running import pack, run_to_folder, unpack
 from equipoise.studies.running._running import APART, cell_labels, run_in_store, trained
 from equipoise.testing.planted_pictures import planted_pictures
 from plan_cases import cohort
@@ -124,7 +122,7 @@ def test_a_training_is_trained_once_and_read_in_all_its_ways_in_a_store_and_in_a
 ) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("sqlalchemy")
-    from equipoise.studies.storage._store import open_store
+    from equipoise.studies.storage import open_store
     from equipoise.training.images import side_by_side
 
     built: list[int] = []

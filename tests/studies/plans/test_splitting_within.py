@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from equipoise import Cohort, Study
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.planfile import read_plan
-from equipoise.studies.plans._rows import with_splits
+from equipoise.studies.plans import with_splits
 from running import Program
 
 LEARNER = {"name": "scikit_learn"}

@@ -41,7 +41,7 @@ def study_of(plan: str) -> Any:
 
 
 def main(plan: str, store: str, workers: str) -> None:
-    from equipoise.studies.running._running import run_in_store
+    from equipoise.studies.running import run_in_store
 
     study = study_of(plan)
     study.stacks()

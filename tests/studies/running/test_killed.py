@@ -19,7 +19,7 @@ from postgres import Server
 
 pytest.importorskip("sqlalchemy")
 
-from equipoise.studies.storage._store import open_store
+from equipoise.studies.storage import open_store
 
 SCRIPT = Path(__file__).parent / "killed_study.py"
 

@@ -15,9 +15,8 @@ from equipoise.conditions import Minoritised
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("torch")
 
-from equipoise.studies.running._folder import merge, run_to_folder
-from equipoise.studies.running._packing import pack, unpack
-from equipoise.studies.storage._store import open_store
+from equipoise.studies.running import merge, pack, run_to_folder, unpack
+from equipoise.studies.storage import open_store
 
 SMALL = {"embedding_size": 4, "batch_size": 16, "epochs": 3, "learning_rate": 0.01, "downstream": ["k_means"]}
 NAMES = {

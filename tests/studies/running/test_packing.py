@@ -14,17 +14,16 @@ import pytest
 from equipoise import Study
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.planfile import read_plan
+from equipoise.studies.running import Standing, enter, run_in_store
 from equipoise.studies.running._folder import files_of, part_of, run_to_folder, written_keys
 from equipoise.studies.running._packing import SAID, TENSORS, is_pack, pack, unpack
-from equipoise.studies.running._progress import Standing
-from equipoise.studies.running._running import enter, run_in_store
 from plan_cases import cohort, threshold, write_plan
 
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("torch")
 
-from equipoise.studies.running._folder import merge
-from equipoise.studies.storage._store import open_store
+from equipoise.studies.running import merge
+from equipoise.studies.storage import open_store
 
 # What a bare compute node lacks. (typer and rich too: then the command line has one command.)
 BARE = ("duckdb", "sqlalchemy", "altair", "pydantic", "typer", "rich", "jinja2", "vl_convert", "optuna", "pandas")

@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from equipoise.studies.storage._store import open_store
+from equipoise.studies.storage import open_store
 from plan_cases import COHORT, write_people
 from postgres import Server
 

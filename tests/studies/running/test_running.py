@@ -16,13 +16,13 @@ from equipoise.studies.planfile import read_plan
 from equipoise.studies.running._environment import available_cores, environment, is_dead, machine, new_owner
 from equipoise.studies.running._progress import Standing, duration, seconds_left, standing
 from equipoise.studies.running._running import beating, enter, run_in_store, trained, work_through
-from equipoise.studies.storage._queries import CellStatus, Status
+from equipoise.studies.storage import CellStatus, Status
 from plan_cases import PLAN, by_the_mean, cohort, columns, threshold, write_people, write_plan
 
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("torch")
 
-from equipoise.studies.storage._store import Store, open_store
+from equipoise.studies.storage import Store, open_store
 
 
 def predictions(store: Store) -> dict[str, list[Any]]:

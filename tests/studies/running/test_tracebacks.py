@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from equipoise.cohorts.cohort import Cohort
-from equipoise.studies.running._folder import merge
-from equipoise.studies.running._running import run_in_store
-from equipoise.studies.storage._store import open_store
+from equipoise.studies.running import merge, run_in_store
+from equipoise.studies.storage import open_store
 from equipoise.studies.study import Study
 from plan_cases import by_the_mean, cohort, write_plan
 from running import Program

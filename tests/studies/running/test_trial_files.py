@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load
 
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.plans._trial import Recorded
+from equipoise.studies.plans import Recorded
 from equipoise.studies.running._folder import (
     ENTRY,
     digest_of,
@@ -252,7 +252,7 @@ def test_a_folder_is_merged_once_however_often(store: Any, tmp_path: Path, clock
 
 def test_a_store_that_ran_the_trials_itself_says_the_same_as_one_that_merged_them(tmp_path: Path) -> None:
     pytest.importorskip("sqlalchemy")
-    from equipoise.studies.storage._store import open_store
+    from equipoise.studies.storage import open_store
 
     plan = planned(6)
     with open_store(tmp_path / "home.db") as home, open_store(tmp_path / "merged.db") as merged:

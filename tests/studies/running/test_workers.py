@@ -17,10 +17,9 @@ pytest.importorskip("sqlalchemy")
 
 from equipoise import Study
 from equipoise.foundation.errors import BadInput
+from equipoise.studies.running import OwnWork, run_in_store
 from equipoise.studies.running import _workers as workers
 from equipoise.studies.running._handover import Handed, Shared, read, write
-from equipoise.studies.running._own_function import OwnWork
-from equipoise.studies.running._running import run_in_store
 from equipoise.studies.running._worker_process import START
 from plan_cases import COHORT, by_the_mean, cohort, threshold, write_people
 

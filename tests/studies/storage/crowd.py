@@ -22,8 +22,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from equipoise.studies.storage import open_store
 from equipoise.studies.storage._database import opened, place_of
-from equipoise.studies.storage._store import open_store
 from store_cases import Predicting, planned
 
 DONE = Predicting()

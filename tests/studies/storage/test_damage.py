@@ -16,8 +16,8 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.studies.findings._exporting import write_table
-from equipoise.studies.storage._store import open_store
+from equipoise.studies.findings import write_table
+from equipoise.studies.storage import open_store
 from equipoise.studies.study import Study
 from plan_cases import PLAN, by_the_mean, cohort, threshold, write_plan
 from running import Program

@@ -99,7 +99,7 @@ class Workers(RuleBasedStateMachine):
 
     @initialize(number=st.integers(1, 7), stack=st.integers(1, 4))
     def begin(self, number: int, stack: int) -> None:
-        from equipoise.studies.storage._store import open_store
+        from equipoise.studies.storage import open_store
 
         self.folder = tempfile.TemporaryDirectory()
         self.clock = Clock()

@@ -16,10 +16,9 @@ import numpy as np
 import pytest
 
 from equipoise import Cohort, Study
+from equipoise.studies.findings import StudyResult
 from equipoise.studies.findings._reading import counted_looks
-from equipoise.studies.findings._result import StudyResult
-from equipoise.studies.storage._planning import Look, digest_of, remember_look
-from equipoise.studies.storage._store import open_store
+from equipoise.studies.storage import Look, digest_of, open_store, remember_look
 from plan_cases import cohort
 
 

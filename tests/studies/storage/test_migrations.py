@@ -17,8 +17,8 @@ from store_cases import Predicting, planned
 pytest.importorskip("sqlalchemy")
 
 from equipoise.studies.storage import _store as migrations
+from equipoise.studies.storage import open_store
 from equipoise.studies.storage._database import VERSION, tables
-from equipoise.studies.storage._store import open_store
 
 STORES = Path(__file__).parent / "stores"
 FROZEN = sorted(STORES.glob("version-*.store"))

@@ -19,8 +19,8 @@ from store_cases import Predicting, planned, trial, truth
 
 pytest.importorskip("sqlalchemy")
 
+from equipoise.studies.storage import Store, open_store
 from equipoise.studies.storage._database import place_of
-from equipoise.studies.storage._store import Store, open_store
 
 DONE = Predicting()
 MOUNTS = """\

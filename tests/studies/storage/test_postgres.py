@@ -17,11 +17,11 @@ from store_cases import Predicting, failed, planned
 
 pytest.importorskip("sqlalchemy")
 
+from equipoise.studies.storage import Look, digest_of, remember_look
 from equipoise.studies.storage import _database as opening
 from equipoise.studies.storage import _database as troubles
 from equipoise.studies.storage import _planning as planning
 from equipoise.studies.storage._database import reading, writing
-from equipoise.studies.storage._planning import Look, digest_of, remember_look
 from equipoise.studies.storage._store import VERSION, Store, open_store
 
 pytestmark = pytest.mark.once

@@ -337,7 +337,7 @@ except MissingExtra as error:
 
 def test_forms_of_a_plan_are_found_by_key_by_name_and_by_the_trials_they_have(opening: Any) -> None:
     """A plan before and after a change; the names of others begin with its own."""
-    from equipoise.studies.storage._planning import plan_key
+    from equipoise.studies.storage import plan_key
 
     few, many = [trial(seed) for seed in range(2)], [trial(seed) for seed in range(4)]
     for name, own in (("plan", many), ("plan", few), ("plan_b", many), ("plan#b", few[:1])):

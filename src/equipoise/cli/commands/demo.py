@@ -160,7 +160,7 @@ def demo_study() -> Study:
 def _discover(output: Output) -> list[str]:
     """Plant a bias, find it, and return how close what was found is to what was planted."""
     from equipoise.cli._console import show_progress
-    from equipoise.discovery.demonstration import demonstrated, planted_words
+    from equipoise.discovery import demonstrated, planted_words
     from equipoise.foundation.reproducibility import command_line
 
     with show_progress("Training", quiet=output.quiet) as tracker:

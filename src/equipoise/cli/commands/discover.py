@@ -10,8 +10,7 @@ from equipoise.cli._options import arguments, takes
 from equipoise.discovery.options import DISCOVER_OPTIONS, GENERATOR, INVESTIGATE, JUDGE, SEARCH
 
 if TYPE_CHECKING:
-    from equipoise.discovery.investigation import Investigation
-    from equipoise.discovery.search import SearchSettings
+    from equipoise.discovery import Investigation, SearchSettings
 
 EXAMPLES = (
     "discover --classifier my_model.py:classifier --generator my_gan.py:generator --latent-size 128 --html found.html",
@@ -24,11 +23,15 @@ def discover(*, values: dict[str, Any]) -> None:
     """Find what a classifier reacts to that nobody named; "nothing found" is an answer. Runs the files you name."""
     from equipoise.cli._console import Output, show_progress
     from equipoise.cli._networks import known_files, named_classifier, network_file
-    from equipoise.discovery.investigating import investigate
-    from equipoise.discovery.judging import JudgeSettings
-    from equipoise.discovery.known_files import Known, read_known
-    from equipoise.discovery.surrogate import SurrogateSettings
-    from equipoise.discovery.user_files import load_classifier, load_generator
+    from equipoise.discovery import (
+        JudgeSettings,
+        Known,
+        SurrogateSettings,
+        investigate,
+        load_classifier,
+        load_generator,
+        read_known,
+    )
     from equipoise.foundation.reproducibility import command_line
 
     reference, known, save, naming = (values[name] for name in ("reference", "known", "save", "naming"))
@@ -76,7 +79,7 @@ def _check_together(values: Mapping[str, Any]) -> None:
 
 def _search_settings(values: Mapping[str, Any]) -> SearchSettings:
     """Return how to search; how far is as far to either side as --reach says."""
-    from equipoise.discovery.search import SearchSettings
+    from equipoise.discovery import SearchSettings
 
     usual = SearchSettings()
     given = arguments(DISCOVER_OPTIONS, values, SEARCH)
@@ -87,7 +90,7 @@ def _search_settings(values: Mapping[str, Any]) -> SearchSettings:
 
 def _more_files(save: Path | None, naming: Path | None) -> dict[str, list[Path]]:
     """Return the files of directions and of the naming sheet, by their option."""
-    from equipoise.discovery.naming import key_path, strips_path
+    from equipoise.discovery import key_path, strips_path
     from equipoise.foundation.errors import BadInput
 
     files: dict[str, list[Path]] = {}
@@ -103,7 +106,7 @@ def _more_files(save: Path | None, naming: Path | None) -> dict[str, list[Path]]
 
 def _write_more(investigation: Investigation, save: Path | None, naming: Path | None) -> Iterable[str]:
     """Write the confirmed directions and the naming sheet, and say where they are."""
-    from equipoise.discovery.naming import write_sheet
+    from equipoise.discovery import write_sheet
 
     if save is not None:
         yield _save(investigation, save)
@@ -116,7 +119,7 @@ def _write_more(investigation: Investigation, save: Path | None, naming: Path | 
 
 def _save(investigation: Investigation, path: Path) -> str:
     """Write the confirmed directions with their numbers."""
-    from equipoise.discovery.saving import save_directions
+    from equipoise.discovery import save_directions
 
     confirmed = [shown.judged for shown in investigation.confirmed if shown.judged.plane is not None]
     if not confirmed:

@@ -16,8 +16,7 @@ from equipoise.foundation.errors import BadInput, unknown_name
 
 if TYPE_CHECKING:
     from equipoise.cohorts.cohort import Cohort
-    from equipoise.discovery.hyperplane import Hyperplane
-    from equipoise.discovery.reading import Reader
+    from equipoise.discovery import Hyperplane, Reader
     from equipoise.foundation.long_work import Progress
 
 # A reader that explains less of a direction than this hardly sees it.
@@ -47,10 +46,16 @@ def label(
     from equipoise.cli._console import Output, print_lines, show_progress
     from equipoise.cli._networks import check_used, directions_files, known_files, network_file
     from equipoise.cohorts.cohort import columns_text
-    from equipoise.discovery.direction_audit import audit_direction
-    from equipoise.discovery.known_files import Known, read_known
-    from equipoise.discovery.labelling import sides, training_rows, with_sides
-    from equipoise.discovery.reading import pictures_of, read_distances
+    from equipoise.discovery import (
+        Known,
+        audit_direction,
+        pictures_of,
+        read_distances,
+        read_known,
+        sides,
+        training_rows,
+        with_sides,
+    )
     from equipoise.foundation.files import together, write_whole
     from equipoise.foundation.reproducibility import command_line
 
@@ -126,10 +131,16 @@ def made_reader(
     values: Mapping[str, Any], plane: Hyperplane, pixels: tuple[float, float], done: Progress
 ) -> tuple[Reader, float | None]:
     """Return what reads pictures, and its R2 for a direction on generated pictures, where there are any."""
-    from equipoise.discovery.generative.vae import TrainedVAE
-    from equipoise.discovery.probing import ProbeSettings, load_probe, train_probe
-    from equipoise.discovery.reading import EncoderDistances, fidelity
-    from equipoise.discovery.user_files import load_encoder, load_generator
+    from equipoise.discovery import (
+        EncoderDistances,
+        ProbeSettings,
+        fidelity,
+        load_encoder,
+        load_generator,
+        load_probe,
+        train_probe,
+    )
+    from equipoise.discovery.generative import TrainedVAE
 
     seed = values["seed"]
     if values["encoder"] is not None:
@@ -155,7 +166,7 @@ def made_reader(
 
 def direction_of(path: Path, wanted: str | None) -> Hyperplane:
     """Return the direction of a file that is asked for, or the only one."""
-    from equipoise.discovery.saving import load_directions
+    from equipoise.discovery import load_directions
 
     planes = {plane.name: plane for plane in load_directions(path)[0]}
     if wanted is None and len(planes) > 1:
@@ -204,7 +215,7 @@ def predicted(cohort: Cohort, values: Mapping[str, Any], pixels: tuple[float, fl
     import numpy as np
 
     from equipoise.cli._networks import named_classifier
-    from equipoise.discovery.reading import pictures_of, probabilities_of
+    from equipoise.discovery import pictures_of, probabilities_of
     from equipoise.tallies.labels import factorise
 
     classes = [label for label in factorise(cohort[cohort.target]).labels if label is not None]
@@ -246,7 +257,7 @@ def summary(
     marked: Cohort, column: str, reader: Reader, quality: float | None, notes: Sequence[str], out: Path
 ) -> list[str]:
     """Say what was labelled and how well it can be seen; ``notes`` are of what is known, where no audit has them."""
-    from equipoise.discovery.labelling import SIDES
+    from equipoise.discovery import SIDES
     from equipoise.foundation.text import plural
 
     values = marked[column]

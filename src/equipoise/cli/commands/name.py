@@ -12,7 +12,7 @@ from equipoise.cli._options import takes
 from equipoise.discovery.options import NAME_OPTIONS
 
 if TYPE_CHECKING:
-    from equipoise.discovery.hyperplane import Hyperplane
+    from equipoise.discovery import Hyperplane
 
 EXAMPLES = (
     "name directions.safetensors --sheet rater1.csv --sheet rater2.csv --key sheet.key.json --save named.safetensors",
@@ -31,10 +31,16 @@ def name(
     """Name directions: compare the sheets of several raters, and keep what most of them say."""
     from equipoise.cli._console import Output, print_lines
     from equipoise.cli._networks import directions_files
-    from equipoise.discovery.agreement import agree
-    from equipoise.discovery.renaming import agreed_names, given_names, renamed
-    from equipoise.discovery.saving import load_directions, save_directions
-    from equipoise.discovery.sheets import read_key, read_sheet
+    from equipoise.discovery import (
+        agree,
+        agreed_names,
+        given_names,
+        load_directions,
+        read_key,
+        read_sheet,
+        renamed,
+        save_directions,
+    )
     from equipoise.foundation.errors import BadInput
 
     sheets: list[Path] = values["sheet"] or []

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import altair as alt
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.audits import AuditResult, Curve
-from equipoise.discovery.hyperplane import Floats
 from equipoise.reports._cells import Subject, small_groups, subjects_of, used_threshold, widest_groups, widest_in_words
 from equipoise.reports._comparisons import main_measures, nearest_treatments, placed, title_of_measure
 from equipoise.reports._formats import plural, safe_name
@@ -458,7 +458,7 @@ def _alpha_plot(lines: int, columns: int) -> alt.FacetChart:
     return in_panels(layers, columns=min(columns, 4), width=205, height=190, axes="xy", scales="y")
 
 
-def loss_curves(curves: Floats) -> Chart | None:
+def loss_curves(curves: NDArray[np.float64]) -> Chart | None:
     """Draw the loss of every restart; None where nothing was searched."""
     losses = np.asarray(curves, dtype=np.float64)
     if losses.ndim != 3 or losses.shape[2] < 2:

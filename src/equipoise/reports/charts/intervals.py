@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import altair as alt
 
-from equipoise.discovery.investigation import Shown
-from equipoise.discovery.judging import Judged
+from equipoise.discovery import Judged, Shown
 from equipoise.reports._comparisons import (
     main_measures,
     nearest_treatments,

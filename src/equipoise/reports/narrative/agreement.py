@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from equipoise.discovery.agreement import Agreement, Winner
+from equipoise.discovery import Agreement, Winner
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
@@ -53,7 +53,7 @@ class AgreementReport(Report):
                 Section("how", "How agreement is measured", (Paragraph(_how(result)),), short="Method"),
             ),
             notes=tuple(_decoys(result)),
-            provenance=document_provenance(result, "equipoise.discovery.agreement.agree"),
+            provenance=document_provenance(result, "equipoise.discovery.agree"),
         )
 
 

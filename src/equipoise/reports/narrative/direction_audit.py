@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from equipoise.cohorts.factors import LOWER, UPPER
-from equipoise.discovery.direction_audit import THRESHOLD, DirectionAudit
-from equipoise.discovery.labelling import MIDDLE
+from equipoise.discovery import MIDDLE, THRESHOLD, DirectionAudit
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural, points
 from equipoise.reports._document import (
@@ -61,7 +60,7 @@ class DirectionAuditReport(Report):
                 ),
             ),
             notes=result.notes,
-            provenance=document_provenance(result, "equipoise.discovery.direction_audit.audit_direction"),
+            provenance=document_provenance(result, "equipoise.discovery.audit_direction"),
         )
 
     def words(self, result: DirectionAudit) -> Iterator[str]:

@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from equipoise.discovery.investigation import Investigation, Shown, Span, Strip
-from equipoise.discovery.judging import Judged, among_the_first, rank_words
+from equipoise.discovery import Investigation, Judged, Shown, Span, Strip, among_the_first, rank_words
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
@@ -566,7 +565,7 @@ def _provenance(made: Investigation) -> Provenance:
     origin = dict(made.provenance)
     machine = ((name.replace("_", " "), origin.get(name)) for name in ("torch", "device", "latent_size"))
     return document_provenance(
-        made, "equipoise.discovery.investigating.investigate",
+        made, "equipoise.discovery.investigate",
         {"data": f"pictures of {safe_name(made.generator)}, read by {safe_name(made.classifier)}",
          "fingerprint of the data": origin.get("fingerprint") or "none was taken",
          "made": ", ".join(str(origin[part]) for part in ("created", "platform") if origin.get(part))

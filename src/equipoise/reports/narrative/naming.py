@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from equipoise.discovery.investigation import Shown
-from equipoise.discovery.naming import Sheet
+from equipoise.discovery import Sheet, Shown
 from equipoise.foundation.registry import report
 from equipoise.reports._document import (
     Blank,
@@ -47,7 +46,7 @@ class NamingReport(Report):
         """Return the sheet: how to fill it in, and every strip with lines to write on."""
         return Document(
             title="Naming sheet", facts=EXPLAINED, answer=QUESTION, sections=tuple(_sections(result)),
-            provenance=Provenance(None, "equipoise.discovery.naming.write_sheet", ()),
+            provenance=Provenance(None, "equipoise.discovery.write_sheet", ()),
         )  # fmt: skip
 
     def page(self, result: Any) -> str:

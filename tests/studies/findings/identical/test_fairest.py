@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.foundation.reproducibility import stream
-from equipoise.studies.analysis._data import StudyData
-from equipoise.studies.findings._reporting import measure_study
+from equipoise.studies.analysis import StudyData
+from equipoise.studies.findings import measure_study
 from equipoise.studies.findings.identical import _fairest as fairest
 from equipoise.studies.findings.identical._fairest import clusters_of, fairest_of, first_halves, gains, numbers_of
 from equipoise.studies.findings.identical._runs import sets_of

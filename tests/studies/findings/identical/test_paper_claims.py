@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from scipy import stats
 
 import equipoise
-from equipoise.studies.findings._reporting import result_of
+from equipoise.studies.findings import result_of
 from equipoise.studies.findings.identical._paper import (
     TABLE_4,
     most_do,

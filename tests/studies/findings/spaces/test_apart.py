@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.findings._reporting import measure_study, result_of
+from equipoise.studies.findings import measure_study, result_of
 from equipoise.studies.findings.spaces._parts import (
     NEIGHBOURS,
     QUERIES,
@@ -23,7 +23,7 @@ from equipoise.studies.findings.spaces._parts import (
     queries_of,
 )
 from equipoise.studies.findings.spaces._values import spaces_of
-from equipoise.studies.plans._trial import Named
+from equipoise.studies.plans import Named
 from study_space_cases import Method, apart, apart_data, grid, imbalance, minoritised, painted, parade, study
 
 

@@ -11,14 +11,11 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from equipoise.foundation.errors import BadInput
 from equipoise.results import because
-from equipoise.studies.analysis._cells import cells_of
-from equipoise.studies.analysis._data import Layout, StudyData
-from equipoise.studies.analysis._reasons import SpaceReason
+from equipoise.studies.analysis import Layout, SpaceReason, StudyData, cells_of
 from equipoise.studies.findings.spaces._choosing import MEASURES, choosings_of, dev_rows, rechosen
 from equipoise.studies.findings.spaces._values import KeptArrays
-from equipoise.studies.plans._naming import ChooseBy
-from equipoise.studies.plans._trial import Named, Trial
-from equipoise.studies.storage._labels import SplitTruth, Truth
+from equipoise.studies.plans import ChooseBy, Named, Trial
+from equipoise.studies.storage import SplitTruth, Truth
 
 CLASSES, ROWS = 6, 150
 GROUPS = (("blue", "yes"), ("blue", "no"), ("red", "yes"), ("red", None))

@@ -15,10 +15,9 @@ from scipy import stats
 
 from equipoise.results import because
 from equipoise.stats import benjamini_hochberg
+from equipoise.studies.analysis import SpaceReason
 from equipoise.studies.analysis import _people as people
-from equipoise.studies.analysis._reasons import SpaceReason
-from equipoise.studies.findings._reporting import measure_study, result_of
-from equipoise.studies.findings._result import StudyResult
+from equipoise.studies.findings import StudyResult, measure_study, result_of
 from equipoise.studies.findings.spaces._result import EMBEDDING, HALVES, LARGEST, MAJORITISED
 from equipoise.studies.findings.spaces._values import (
     NMI,
@@ -30,7 +29,7 @@ from equipoise.studies.findings.spaces._values import (
     remembered_beside,
     spaces_of,
 )
-from equipoise.studies.plans._trial import Named
+from equipoise.studies.plans import Named
 from study_cases import plain
 from study_space_cases import CASES, RAW, Method, grid, grid_data, imbalance, minoritised, mixed, study, trainings
 

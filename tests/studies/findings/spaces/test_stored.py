@@ -11,9 +11,8 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
+from equipoise.studies.findings import data_of, measure_study, result_of
 from equipoise.studies.findings._exporting import write_measured
-from equipoise.studies.findings._reading import data_of
-from equipoise.studies.findings._reporting import measure_study, result_of
 from equipoise.studies.findings.spaces._values import spaces_of
 from store_cases import Predicting, trial
 from study_space_cases import RAW, Method, minoritised, study

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, normalized_mutual_info_score, precision_score, recall_score
 
 import equipoise
-from equipoise.studies.analysis._data import Layout, TestRows
+from equipoise.studies.analysis import Layout, TestRows
 from equipoise.studies.findings.spaces._result import EMBEDDING, NEAREST, OWN
 from equipoise.studies.findings.spaces._values import (
     AMI,
@@ -29,7 +29,7 @@ from equipoise.studies.findings.spaces._values import (
     sources_of,
     values_of,
 )
-from equipoise.studies.plans._trial import Named
+from equipoise.studies.plans import Named
 from equipoise.tallies.embedded import Options, Space
 from equipoise.tallies.labels import Coded
 from study_space_cases import Method, minoritised, study

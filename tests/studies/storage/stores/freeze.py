@@ -12,8 +12,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+from equipoise.studies.storage import open_store
 from equipoise.studies.storage._database import VERSION
-from equipoise.studies.storage._store import open_store
 from store_cases import Predicting, failed, planned
 
 HERE = Path(__file__).parent

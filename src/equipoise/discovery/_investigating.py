@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from equipoise.discovery.asked import asked_of, origin_of
-from equipoise.discovery.checking import check_pair
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.comparing import CHOSEN_ON, HESSIAN_STEPS, baseline_directions, candidates, chosen
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.investigation import Investigation, Shown
-from equipoise.discovery.judging import Bench, Judgement, JudgeSettings, judge
-from equipoise.discovery.known_changes import known_changes
-from equipoise.discovery.racing import cost
-from equipoise.discovery.search import SearchSettings
-from equipoise.discovery.search import search as search_for
-from equipoise.discovery.strips import Strips, strips_of
-from equipoise.discovery.surrogate import (
+from equipoise.discovery._classifier import Classifier, chunk_for, predicted
+from equipoise.discovery._hyperplane import Hyperplane, basis_of, without
+from equipoise.discovery._investigation import Investigation, KnownChange, Shown, Strip, asked_of, origin_of
+from equipoise.discovery._judging import (
+    Bench,
+    Judgement,
+    JudgeSettings,
+    axes,
+    hessian_directions,
+    judge,
+    lowest,
+    pca_directions,
+    random_directions,
+    random_orthogonal_directions,
+)
+from equipoise.discovery._objective import HESSIAN_LATENTS
+from equipoise.discovery._search import SearchSettings, check_pair, cost
+from equipoise.discovery._search import search as search_for
+from equipoise.discovery._surrogate import (
     FITTING,
     LABELLING,
     POLISH,
@@ -30,8 +36,191 @@ from equipoise.discovery.surrogate import (
     SurrogateSettings,
     surrogate_search,
 )
+from equipoise.discovery.generative import Generator
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.imports import require
 from equipoise.foundation.long_work import Progress, StagedProgress
+from equipoise.foundation.reproducibility import stream
+from equipoise.stats import wilson
+
+# A sigmoid or a tanh may be beyond its ends by a rounding.
+SLACK = 0.01
+COLOURS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Strips:
+    """What every strip of an investigation shares: the same latents, the same steps, the same black and white."""
+
+    generator: Generator
+    classifier: Classifier
+    latents: Any
+    alphas: tuple[float, ...]
+    black: float
+    white: float
+    chunk: int | None = None
+
+    def along(self, plane: Hyperplane) -> tuple[Strip, ...]:
+        """Return a strip for each latent; none where there are no latents."""
+        if not len(self.latents):
+            return ()
+        moved = plane.traverse(self.latents, self.alphas)
+        p = predicted(self.generator, self.classifier, moved, self.chunk).cpu().numpy()
+        pictures = _bytes(_pictures(self.generator, moved.flatten(0, 1), self.chunk), self.black, self.white)
+        pictures = pictures.reshape(*p.shape, *pictures.shape[1:])
+        return tuple(Strip(pictures[:, place], p[:, place]) for place in range(p.shape[1]))
+
+
+def strips_of(
+    generator: Generator, classifier: Classifier, *, number: int, pictures: int, ends: Sequence[float], seed: int,
+    chunk: int | None = None,
+) -> Strips:  # fmt: skip
+    """Draw latents for strips of so many pictures, from the first of the ends to the last; a chunk of them at once."""
+    if number < 0 or pictures < 2:
+        raise BadInput(
+            f"{number} strips of {pictures} pictures were requested", available="strips of 2 pictures or more"
+        )
+    latents = generator.sample(max(number, 1), int(stream(seed, "strips").integers(2**31))).double()
+    black, white = _ends(_pictures(generator, latents, chunk))
+    alphas = tuple(np.linspace(ends[0], ends[-1], pictures).tolist())
+    return Strips(generator, classifier, latents[:number], alphas, black, white, chunk)
+
+
+def _pictures(generator: Generator, latents: Any, chunk: int | None) -> Any:
+    torch = require("torch", extra="train", purpose="Discovery")
+    with torch.no_grad():
+        return torch.cat([generator.images(part).cpu() for part in latents.split(chunk_for(generator, chunk))])
+
+
+def _ends(pictures: Any) -> tuple[float, float]:
+    """Return what is black and what is white: 0 and 1, -1 and 1, or the darkest and the brightest number."""
+    low, high = float(pictures.min()), float(pictures.max())
+    if high > 1 + SLACK or low < -1 - SLACK:
+        return low, high
+    return (-1.0 if low < -SLACK else 0.0), 1.0
+
+
+def _bytes(pictures: Any, black: float, white: float) -> NDArray[np.uint8]:
+    """Return pictures as uint8 ``[n, height, width, channel]`` of one channel or three."""
+    shown = pictures[:, : COLOURS if pictures.shape[1] >= COLOURS else 1]
+    made: NDArray[np.uint8] = (
+        ((shown.double() - black) / (white - black)).clamp(0, 1).mul(255).round().byte().permute(0, 2, 3, 1).numpy()
+    )
+    return made
+
+
+HALF = 0.5
+
+
+def known_changes(
+    bench: Bench, named: Sequence[Hyperplane], strips: Strips, report: Callable[[int, int], None] | None = None
+) -> tuple[KnownChange, ...]:
+    """Walk every named attribute on the latents of a bench."""
+    found: list[KnownChange] = []
+    for place, plane in enumerate(named):
+        found.append(known_change(bench, plane, strips))
+        if report is not None:
+            report(place + 1, len(named))
+    return tuple(found)
+
+
+def known_change(bench: Bench, plane: Hyperplane, strips: Strips) -> KnownChange:
+    """Walk one attribute; steps that leave the data (of a search with a guard) count in nothing."""
+    p, counted = bench.walk(plane, bench.asked.latents)
+    steps = (p[1:] - p[:-1]) * counted
+    crossed = (((p[1:] >= HALF) != (p[:-1] >= HALF)) & counted).any(0)
+    low, high = wilson(crossed.sum(), len(crossed), bench.asked.level)
+    return KnownChange(
+        name=plane.name,
+        change=bench.mean_with_interval(steps.sum(0), plane.name),
+        variation=bench.mean_with_interval(np.abs(steps).mean(0), plane.name),
+        flips=(float(crossed.mean()), float(low), float(high)),
+        strips=strips.along(plane),
+    )
+
+
+# Each baseline has as many directions to choose from, and no more than this.
+MOST_CANDIDATES = 32
+CHOSEN_ON = 32
+# Steps of the Hessian penalty: those of the search, and no more than this.
+HESSIAN_STEPS = 200
+# Principal components: numbers that are looked at together, at ease and at most (float64), and pictures.
+AT_EASE, AT_MOST = 2**21, 2**26
+FEW_PICTURES, MOST_PICTURES = 256, 2000
+
+
+def candidates(size: int) -> int:
+    """Return how many directions each baseline chooses from."""
+    return min(size, MOST_CANDIDATES)
+
+
+def baseline_directions(
+    generator: Generator, named: Sequence[Hyperplane], settings: SearchSettings
+) -> dict[str, Callable[[], tuple[Hyperplane, ...]]]:
+    """Return what makes each baseline's directions; what the latent space has no room for is left out."""
+    size = generator.latent_size
+    number, seed = candidates(size), int(stream(settings.seed, "baselines").integers(2**31))
+    centre, pixels = generator.middle(seed), _pixels(generator)
+    made: dict[str, Callable[[], tuple[Hyperplane, ...]]] = {
+        "axes": lambda: _some(axes(size, centre), number, seed),
+        "pca": lambda: pca_directions(
+            generator, min(number, pixels), seed, samples=_pictures_of_components(pixels, number), chunk=settings.chunk
+        ),
+        "hessian": lambda: hessian_directions(
+            generator,
+            number,
+            seed,
+            steps=min(settings.steps, HESSIAN_STEPS),
+            batch=min(HESSIAN_LATENTS, settings.chunk or HESSIAN_LATENTS),
+        ),
+        "random": lambda: random_directions(size, number, seed, centre),
+        "random orthogonal": lambda: random_orthogonal_directions(size, number, seed + 1, named, centre),
+    }
+    if size < 2:
+        del made["hessian"]
+    if len(basis_of(named, size)) >= size:
+        del made["random orthogonal"]
+    return made
+
+
+def chosen(
+    generator: Generator, classifier: Classifier, planes: Sequence[Hyperplane], named: Sequence[Hyperplane],
+    settings: SearchSettings,
+) -> Hyperplane | None:  # fmt: skip
+    """Return the direction with the lowest loss, less its part along target and known attributes.
+
+    The latents are the same for every baseline. None where nothing is left of any direction.
+    """
+    seed = int(stream(settings.seed, "chosen on").integers(2**31))
+    centre = generator.middle(seed)
+    parts = [without(plane, named, centre) for plane in planes]
+    planes = [part for part in parts if part is not None]
+    if not planes:
+        return None
+    found, _ = lowest(
+        generator, classifier, planes, alphas=settings.alphas, seed=seed, latents=CHOSEN_ON, chunk=settings.chunk
+    )
+    return found
+
+
+def _some(planes: tuple[Hyperplane, ...], number: int, seed: int) -> tuple[Hyperplane, ...]:
+    """Return all planes, or so many of them drawn by a seed."""
+    if len(planes) <= number:
+        return planes
+    drawn = np.sort(stream(seed, "axes").choice(len(planes), number, replace=False))
+    return tuple(planes[int(place)] for place in drawn)
+
+
+def _pictures_of_components(pixels: int, number: int) -> int:
+    """Return how many pictures so many principal components are taken of, so that they fit into memory."""
+    wanted = max(AT_EASE // pixels, min(FEW_PICTURES, AT_MOST // pixels), 2 * number)
+    return min(wanted, MOST_PICTURES)
+
+
+def _pixels(generator: Generator) -> int:
+    """Return how many numbers a picture has."""
+    return int(np.prod(generator.images(generator.sample(1, 0)).shape[1:]))
+
 
 # The stages of an investigation, as progress names them.
 SEARCHING, JUDGING = "Searching", "Judging on fresh latents"

@@ -19,9 +19,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.saving import ENDING, load_directions
-from equipoise.discovery.truth import Fit, hyperplanes_from_labels
+from equipoise.discovery._hyperplane import ENDING, Hyperplane, load_directions
+from equipoise.discovery._truth import Fit, hyperplanes_from_labels
 from equipoise.foundation.errors import BadInput, told, unknown_name
 
 SCHEMA = "equipoise.known/1"

@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.discovery.checking import check_counts
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.search import CONSTANT, Search, SearchSettings, search
-from equipoise.discovery.slopes import chunk_for, predicted
+from equipoise.discovery._classifier import Classifier, chunk_for, predicted
+from equipoise.discovery._hyperplane import Hyperplane
+from equipoise.discovery._search import CONSTANT, Search, SearchSettings, check_counts, search
+from equipoise.discovery.generative import Generator
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import stream

@@ -7,10 +7,22 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from equipoise.discovery.generative.feeding import Feed, Pictures, Telling, check_device, repeatable
-from equipoise.discovery.generative.files import ENTRY, counted, read_networks, write_networks
-from equipoise.discovery.generative.settings import GANSettings, Report, Stand, as_plain
-from equipoise.discovery.generator import Generator
+from equipoise.discovery.generative._generator import Generator
+from equipoise.discovery.generative._training import (
+    ENTRY,
+    Feed,
+    GANSettings,
+    Pictures,
+    Report,
+    Stand,
+    Telling,
+    as_plain,
+    check_device,
+    counted,
+    read_networks,
+    repeatable,
+    write_networks,
+)
 from equipoise.foundation.files import TensorFile
 from equipoise.foundation.imports import require
 from equipoise.networks.dcgan import dcgan_discriminator, dcgan_generator
@@ -18,6 +30,7 @@ from equipoise.training.fixing import fix_seeds, seed_of
 
 if TYPE_CHECKING:
     import torch
+
 
 FILE = TensorFile(ENTRY, "equipoise.gan/1", "GAN", "TrainedGAN.save")
 BETAS = (0.5, 0.999)

@@ -7,6 +7,7 @@ and known attributes are kept away from by a penalty, as in the paper, or to the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -14,21 +15,88 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.discovery.checking import check_counts, check_pair
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generator import Generator
-from equipoise.discovery.guard import guard_of
-from equipoise.discovery.hyperplane import Floats, Hyperplane, basis_of, traversed
-from equipoise.discovery.lowering import Precision, check_precision
-from equipoise.discovery.objective import Objective, Weights
-from equipoise.discovery.racing import ahead, halvings
-from equipoise.discovery.reasons import DiscoveryReason
-from equipoise.discovery.slopes import slopes
+from equipoise.discovery._classifier import Classifier, Precision, check_precision, slopes
+from equipoise.discovery._hyperplane import Floats, Hyperplane, basis_of, traversed
+from equipoise.discovery._objective import Objective, Weights, guard_of
+from equipoise.discovery._reasons import DiscoveryReason
+from equipoise.discovery.generative import Generator
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import stream
 from equipoise.results import Reason, because
 from equipoise.training.adam import StackedAdam
+
+PICTURES = 2
+# A command line says how a classifier is read, and nothing of the reference beside it.
+OWN_WORDS = (
+    "give a Classifier, which declares how its output is read: Classifier(module, output=..., logits=True, size=..., "
+    "resize=True)."
+)
+
+
+def check_counts(settings: object, names: Sequence[str]) -> None:
+    """Refuse settings that are no numbers of things."""
+    for name in names:
+        if getattr(settings, name) < 1:
+            raise BadInput(f"{name} is {getattr(settings, name)}", available="at least 1")
+
+
+def check_pair(generator: Generator, classifier: Classifier, reference: Classifier | None = None) -> None:
+    """Refuse a generator and classifiers that do not fit, or a generator that draws noise of its own."""
+    torch = require("torch", extra="train", purpose="Discovery")
+    latents = generator.sample(PICTURES, seed=0)
+    with torch.no_grad():
+        images = generator.images(latents)
+        again = generator.images(latents)
+        if not torch.allclose(images, again, rtol=1e-3, atol=1e-4):
+            raise BadInput(
+                "The generator returned two different pictures for one latent",
+                available="a generator whose picture depends on the latent alone",
+                help="fix the module's internal noise (a StyleGAN: noise_mode='const').",
+            )  # fmt: skip
+        classifier.probabilities(images)
+        if reference is not None:
+            _check_reference(reference, images)
+
+
+def _check_reference(reference: Classifier, images: Any) -> None:
+    """Refuse a reference in words of its own, for a classifier is at hand too."""
+    try:
+        reference.probabilities(images)
+    except BadInput as error:
+        of_reading = error.help.startswith("Classifier(")
+        raise BadInput(
+            error.given.replace("he classifier", "he reference"), available=error.available,
+            help=OWN_WORDS if of_reading else error.help,
+        ) from error  # fmt: skip
+
+
+# The last two part after this share of the steps, the four before them after half of it, and so on.
+LAST = 0.4
+# So much of the stretch since the halving before counts: what a restart did at first says little.
+LATELY = 0.25
+
+
+def halvings(restarts: int, steps: int) -> dict[int, int]:
+    """Return how many restarts go on after how many steps; halvings that would fall on one step become one."""
+    rounds = math.ceil(math.log2(restarts))
+    after = {max(1, round(LAST * steps / 2 ** (rounds - number))): number for number in range(1, rounds + 1)}
+    return {step: math.ceil(restarts / 2**number) for step, number in after.items() if step < steps}
+
+
+def ahead(losses: Floats, number: int) -> NDArray[np.intp]:
+    """Return the places of so many restarts, those with the lowest losses ``[restart, step]`` of late, in order."""
+    lately = losses[:, -max(1, round(LATELY * losses.shape[1])) :].mean(axis=1)
+    return np.sort(np.argsort(lately, kind="stable")[:number])
+
+
+def cost(restarts: int, steps: int) -> int:
+    """Return how many steps all restarts of a race take together."""
+    taken, done, running = 0, 0, restarts
+    for step, left in halvings(restarts, steps).items():
+        taken, done, running = taken + (step - done) * running, step, left
+    return taken + (steps - done) * running
+
 
 # What is told on the way: the steps done, of how many, and the lowest loss among the restarts.
 Report = Callable[[int, int, float], None]

@@ -17,12 +17,9 @@ from types import ModuleType
 from typing import Any, Literal
 
 from equipoise.cohorts.array_files import PICKLED, PICKLES
-from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.generative.feeding import check_device
-from equipoise.discovery.generative.gan import FILE as GAN_FILE
-from equipoise.discovery.generative.gan import load_gan
-from equipoise.discovery.generative.vae import TrainedVAE, load_vae
-from equipoise.discovery.generator import Generator
+from equipoise.discovery._classifier import Classifier
+from equipoise.discovery.generative import FILE as GAN_FILE
+from equipoise.discovery.generative import Generator, TrainedVAE, check_device, load_gan, load_vae
 from equipoise.foundation.errors import BadInput, nearest, nearest_file, told, unknown_name
 from equipoise.foundation.imports import require
 
