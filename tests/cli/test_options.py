@@ -44,10 +44,8 @@ def owners() -> dict[tuple[str, str], Callable[..., Any]]:
         load_classifier,
         load_generator,
     )
-    from equipoise.studies.checking import check
-    from equipoise.studies.diagnosing import diagnose
+    from equipoise.studies import CohortPlan, check, diagnose
     from equipoise.studies.findings import read_study, write_table
-    from equipoise.studies.plans import CohortPlan
     from equipoise.studies.running import run_in_store, run_to_folder
     from equipoise.studies.storage import open_store
 
