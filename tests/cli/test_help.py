@@ -67,7 +67,7 @@ def test_options_of_an_audit_stand_in_panels(equipoise: Program) -> None:
 
 REPORTING = (("audit",), ("compare",), ("evidence",), ("ranking",), ("discover",), ("name",), ("label",), ("demo",),
              ("reproduce",), ("study", "report"), ("study", "diagnose"))  # fmt: skip
-OUTPUTS = {"--html", "--json", "--csv", "--latex", "--markdown", "--figures", "--quiet", "--open"}
+OUTPUTS = {"--html", "--pdf", "--json", "--csv", "--latex", "--markdown", "--figures", "--quiet", "--open"}
 
 
 @pytest.mark.parametrize("names", every_command(), ids=" ".join)

@@ -36,7 +36,7 @@ def test_a_dash_writes_to_standard_output_and_nothing_else_does(
 
 
 def test_a_dash_that_stands_for_two_outputs_or_a_page_is_refused(equipoise: Program, people: Path) -> None:
-    for options in (("--json", "-", "--csv", "-"), ("--html", "-"), ("--figures", "-")):
+    for options in (("--json", "-", "--csv", "-"), ("--html", "-"), ("--pdf", "-"), ("--figures", "-")):
         ended = equipoise("audit", people, *ASK, *options)
         assert ended.code == 2
         assert "-" in ended.err

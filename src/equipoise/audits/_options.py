@@ -65,6 +65,10 @@ JSON = Option(
 HTML = Option(
     name="html", kind="output", panel=OUTPUT, metavar="FILE", argument=None, help="Write a page that works offline."
 )
+PDF = Option(
+    name="pdf", kind="output", panel=OUTPUT, metavar="FILE", argument=None,
+    help="Print the page as a PDF (needs Chromium).",
+)  # fmt: skip
 FIGURES = Option(
     name="figures", kind="output", panel=OUTPUT, metavar="DIR", argument=None, help="Write the charts as PNG and SVG."
 )
@@ -83,7 +87,7 @@ OPEN = Option(
 QUIET = Option(
     name="quiet", kind="flag", panel=OUTPUT, default=False, flags=("-q",), argument=None, help="Print nothing."
 )
-OUTPUTS = (JSON, HTML, FIGURES, CSV, LATEX, MARKDOWN, OPEN, QUIET)
+OUTPUTS = (JSON, HTML, PDF, FIGURES, CSV, LATEX, MARKDOWN, OPEN, QUIET)
 
 AUDIT_OPTIONS = (
     Option(

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 GATE_BROKEN = 1
 # What a command that reports was asked to write, and how the terminal names it.
-WRITTEN = {"json": "Every number", "html": "The page", "csv": "The records", "latex": "The tables",
-           "markdown": "The summary", "figures": "The charts"}  # fmt: skip
+WRITTEN = {"json": "Every number", "html": "The page", "pdf": "The page, printed", "csv": "The records",
+           "latex": "The tables", "markdown": "The summary", "figures": "The charts"}  # fmt: skip
 # A bar appears once work has taken this many seconds, and is drawn again this often.
 PATIENCE = 2.0
 EVERY = 0.2
@@ -94,6 +94,7 @@ class Output:
 
     json: Path | None = None
     html: Path | None = None
+    pdf: Path | None = None
     figures: Path | None = None
     csv: Path | None = None
     latex: Path | None = None
@@ -113,7 +114,7 @@ class Output:
     @property
     def files(self) -> dict[str, Path]:
         """The files that are written, by the name of the option."""
-        every = {name: getattr(self, name) for name in ("json", "html", "csv", "latex", "markdown")}
+        every = {name: getattr(self, name) for name in ("json", "html", "pdf", "csv", "latex", "markdown")}
         return {name: path for name, path in every.items() if path is not None}
 
     @property
@@ -129,6 +130,10 @@ class Output:
         written = {f"--{name}": [path] for name, path in self.files.items()}
         written |= {option: list(paths) for option, paths in (others or {}).items()}
         check_apart(written, inputs)
+        if self.pdf is not None:
+            from equipoise.reports import find_browser
+
+            find_browser()
         if self.figures is not None:
             if self.figures.exists() and not self.figures.is_dir():
                 raise BadInput(f"The folder for figures {str(self.figures)!r} is a file", help="name a folder.")
@@ -156,6 +161,8 @@ class Output:
             lines = more() if more is not None else ()
             if self.html is not None:
                 result.report(self.html)
+            if self.pdf is not None:
+                write_whole(self.pdf, _report(result).pdf(result))
             if self.figures is not None:
                 _report(result).write_figures(result, self.figures)
             for path, write in self._texts(result):
@@ -247,7 +254,7 @@ def check_apart(written: Mapping[str, Iterable[Path]], inputs: Iterable[str]) ->
     options: dict[Path, str] = {}
     for option, files in written.items():
         for file in files:
-            if file != STANDARD_OUTPUT or option == "--html":
+            if file != STANDARD_OUTPUT or option in ("--html", "--pdf"):
                 check_writable(file, inputs=read)
             path = file.resolve()
             if path in options:

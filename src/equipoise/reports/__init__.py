@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from equipoise.reports.narrative._report import page as page
     from equipoise.reports.narrative._report import settings_terms as settings_terms
     from equipoise.reports.narrative._report import show as show
+    from equipoise.reports.render.pdf import find_browser as find_browser
 
 _MODULES = {
     "_cells": ("formats", "limited_table"),
@@ -77,6 +78,7 @@ _MODULES = {
     "narrative._report": (
         "document_provenance", "settings_terms", "Report", "charts_of", "latex", "markdown", "page", "show",
     ),
+    "render.pdf": ("find_browser",),
 }  # fmt: skip
 
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

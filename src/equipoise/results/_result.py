@@ -406,7 +406,10 @@ class Result:
         return (Table("records", self.schema, tuple(headings), tuple(map(tuple, rows))),)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result as one HTML page that needs nothing else, or as Markdown where the path ends in ``.md``."""
+        """Write the result as one HTML page that needs nothing else.
+
+        Where the path ends in ``.md`` it is Markdown, and where it ends in ``.pdf`` the page as Chromium prints it.
+        """
         report = report_for(self.schema)
         if report is None:
             raise BadInput(f"There is no page for {self.schema}", help="use to_json() instead.")

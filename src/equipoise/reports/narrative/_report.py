@@ -84,8 +84,8 @@ def part_names(part: str) -> tuple[str, ...]:
     return (part, *(f"{part}_{place}" for place in range(2, MOST_CHARTS + 1)))
 
 
-# How the names of Markdown files end; everything else is a page.
-MARKDOWN = (".md", ".markdown")
+# How the names of Markdown files and of printed pages end; everything else is a page.
+MARKDOWN, PDF = (".md", ".markdown"), ".pdf"
 
 
 class Report:
@@ -116,6 +116,15 @@ class Report:
 
         return page(self.document(result), self.charts(result))
 
+    def pdf(self, result: Any) -> bytes:
+        """Return the page as it is printed; without a browser to print it this raises ``BadInput``."""
+        from equipoise.reports.render import svg
+        from equipoise.reports.render.pdf import find_browser, pdf
+
+        find_browser()
+        svg.begin_library()
+        return pdf(self.page(result))
+
     def markdown(self, result: Any) -> str:
         """Return the result as Markdown."""
         from equipoise.reports.render.markdown import markdown
@@ -136,10 +145,12 @@ class Report:
         show(self.document(result), console)
 
     def write(self, result: Any, path: str | os.PathLike[str]) -> Path:
-        """Write the result as a page, or as Markdown where the name ends so; the file appears whole or not at all."""
+        """Write the result as a page, or as Markdown or PDF where the name ends so; the file is whole or not there."""
         check_writable(Path(path))
         if Path(path).suffix.lower() in MARKDOWN:
             return write_whole(path, self.markdown(result))
+        if Path(path).suffix.lower() == PDF:
+            return write_whole(path, self.pdf(result))
         from equipoise.reports.render import svg
 
         svg.begin_library()
