@@ -10,6 +10,7 @@ from __future__ import annotations
 from equipoise.conditions._condition import (
     Condition,
     SeededCondition,
+    TrainingCells,
     apply,
     by_class,
     draw_training,
@@ -48,6 +49,7 @@ __all__ = [
     "Minoritised",
     "SeededCondition",
     "Stereotyping",
+    "TrainingCells",
     "apply",
     "apportion",
     "by_class",

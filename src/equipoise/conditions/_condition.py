@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -167,18 +168,9 @@ def draw_training(
 def _drawn(
     cells: TrainingCells, condition: Condition, seed: int, size: int | None, plan: Sequence[Condition] | None
 ) -> Draw:
-    drawn = draw(
-        cells.class_codes,
-        cells.group_codes,
-        cells.probabilities(for_seed(condition, seed)),
-        size,
-        seed=seed,
-        classes=cells.classes,
-        groups=cells.groups,
-        largest=cells.largest_size(plan or (condition,)),
-        by_class=by_class(condition),
-    )
-    told = replace(drawn.feasibility, remarks=remarks_of(for_seed(condition, seed), drawn.feasibility))
+    own = for_seed(condition, seed)
+    drawn = cells.draw(condition, cells.probabilities(own), seed, size, cells.largest_size(plan or (condition,)))
+    told = replace(drawn.feasibility, remarks=remarks_of(own, drawn.feasibility))
     return replace(drawn, rows=cells.rows[drawn.rows], feasibility=told)
 
 
@@ -196,17 +188,9 @@ def feasibility(
     """
     cells = training_cells(cohort, group)
     largest = cells.largest_size(plan or (condition,))
-    asked = feasibility_of(
-        cells.counts,
-        cells.probabilities(condition),
-        largest if size is None else checked_size(size),
-        classes=cells.classes,
-        groups=cells.groups,
-        largest=largest,
-        unlabelled=int(cells.class_codes.size - cells.counts.sum()),
-        by_class=by_class(condition),
+    return cells.feasibility(
+        condition, cells.probabilities(condition), largest if size is None else checked_size(size), largest
     )
-    return replace(asked, remarks=remarks_of(condition, asked))
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +203,7 @@ class TrainingCells:
     classes: tuple[str, ...]
     groups: tuple[str, ...]
 
-    @property
+    @cached_property
     def counts(self) -> Rows:
         """How many rows of each class are in each group."""
         known = (self.class_codes >= 0) & (self.group_codes >= 0)
@@ -235,6 +219,21 @@ class TrainingCells:
         """Return the largest size at which no row is repeated under any of the conditions, with any seed."""
         counts = self.counts
         return largest_size(counts, [sizing_shares(one, counts, self.classes, self.groups) for one in plan])
+
+    def feasibility(self, condition: Condition, shares: Floats, size: int, largest: int) -> Feasibility:
+        """Say what so many rows of a condition's shares ask of the rows there are."""
+        asked = feasibility_of(
+            self.counts, shares, size, classes=self.classes, groups=self.groups, largest=largest,
+            unlabelled=len(self.class_codes) - int(self.counts.sum()), by_class=by_class(condition),
+        )  # fmt: skip
+        return replace(asked, remarks=remarks_of(condition, asked))
+
+    def draw(self, condition: Condition, shares: Floats, seed: int, size: int | None, largest: int) -> Draw:
+        """Draw rows of a condition's shares, as positions among the training rows; an empty cell is refused."""
+        return draw(
+            self.class_codes, self.group_codes, shares, size, seed=seed, classes=self.classes, groups=self.groups,
+            largest=largest, by_class=by_class(condition),
+        )  # fmt: skip
 
 
 def training_cells(cohort: Cohort, group: Groups = None) -> TrainingCells:

@@ -130,7 +130,7 @@ def test_a_study_draws_other_classes_with_every_seed_and_equally_many_rows() -> 
         for place, degree in enumerate((0.5, 0.7, 0.9)):
             rows = drawing.rows(place, seed)
             assert len(rows) == len(set(rows.tolist())) == drawing.size
-            numbers = np.bincount(drawing.cell[rows], minlength=12)
+            numbers = np.bincount(drawing.cells.class_codes[rows], minlength=12)
             weights = np.where(np.array(kinds) == "minoritised", 1 - degree, degree)
             assert (np.abs(numbers - drawing.size * weights / weights.sum()) < 1).all()
     assert len(partitions) == len(made.seeds)

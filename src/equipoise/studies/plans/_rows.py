@@ -16,14 +16,12 @@ from equipoise.conditions import (
     Condition,
     Feasibility,
     SeededCondition,
+    TrainingCells,
     apportion,
     by_class,
-    draw,
-    feasibility_of,
     for_seed,
     largest_size,
     partition_of,
-    remarks_of,
     sizing_shares,
 )
 from equipoise.foundation.errors import BadInput, listing, nearest, unknown_name
@@ -297,34 +295,22 @@ class Drawing:
     conditions: Sequence[Condition]
     wanted: int | None = None
 
-    @property
-    def cell(self) -> Codes:
-        """The class or quarter of each training row, below 0 where it has none."""
-        assert self.material.train.cell is not None
-        return self.material.train.cell
-
-    @property
-    def group(self) -> Codes:
-        """The group of each training row, below 0 where it has none."""
-        assert self.material.train.group is not None
-        return self.material.train.group
-
     @cached_property
-    def counts(self) -> Codes:
-        """How many training rows of each class are in each group."""
-        shape = (len(self.material.classes), len(self.material.groups))
-        known = (self.cell >= 0) & (self.group >= 0)
-        return np.bincount(self.cell[known] * shape[1] + self.group[known], minlength=shape[0] * shape[1]).reshape(
-            shape
-        )
+    def cells(self) -> TrainingCells:
+        """The training rows by class (or quarter) and group, below 0 where they have none."""
+        train = self.material.train
+        assert train.cell is not None
+        assert train.group is not None
+        names = (tuple(self.material.classes), tuple(self.material.groups))
+        return TrainingCells(np.arange(len(train.cell)), train.cell, train.group, *names)
 
     def _shares(self, condition: Condition, seed: int | None = None) -> NDArray[np.float64]:
         """Return the shares that a condition wants with a seed; without one, those by which sizes are found."""
-        names = (self.material.classes, self.material.groups)
+        cells = self.cells
         try:
             if seed is None:
-                return sizing_shares(condition, self.counts, *names)
-            return for_seed(condition, seed).probabilities(self.counts, *names)
+                return sizing_shares(condition, cells.counts, cells.classes, cells.groups)
+            return cells.probabilities(for_seed(condition, seed))
         except BadInput as error:
             told = BadInput(f"The condition {condition}: {error.given}", available=error.available, help=error.help)
             raise BadPlan(told, ("conditions",)) from error
@@ -332,7 +318,7 @@ class Drawing:
     @cached_property
     def largest(self) -> int:
         """The largest size at which no row is repeated under any of the conditions, with any seed."""
-        return largest_size(self.counts, [self._shares(condition) for condition in self.conditions])
+        return largest_size(self.cells.counts, [self._shares(condition) for condition in self.conditions])
 
     @property
     def size(self) -> int:
@@ -342,32 +328,12 @@ class Drawing:
     def feasibility(self, place: int) -> Feasibility:
         """Say what one condition asks of the data (that of seed 0, where the seed has a say)."""
         condition = self.conditions[place]
-        asked = feasibility_of(
-            self.counts,
-            self._shares(condition, 0),
-            self.size,
-            classes=self.material.classes,
-            groups=self.material.groups,
-            largest=self.largest,
-            unlabelled=len(self.cell) - int(self.counts.sum()),
-            by_class=by_class(condition),
-        )
-        return replace(asked, remarks=remarks_of(condition, asked))
+        return self.cells.feasibility(condition, self._shares(condition, 0), self.size, self.largest)
 
     def rows(self, place: int, seed: int) -> Codes:
         """Draw the rows of one condition and seed, as positions among the training rows; an empty cell is refused."""
         condition = self.conditions[place]
-        return draw(
-            self.cell,
-            self.group,
-            self._shares(condition, seed),
-            self.size or None,
-            seed=seed,
-            classes=self.material.classes,
-            groups=self.material.groups,
-            largest=self.largest,
-            by_class=by_class(condition),
-        ).rows
+        return self.cells.draw(condition, self._shares(condition, seed), seed, self.size or None, self.largest).rows
 
     def first_alike(self, seeds: Sequence[int]) -> list[int]:
         """Return for each condition the place of the first that draws the same rows with all of these seeds.
