@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from equipoise.foundation.arrays import over
 from equipoise.stats._permutation import NullSample
 from equipoise.stats._proportions import difference_equivalence_p, difference_interval, ratio_interval, wilson
 
@@ -36,8 +37,7 @@ CANDIDATES = 8
 
 def pooled_rate(numerators: Floats, denominators: Floats, kept: Flags) -> Floats:
     """Return the rate of the kept groups taken together, ``[..., 1, class]``; 0 where they have no trials."""
-    x = np.where(kept, numerators, 0.0).sum(axis=-2, keepdims=True)
-    n = np.where(kept, denominators, 0.0).sum(axis=-2, keepdims=True)
+    x, n = (over(-2, np.where(kept, part, 0.0))[..., None, :] for part in (numerators, denominators))
     return np.asarray(np.divide(x, n, out=np.zeros_like(x), where=n > 0), dtype=np.float64)
 
 
@@ -79,18 +79,18 @@ def largest_studentised(rates: Floats, variances: Floats, kept: Flags) -> Floats
     2.24
     """
     usable = kept & ~np.isnan(rates) & ~np.isnan(variances)
-    number = usable.sum(axis=-2)
+    number = over(-2, usable)
     shape = (*rates.shape[:-2], rates.shape[-1])
     largest = np.zeros(shape)
     groups = np.flatnonzero(kept.any(axis=-1))
     if len(groups) > MOST_PAIRED:
         weights = np.where(usable & (variances > 0), 1.0 / np.where(variances > 0, variances, 1.0), 0.0)
-        total = weights.sum(axis=-2, keepdims=True)
-        centre = (weights * np.where(usable, rates, 0.0)).sum(axis=-2, keepdims=True) / np.where(total > 0, total, 1.0)
+        total = over(-2, weights)[..., None, :]
+        centre = over(-2, weights * np.where(usable, rates, 0.0))[..., None, :] / np.where(total > 0, total, 1.0)
         variance = np.maximum(variances - 1.0 / np.where(total > 0, total, 1.0), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.abs(rates - centre) / np.sqrt(variance)
-        largest = np.where(usable & (variance > 0), z, 0.0).max(axis=-2)
+        largest = over(-2, np.where(usable & (variance > 0), z, 0.0), np.maximum)
     else:
         with np.errstate(divide="ignore", invalid="ignore"):
             for place, first in enumerate(groups[:-1]):
@@ -98,7 +98,7 @@ def largest_studentised(rates: Floats, variances: Floats, kept: Flags) -> Floats
                 variance = variances[..., [first], :] + variances[..., others, :]
                 z = np.abs(rates[..., [first], :] - rates[..., others, :]) / np.sqrt(variance)
                 use = usable[..., [first], :] & usable[..., others, :] & (variance > 0)
-                largest = np.maximum(largest, np.where(use, z, 0.0).max(axis=-2))
+                largest = np.maximum(largest, over(-2, np.where(use, z, 0.0), np.maximum))
     return np.where(number >= 2, largest, np.nan)
 
 
@@ -106,11 +106,11 @@ def root_chi_square(rates: Floats, variances: Floats, kept: Flags) -> Floats:
     """Return the root of sum_g (r_g - p)^2 / v_g of each class, ``[..., class]``: large groups count most."""
     usable = kept & ~np.isnan(rates) & (variances > 0)
     weights = np.where(usable, 1.0 / np.where(usable, variances, 1.0), 0.0)
-    total = weights.sum(axis=-2, keepdims=True)
+    total = over(-2, weights)[..., None, :]
     filled = np.where(usable, rates, 0.0)
-    centre = (weights * filled).sum(axis=-2, keepdims=True) / np.where(total > 0, total, 1.0)
-    found = np.sqrt((weights * (filled - centre) ** 2).sum(axis=-2))
-    enough = (kept & ~np.isnan(rates)).sum(axis=-2) >= 2
+    centre = over(-2, weights * filled)[..., None, :] / np.where(total > 0, total, 1.0)
+    found = np.sqrt(over(-2, weights * (filled - centre) ** 2))
+    enough = over(-2, kept & ~np.isnan(rates)) >= 2
     return np.where(enough, found, np.nan)
 
 

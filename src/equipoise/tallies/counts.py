@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.arrays import as_array, as_column, as_columns, as_weights, same_length
+from equipoise.foundation.arrays import as_array, as_column, as_columns, as_weights, over, same_length
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.options import accepts
 from equipoise.foundation.registry import registry
@@ -60,18 +60,19 @@ class Confusion:
     @cached_property
     def people(self) -> Floats:
         """P + N: everybody in the group, whatever the class."""
-        return np.broadcast_to(self.cells.sum(axis=(-1, -2))[..., None], self.predicted.shape)
+        flat = self.cells.reshape(*self.cells.shape[:-2], -1)
+        return np.broadcast_to(over(-1, flat)[..., None], self.predicted.shape)
 
     @cached_property
     def predicted(self) -> Floats:
         """TP + FP: predicted to be of the class."""
-        return np.asarray(self.cells.sum(axis=-2))
+        return over(-2, self.cells)
 
     @cached_property
     def positives(self) -> Floats:
         """P: truly of the class."""
         self._needs_target()
-        return np.asarray(self.cells.sum(axis=-1))
+        return over(-1, self.cells)
 
     @cached_property
     def negatives(self) -> Floats:
@@ -102,7 +103,7 @@ class Confusion:
     @cached_property
     def correct(self) -> Floats:
         """Rows whose predicted class is the true one, the same for every class."""
-        return np.broadcast_to(self.true_positives.sum(axis=-1, keepdims=True), self.predicted.shape)
+        return np.broadcast_to(over(-1, self.true_positives)[..., None], self.predicted.shape)
 
     @cached_property
     def everyone(self) -> Confusion:
