@@ -7,9 +7,10 @@ from collections.abc import Callable
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
 from equipoise.reports.charts import (
-    CHANCE,
     COLOURS,
-    RING,
+    OPEN,
+    QUIET,
+    REFERENCE,
     WORSE,
     Chart,
     Lines,
@@ -26,9 +27,9 @@ from reproductions.sprites.reading import Place
 from reproductions.sprites.report import CHANCES, FITTED
 from reproductions.sprites.words import METHOD_TITLES, Against, Estimate, agreement_words, gap_words, known_words
 
-SEARCH = Look(COLOURS[0], COLOURS[0], "diamond")
+SEARCH = Look(COLOURS[0], COLOURS[0], "circle")
 OURS, BY_CHANCE, OTHERS = "the search", "random directions", "other methods"
-METHOD_LOOKS = {OURS: SEARCH, OTHERS: RING, BY_CHANCE: CHANCE}
+METHOD_LOOKS = {OURS: SEARCH, OTHERS: OPEN, BY_CHANCE: REFERENCE}
 KINDS = {"ours": OURS, "right_angled": OURS, "random": BY_CHANCE, "random_orthogonal": BY_CHANCE}
 SIDES: dict[Against, str] = {
     "above": "above chance", "below": "below chance", "open": "includes 0", "no interval": "no interval",
@@ -36,8 +37,8 @@ SIDES: dict[Against, str] = {
 SIDE_LOOKS = {
     SIDES["above"]: SEARCH,
     SIDES["below"]: Look(WORSE, WORSE, "triangle-down"),
-    SIDES["open"]: RING,
-    SIDES["no interval"]: CHANCE,
+    SIDES["open"]: OPEN,
+    SIDES["no interval"]: Look(QUIET, "#FFFFFF", "cross"),
 }
 NUMBERS = {"value": ("mean", ".3f"), "low": ("from", ".3f"), "high": ("to", ".3f")}
 PANELS = ("search, as in the paper", "its part at right angles")
