@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from equipoise.stats._exact import exact_difference_p as exact_difference_p
     from equipoise.stats._exact import exact_equivalence_p as exact_equivalence_p
     from equipoise.stats._exact import exact_ratio_interval as exact_ratio_interval
-    from equipoise.stats._exact import is_rare as is_rare
     from equipoise.stats._gaps import PairBound as PairBound
     from equipoise.stats._gaps import bounds_of as bounds_of
     from equipoise.stats._gaps import box as box
@@ -78,6 +77,7 @@ if TYPE_CHECKING:
     from equipoise.stats._proportions import difference_interval as difference_interval
     from equipoise.stats._proportions import difference_p as difference_p
     from equipoise.stats._proportions import effective_counts as effective_counts
+    from equipoise.stats._proportions import is_rare as is_rare
     from equipoise.stats._proportions import pair_estimate as pair_estimate
     from equipoise.stats._proportions import pair_interval as pair_interval
     from equipoise.stats._proportions import pair_p as pair_p
@@ -169,8 +169,12 @@ _MODULES = {
         "Margin", "equivalence_p", "interval_within", "is_equivalent", "margin_ends", "sources_equivalence_p",
         "LEVEL", "detectable_gap", "people_needed", "power_of",
     ),
-    "_exact": (
-        "exact_difference_interval", "exact_difference_p", "exact_equivalence_p", "exact_ratio_interval", "is_rare",
+    "_exact": ("exact_difference_interval", "exact_difference_p", "exact_equivalence_p", "exact_ratio_interval"),
+    "_proportions": (
+        "is_rare", "CASES", "Estimate", "pair_estimate", "pair_interval", "pair_p", "pair_statistic",
+        "sample_estimate", "combined_interval", "crossing", "difference_equivalence_p", "difference_interval",
+        "difference_p", "effective_counts", "quantile", "ratio_interval", "ratio_statistic", "score_statistic",
+        "wilson",
     ),
     "_gaps": (
         "PairBound", "bounds_of", "box", "candidate_pairs", "critical_value", "largest_studentised",
@@ -179,11 +183,6 @@ _MODULES = {
     ),
     "_multiple_testing": (
         "CORRECTIONS", "benjamini_hochberg", "deciding_level", "excludes", "holm", "is_finding", "uncorrected",
-    ),
-    "_proportions": (
-        "CASES", "Estimate", "pair_estimate", "pair_interval", "pair_p", "pair_statistic", "sample_estimate",
-        "combined_interval", "crossing", "difference_equivalence_p", "difference_interval", "difference_p",
-        "effective_counts", "quantile", "ratio_interval", "ratio_statistic", "score_statistic", "wilson",
     ),
     "_permutation": (
         "ENOUGH", "NullSample", "SequentialTests", "draws_needed", "limited_by_draws", "most_draws", "permutation_p",

@@ -33,19 +33,8 @@ MISSED = 1e-7
 GRID, FINE = 16, 8
 # Counts of the smaller sample beyond these tails are left out.
 TAIL = 1e-11
-# Fewer expected than this in any of the four cells, and large-sample tests reject too often.
-FEW_EXPECTED = 10.0
 # Ratios are searched from exp(-20) to exp(20).
 MOST_LOG_RATIO = 20.0
-
-
-def is_rare(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> NDArray[np.bool_]:
-    """Tell where fewer than 10 of an outcome are expected on a side, if both sides had the same rate."""
-    first, size1, second, size2 = (np.asarray(part, dtype=np.float64) for part in (x1, n1, x2, n2))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        p = (first + second) / (size1 + size2)
-    least = np.minimum(size1, size2) * np.minimum(p, 1 - p)
-    return np.asarray((size1 > 0) & (size2 > 0) & (least < FEW_EXPECTED), dtype=np.bool_)
 
 
 def exact_difference_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> Floats:

@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 # A crossing is found to this distance, relative to 1 or to itself; it takes about a dozen steps.
 PRECISION = 2.0**-52
 MOST_STEPS = 200
+# Fewer expected than this in any of the four cells, and large-sample tests reject too often.
+FEW_EXPECTED = 10.0
 
 
 def _floats(value: ArrayLike) -> Floats:
@@ -151,6 +153,15 @@ def score_statistic(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, 
         z = distance / np.sqrt(variance)
     # Without any variance the rates are known: equal to the hypothesis, or infinitely far from it.
     return np.where(variance > 0, z, np.where(np.abs(distance) < 1e-12, 0.0, np.where(distance > 0, np.inf, -np.inf)))
+
+
+def is_rare(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> NDArray[np.bool_]:
+    """Tell where fewer than 10 of an outcome are expected on a side, if both sides had the same rate."""
+    first, size1, second, size2 = (np.asarray(part, dtype=np.float64) for part in (x1, n1, x2, n2))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = (first + second) / (size1 + size2)
+    least = np.minimum(size1, size2) * np.minimum(p, 1 - p)
+    return np.asarray((size1 > 0) & (size2 > 0) & (least < FEW_EXPECTED), dtype=np.bool_)
 
 
 def difference_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> Floats:
