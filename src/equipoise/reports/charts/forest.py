@@ -28,7 +28,7 @@ from equipoise.reports._spaces import (
     value_title,
     values_of,
 )
-from equipoise.reports.charts.intervals import alone, fit, interval_panels, spanned
+from equipoise.reports.charts.intervals import alone, interval_chart, spanned
 from equipoise.reports.charts.theme import (
     BAR,
     BETTER,
@@ -54,7 +54,6 @@ from equipoise.reports.charts.theme import (
     marks_once,
     rounded,
     tips,
-    used,
 )
 from equipoise.results import Record, Status
 
@@ -161,32 +160,25 @@ def main_forest(result: GroupResult, leading: Sequence[str] = ()) -> Chart | Non
         for subject, place, record in own
         if (subject, str(record.group)) in places
     ]
-    looks = used(dict(LOOKS.values()), rows)
     confirmed = sum(row["what"] != LOOKS[Meaning.QUIET][0] for row in rows)
     against = " or ".join(dict.fromkeys(safe_name(str(record.against), 30) for _, _, record in own))
     what = " and ".join(title_of(measure).lower() for measure in measures)
     words = f"Differences of groups in {what}, compared with {against}: {confirmed} of {len(rows)} are confirmed."
     shares = all(is_share(record) for _, _, record in own)
     class_ = of[1] if of[1] is not None else of[0] if first.scope == "class" else None
-    plot = interval_panels(
-        looks, MAIN_NUMBERS, panels=len(measures), lines=len(lines.names), heads=True, zero=True,
-        title="percentage points" if shares else "difference", own_scales=not shares,
-    )  # fmt: skip
     unit = "percentage points" if shares else "the unit of each measure"
-    chart = draw(
-        plot, rows,
-        {"labels": lines.names, "heads": lines.heads, "panels": [title_of(measure) for measure in measures]},
-        name="main contrasts",
+    chart = interval_chart(
+        rows, lines, [title_of(measure) for measure in measures], dict(LOOKS.values()), MAIN_NUMBERS,
+        columns=MAIN_MEASURES, unit="percentage points" if shares else "difference", zero=True, own_scales=not shares,
+        widest=400, name="main contrasts",
         title=f"How groups differ in {what}" + ("" if class_ is None else f" ({safe_name(class_, 30)})"),
         caption=(
             f"Each mark is a group's value minus that of {against}, in {unit}, with its interval, corrected for the "
             "number of tests: an interval that crosses 0 is not significant."
         ),
         words=words, where="The numbers are in the table of contrasts.",
-        fit=fit(len(measures), lines.names, looks, columns=MAIN_MEASURES, widest=400),
         notes=(f"Shown are the {len(places)} of {len(places) + left_out} groups with the widest differences.",)
         if left_out else (),
-        marks=3, room=True,
     )  # fmt: skip
     return alone(chart) if len(measures) == 1 else chart
 
@@ -315,26 +307,19 @@ def space_gaps(result: AuditResult) -> Chart | None:
         if label in labels
     ]
     findings = sum(1 for _, record, _ in placed if record.finding)
-    looks = used(GAP_LOOKS, rows)
-    words = f"Gaps of {plural(len(measures), 'measure')} on {plural(len(labels), 'line')}: {findings:,} confirmed."
-    return draw(
-        interval_panels(looks, GAP_NUMBERS, panels=len(measures), lines=len(labels), title="worse off →", zero=True),
-        rows,
-        {"labels": labels, "panels": [value_title(result, measure) for measure in measures]},
-        name="gaps of the space",
+    return interval_chart(
+        rows, Lines(labels, [False] * len(labels)), [value_title(result, measure) for measure in measures], GAP_LOOKS,
+        GAP_NUMBERS, columns=4, unit="worse off →", zero=True, name="gaps of the space",
         title="Gaps with their intervals",
         caption=(
             f"{plural(len(placed), 'gap')}, {findings:,} confirmed. Right of 0 the minoritised groups are worse "
             "off, whichever end of the measure is better; left of 0 they are better off. Best minus worst is never "
             "below 0 and has no interval."
         ),
-        words=words,
+        words=f"Gaps of {plural(len(measures), 'measure')} on {plural(len(labels), 'line')}: {findings:,} confirmed.",
         where="The numbers are in the table of gaps below.",
-        fit=fit(len(measures), labels, looks, columns=4),
         notes=(f"Shown are {len(labels)} of {len(every)} lines.",) if len(labels) < len(every) else (),
-        marks=3,
-        room=True,
-    )
+    )  # fmt: skip
 
 
 def _gap_label(result: AuditResult, subject: Subject, record: Record) -> str:
@@ -380,23 +365,15 @@ def space_values(result: AuditResult) -> Chart | None:
         "of the space."
     )
     panels: list[object] = [_value_panel(result, measure) for measure in measures]
-    looks = used(VALUE_LOOKS, rows)
     chance = " The upright stroke beside NMI is what chance alone gives such clusters." if NMI in measures else ""
-    return draw(
-        interval_panels(looks, VALUE_NUMBERS, panels=len(measures), lines=len(lines.names), heads=True),
-        rows,
-        lines.labels([]) | {"panels": panels},
-        name="values",
+    return interval_chart(
+        rows, lines, panels, VALUE_LOOKS, VALUE_NUMBERS, columns=4, name="values",
         title="Every group beside everyone",
         caption=(
             f"A mark is a value, the line its 95% interval; an arrow points to the better side.{chance} {EQUAL_SIZE}"
         ),
-        words=words,
-        where="The numbers are in the table of values below.",
-        fit=fit(len(measures), lines.names, looks, columns=4),
-        notes=notes,
-        marks=3,
-    )
+        words=words, where="The numbers are in the table of values below.", notes=notes,
+    )  # fmt: skip
 
 
 def _value_panel(result: AuditResult, measure: str) -> str:
@@ -447,39 +424,22 @@ def downstream_gaps(result: AuditResult) -> Chart | None:
         if (who_of(record), record.learner) in places
     ]
     findings = sum(1 for _, record in placed if record.finding)
-    looks = used(GAP_LOOKS, rows)
     words = (
         f"Downstream gaps of {plural(len(learners), 'classifier')} in {plural(len(measures), 'measure')}: "
         f"{findings:,} confirmed."
     )
     panels: list[object] = [measure.replace("_", " ").capitalize() for measure in measures]
     trained = "" if len(learners) > 1 else f" The classifier: {learner_title(learners[0])}."
-    return draw(
-        interval_panels(
-            looks,
-            DOWNSTREAM_NUMBERS,
-            panels=len(measures),
-            lines=len(lines.names),
-            title="points worse off →",
-            zero=True,
-            heads=True,
-            own_scales=False,
-        ),
-        rows,
-        lines.labels([]) | {"panels": panels},
-        name="downstream",
-        title="Gaps of classifiers trained on the points",
+    return interval_chart(
+        rows, lines, panels, GAP_LOOKS, DOWNSTREAM_NUMBERS, columns=3, unit="points worse off →", zero=True,
+        own_scales=False, widest=320, name="downstream", title="Gaps of classifiers trained on the points",
         caption=(
             f"{plural(len(placed), 'gap')}, {findings:,} confirmed, in percentage points with 95% intervals. "
             f"Right of 0 the named group is worse off.{trained}"
         ),
-        words=words,
-        where="The numbers are in the table of downstream values below.",
-        fit=fit(len(measures), lines.names, looks, columns=3, widest=320),
+        words=words, where="The numbers are in the table of downstream values below.",
         notes=(f"{plural(left_out, 'comparison')} did not fit; the table has all of them.",) if left_out else (),
-        marks=3,
-        room=True,
-    )
+    )  # fmt: skip
 
 
 def _downstream_lines(

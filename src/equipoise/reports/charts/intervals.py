@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import altair as alt
 
@@ -136,6 +137,26 @@ def interval_panels(
     )  # fmt: skip
 
 
+def interval_chart(
+    rows: Sequence[Row], lines: Lines, panels: Sequence[object], looks: Mapping[str, Look],
+    numbers: Mapping[str, tuple[str, str]], *, columns: int, unit: str | None = None, zero: bool = False,
+    own_scales: bool = True, widest: int = 260, marks: int = 3, **described: Any,
+) -> Chart:  # fmt: skip
+    """Draw rows as ``interval_panels`` does, with those looks that they have, and return the chart.
+
+    ``described`` are the name, title, caption, words and notes of ``draw``.
+    """
+    shown = used(looks, rows)
+    plot = interval_panels(
+        shown, numbers, panels=len(panels), lines=len(lines.names), title=unit, heads=any(lines.heads), zero=zero,
+        own_scales=own_scales,
+    )  # fmt: skip
+    return draw(
+        plot, rows, lines.labels([]) | {"panels": list(panels)}, marks=marks, room=True, **described,
+        fit=fit(len(panels), lines.names, shown, columns=columns, widest=widest),
+    )  # fmt: skip
+
+
 def against_chance(shown: Shown, name: str) -> Chart | None:
     """Draw the interval of one direction over the random ones that it is compared with."""
     judged = shown.judged
@@ -176,11 +197,10 @@ def methods_chart(methods: Sequence[tuple[str, Shown]]) -> Chart | None:
 
 
 def _directions(name: str, title: str, words: str, rows: list[Row], labels: list[str], caption: str) -> Chart:
-    looks = used(DIRECTION_LOOKS, rows)
-    plot = interval_panels(looks, DIRECTION_NUMBERS, panels=1, lines=len(labels), title=TITLE, zero=True)
-    return alone(draw(
-        plot, rows, {"labels": labels, "panels": [""]}, name=name, title=title, caption=caption, words=words, where="",
-        fit=fit(1, labels, looks, columns=1, widest=WIDEST_ALONE), marks=3, room=True,
+    lines = Lines(labels, [False] * len(labels))
+    return alone(interval_chart(
+        rows, lines, [""], DIRECTION_LOOKS, DIRECTION_NUMBERS, columns=1, unit=TITLE, zero=True, widest=WIDEST_ALONE,
+        name=name, title=title, caption=caption, words=words, where="",
     ))  # fmt: skip
 
 
@@ -214,27 +234,19 @@ def study_values(result: StudyResult) -> Chart | None:
             })  # fmt: skip
     if not rows:
         return None
-    looks = used(STUDY_LOOKS, rows)
-    words = f"{', '.join(map(title_of_measure, measures))} of {plural(len(cells), 'cell')}: mean and range of the runs."
-    plot = interval_panels(looks, STUDY_NUMBERS, panels=len(measures), lines=len(lines.names), heads=True)
-    labels = lines.labels([]) | {"panels": [_study_panel(result, measure) for measure in measures]}
-    return draw(
-        plot,
-        rows,
-        labels,
-        name="values",
+    return interval_chart(
+        rows, lines, [_study_panel(result, measure) for measure in measures], STUDY_LOOKS, STUDY_NUMBERS, columns=4,
+        marks=2, notes=notes, name="values",
         title=f"Performance{' and fairness' if result.fairness in measures else ''} of every treatment",
         caption=(
             "The mark is the mean on the test rows, the line goes from the lowest run to the highest. Triangles are "
             "significantly lower or higher than the baseline under the same condition, after correction; their colour "
             "says whether that is better or worse."
         ),
-        words=words,
-        fit=fit(len(measures), lines.names, looks, columns=4),
-        notes=notes,
-        marks=2,
-        room=True,
-    )
+        words=(
+            f"{', '.join(map(title_of_measure, measures))} of {plural(len(cells), 'cell')}: mean and range of the runs."
+        ),
+    )  # fmt: skip
 
 
 def _study_verdict(result: StudyResult, record: StudyRecord) -> str:
@@ -252,30 +264,18 @@ def study_spreads(result: StudyResult) -> Chart | None:
     rows = [row for panel, measure in enumerate(measures) for row in _spread_rows(result, cells, panel, measure)]
     if not rows:
         return None
-    looks = {name: look for name, (_, look) in SPREADS.items() if any(row["what"] == name for row in rows)}
-    words = f"Three spreads of {', '.join(map(title_of_measure, measures))} for {plural(len(cells), 'cell')}."
-    plot = interval_panels(
-        looks, {"value": ("standard deviation", ".4f")}, panels=len(measures), lines=len(lines.names), heads=True,
-        zero=True,
-    )  # fmt: skip
-    labels = lines.labels([]) | {"panels": [title_of_measure(measure) for measure in measures]}
-    return draw(
-        plot,
-        rows,
-        labels,
-        name="spreads",
+    looks = {name: look for name, (_, look) in SPREADS.items()}
+    return interval_chart(
+        rows, lines, [title_of_measure(measure) for measure in measures], looks,
+        {"value": ("standard deviation", ".4f")}, columns=3, zero=True, marks=2, notes=notes, name="spreads",
         title="What moves the numbers: people, reruns or seeds?",
         caption=(
             "Standard deviations of one run's number: drawing other people of the same kind for the test, running the "
             "same seed again, or taking another seed (what reruns alone would do taken off). Where the "
             "pentagon is at 0, reruns vary as much as seeds do."
         ),
-        words=words,
-        fit=fit(len(measures), lines.names, looks, columns=3),
-        notes=notes,
-        marks=2,
-        room=True,
-    )
+        words=f"Three spreads of {', '.join(map(title_of_measure, measures))} for {plural(len(cells), 'cell')}.",
+    )  # fmt: skip
 
 
 def _spread_rows(
@@ -335,29 +335,20 @@ def fairest(result: StudyResult) -> Chart | None:
     if not rows:
         return None
     name = safe_name(shown[0].alias or measure, 30)
-    words = f"Gains of choosing the fairest of n identical runs by {name}, for {plural(len(lines.names), 'technique')}."
-    plot = interval_panels(
-        FAIREST_LOOKS, FAIREST_NUMBERS, panels=len(numbers), lines=len(lines.names), heads=True, zero=True,
-        own_scales=False,
-    )  # fmt: skip
-    labels = lines.labels([]) | {"panels": [f"fairest of {number}" for number in numbers]}
-    return draw(
-        plot,
-        rows,
-        labels,
-        name="fairest",
+    return interval_chart(
+        rows, lines, [f"fairest of {number}" for number in numbers], FAIREST_LOOKS, FAIREST_NUMBERS, columns=4,
+        zero=True, own_scales=False, marks=2, notes=(left_out,), name="fairest",
         title=f"What is keeping the fairest run worth? ({name})",
         caption=(
             f"How many points lower {name} is than the mean of the runs to choose from. Bar: on the half of the "
             "people it was chosen on; circle: on the other half, with the middle 95% of random halves. What lies "
             "between the two marks was luck."
         ),
-        words=words,
-        fit=fit(len(numbers), lines.names, FAIREST_LOOKS, columns=4),
-        notes=(left_out,) if left_out else (),
-        marks=2,
-        room=True,
-    )
+        words=(
+            f"Gains of choosing the fairest of n identical runs by {name}, for "
+            f"{plural(len(lines.names), 'technique')}."
+        ),
+    )  # fmt: skip
 
 
 def _gains(place: int, one: FairestRecord, line: int, panel: int) -> list[Row]:
@@ -386,22 +377,12 @@ def table_4(result: Reproduction) -> Chart | None:
                     rows.append(row)
     if not rows:
         return None
-    looks = used(PAPER_LOOKS, rows)
-    words = f"Largest difference in disparate impact between identical runs of {len(lines.names)} techniques."
-    plot = interval_panels(looks, {"value": ("points", ".1f")}, panels=2, lines=len(lines.names), zero=True)
-    labels = lines.labels([]) | {"panels": list(PAPER_PANELS.values())}
-    return draw(
-        plot,
-        rows,
-        labels,
-        name="table 4",
-        title="How far identical runs lie apart (disparate impact)",
+    return interval_chart(
+        rows, lines, list(PAPER_PANELS.values()), PAPER_LOOKS, {"value": ("points", ".1f")}, columns=2, zero=True,
+        widest=360, marks=2, name="table 4", title="How far identical runs lie apart (disparate impact)",
         caption=(
             "In percentage points: the highest of the identical runs minus the lowest. Images, epochs and number of "
             "runs differ from the paper's unless the study says so: the marks are for orientation, not a test."
         ),
-        words=words,
-        fit=fit(2, lines.names, looks, columns=2, widest=360),
-        marks=2,
-        room=True,
-    )
+        words=f"Largest difference in disparate impact between identical runs of {len(lines.names)} techniques.",
+    )  # fmt: skip

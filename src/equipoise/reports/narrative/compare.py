@@ -206,7 +206,7 @@ def _verdict(more: str, less: str) -> Field:
         if record.finding is None:
             return quiet("" if record.attribute is None else "not tested")
         size = record.excess if hasattr(record, "excess") else record.difference
-        return Cell(f"↑ {more}" if size > 0 else f"↓ {less}") if record.finding else quiet("not significant")
+        return Cell(f"▲ {more}" if size > 0 else f"▼ {less}") if record.finding else quiet("not significant")
 
     return Field("Verdict", judged, kept=True)
 
