@@ -35,7 +35,7 @@ SIDES: dict[Against, str] = {
     "above": "above chance", "below": "below chance", "open": "includes 0", "no interval": "no interval",
 }  # fmt: skip
 SIDE_LOOKS = {
-    SIDES["above"]: SEARCH,
+    SIDES["above"]: Look(COLOURS[0], COLOURS[0], "triangle-up"),
     SIDES["below"]: Look(WORSE, WORSE, "triangle-down"),
     SIDES["open"]: OPEN,
     SIDES["no interval"]: Look(QUIET, "#FFFFFF", "cross"),

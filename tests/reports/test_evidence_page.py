@@ -220,8 +220,8 @@ def test_charts_keep_to_the_schema_of_vega_lite() -> None:
 
 def test_letters_can_be_read_on_every_colour_and_no_verdict_is_told_by_colour_alone() -> None:
     assert all(contrast(INK, paper) >= 4.5 for paper in (*EFFECTS.values(), *CHANGES.values()))
-    assert all(contrast(colour, "#ffffff") >= 4.5 for _, colour in VERDICTS.values())
-    looks = {name: shape for name, (shape, _) in VERDICTS.items()}
+    assert all(contrast(colour, "#ffffff") >= 4.5 for colour in (look.colour for look in VERDICTS.values()))
+    looks = {name: look.shape for name, look in VERDICTS.items()}
     assert {name for name, shape in looks.items() if shape == "triangle-down"} == {"lower, better", "lower, worse"}
     assert len(set(looks.values())) == len(VERDICTS) - 2, "a shape is a direction; better and worse have their colours"
     for row in rows_of("plain", "effects"):

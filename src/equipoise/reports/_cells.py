@@ -249,5 +249,5 @@ def limited_table(
     chosen: str = "", most: int = MOST_ROWS,
 ) -> DataTable:  # fmt: skip
     """Return a table of as many rows as a page can hold; the others are counted."""
-    every = len(rows) if total is None else total
+    every = sum(not row.emphasis for row in rows) if total is None else total
     return DataTable(caption, tuple(columns), tuple(rows[:most]), every, what, chosen)

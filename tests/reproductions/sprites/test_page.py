@@ -99,7 +99,7 @@ def test_without_an_interval_or_chance_nothing_is_claimed() -> None:
 def test_parts_stand_in_the_order_that_a_reader_needs() -> None:
     wanted = [
         "verdict", "methods", "chance", "ablation", "known", "skew", "classifiers", "generators", "words", "how",
-        "cautions", "provenance",
+        "cautions", "notes", "provenance",
     ]  # fmt: skip
     for name in pages.cases:
         assert [one.attributes["id"] for one in pages.tree(name).all("section")] == wanted

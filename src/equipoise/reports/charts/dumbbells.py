@@ -15,7 +15,6 @@ from equipoise.reports._cells import Subject
 from equipoise.reports._formats import plural, safe_name, short_percent
 from equipoise.reports._measure_words import reading_order, title_of
 from equipoise.reports.charts.theme import (
-    BAR,
     COLOURS,
     FOUND,
     INK,
@@ -24,6 +23,7 @@ from equipoise.reports.charts.theme import (
     OPEN,
     QUIET,
     REFERENCE,
+    SHAPES,
     UNDECIDED,
     Chart,
     Fit,
@@ -61,7 +61,7 @@ POPULATION, CONFIRMED, NOT_SIGNIFICANT, UNTESTED = "population", "confirmed", "n
 RERUN, BEFORE, AFTER, EVERYONE = "by a rerun alone", "before", "after", "everyone"
 # To be changed is neither better nor worse.
 JUDGED = {CONFIRMED: Look(INK, INK, "circle"), NOT_SIGNIFICANT: OPEN, UNTESTED: UNDECIDED}
-SHARES = {POPULATION: REFERENCE, **JUDGED, RERUN: Look(COLOURS[0], "#FFFFFF", BAR)}
+SHARES = {POPULATION: REFERENCE, **JUDGED, RERUN: Look(COLOURS[0], "#FFFFFF", SHAPES[2])}
 MOVES = {EVERYONE: REFERENCE, **JUDGED}
 SIDES = {BEFORE: REFERENCE, AFTER: Look(COLOURS[0], COLOURS[0], "circle")}
 TESTED = {"low": ("difference, from", "+.2f"), "high": ("to", "+.2f"), "p": ("p, corrected", ".3g")}
@@ -221,7 +221,7 @@ def most_changed(result: CompareResult) -> Chart | None:
             "The bar is a group's share of the population, the other mark its share among the most changed: to the "
             "right of the bar the group is more common among them, to the left less. Filled circles are significant "
             "after correction. The pale line is the interval of one test, before correction."
-            + (" Hollow bars: the share among the most changed if only an identical rerun had changed people." * rerun)
+            + (" Pentagons: the share among the most changed if only an identical rerun had changed people." * rerun)
             + (" On the right every distinct profile is counted once." * profiles)
         ),
         words=f"Shares of groups among the most changed and in the population: {findings} confirmed.",

@@ -30,7 +30,6 @@ from equipoise.reports._spaces import (
 )
 from equipoise.reports.charts.intervals import alone, interval_chart, spanned
 from equipoise.reports.charts.theme import (
-    BAR,
     BETTER,
     FOUND,
     INK,
@@ -39,6 +38,7 @@ from equipoise.reports.charts.theme import (
     OPEN,
     QUIET,
     REFERENCE,
+    SHAPES,
     UNDECIDED,
     WORSE,
     ZERO,
@@ -86,7 +86,7 @@ MOST_VALUES = 40
 EVERYONE, GROUP, SMALL, BY_CHANCE = "everyone", "a group", "too few rows to test", "NMI by chance"
 VALUE_LOOKS = {
     EVERYONE: REFERENCE, GROUP: Look("#0072B2", "#0072B2", "circle"), SMALL: UNDECIDED,
-    BY_CHANCE: Look(QUIET, QUIET, BAR),
+    BY_CHANCE: Look(QUIET, "#FFFFFF", SHAPES[2]),
 }  # fmt: skip
 VALUE_NUMBERS = {
     "value": ("value", ".4g"), "low": ("from", ".4g"), "high": ("to", ".4g"),
@@ -266,7 +266,6 @@ def _contrast_row(place: int, record: Record, line: int, panel: int, shares: boo
 def _contrasts_plot(panels: int, lines: int, shares: bool) -> alt.FacetChart:
     base, y = alt.Chart(), line_axis(grid=True)
     looked = by_look(dict(LOOKS.values()), "verdict")
-    colour, shape = looked["color"], looked["shape"]
     tooltip = tips(
         group="group", value=("difference", "+.2f"), low=("from", "+.2f"), high=("to", "+.2f"),
         p=("p, corrected", ".3g"), verdict="verdict",
@@ -275,10 +274,8 @@ def _contrasts_plot(panels: int, lines: int, shares: bool) -> alt.FacetChart:
     x = x.axis(tickCount=4, labelOverlap="greedy", labelSeparation=6, gridColor=LINE)
     layers = [
         marks_once().mark_rule(color=ZERO).encode(x=alt.datum(0)),
-        base.mark_rule(strokeWidth=2).encode(x=x, x2="high:Q", y=y, color=colour, tooltip=tooltip),
-        base.mark_point(filled=True, size=80, opacity=1).encode(
-            x="value:Q", y=y, color=colour, shape=shape, tooltip=tooltip
-        ),
+        base.mark_rule(strokeWidth=2).encode(x=x, x2="high:Q", y=y, color=looked["color"], tooltip=tooltip),
+        base.mark_point(size=75, opacity=1, strokeWidth=1.5).encode(x="value:Q", y=y, **looked, tooltip=tooltip),
         base.mark_text(fontSize=11, fontStyle="italic", color=QUIET).encode(x=alt.datum(0), y=y, text="text:N"),
     ]
     many = lines > MANY_LINES
@@ -365,7 +362,7 @@ def space_values(result: AuditResult) -> Chart | None:
         "of the space."
     )
     panels: list[object] = [_value_panel(result, measure) for measure in measures]
-    chance = " The upright stroke beside NMI is what chance alone gives such clusters." if NMI in measures else ""
+    chance = " The pentagon beside NMI is what chance alone gives such clusters." if NMI in measures else ""
     return interval_chart(
         rows, lines, panels, VALUE_LOOKS, VALUE_NUMBERS, columns=4, name="values",
         title="Every group beside everyone",

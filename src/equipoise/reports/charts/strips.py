@@ -18,17 +18,20 @@ from equipoise.reports.charts.theme import (
     LETTER,
     LINE,
     MOST_MARKS,
-    PLUS,
+    OPEN,
     QUIET,
     ROOM,
     ROWS,
     SHAPES,
     STAR,
     STRONG,
+    UNDECIDED,
     WORSE,
     Chart,
     Fit,
+    Look,
     Row,
+    by_look,
     draw,
     in_panels,
     line_axis,
@@ -52,18 +55,18 @@ BINS = 40
 BASELINE = "baseline"
 # What a mark says: the shape is the direction, the colour is better or worse.
 VERDICTS = {
-    BASELINE: (STAR, INK),
-    "lower, better": ("triangle-down", BETTER),
-    "higher, better": ("triangle-up", BETTER),
-    "lower, worse": ("triangle-down", WORSE),
-    "higher, worse": ("triangle-up", WORSE),
-    "not significant": ("circle", QUIET),
-    "undecided": (PLUS, QUIET),
+    BASELINE: Look(INK, INK, STAR),
+    "lower, better": Look(BETTER, BETTER, "triangle-down"),
+    "higher, better": Look(BETTER, BETTER, "triangle-up"),
+    "lower, worse": Look(WORSE, WORSE, "triangle-down"),
+    "higher, worse": Look(WORSE, WORSE, "triangle-up"),
+    "not significant": OPEN,
+    "undecided": UNDECIDED,
 }
 STILL_COLUMNS, STILL_WIDTH = 3, 200
 MOST_CLASSES = 30
 COMPLETE, PARTLY = "0% in one run, 100% in another", "on both sides of the rule"
-SIDES = {COMPLETE: (STRONG, SHAPES[2]), PARTLY: (QUIET, "circle")}
+SIDES = {COMPLETE: Look(STRONG, STRONG, SHAPES[2]), PARTLY: Look(QUIET, QUIET, SHAPES[1])}
 
 
 @dataclass(frozen=True)
@@ -201,25 +204,21 @@ def _strips_plot(panels: int, verdicts: Sequence[str], *, binned: bool) -> alt.F
     base, y = alt.Chart(), line_axis(grid=True)
     x = alt.X("mean:Q").title(None).scale(zero=False, nice=True)
     x = x.axis(tickCount=4, format=".4~g", labelOverlap="greedy", labelSeparation=6, gridColor=LINE)
-    legend = alt.Legend(title=None, symbolOpacity=1)
-    shape, colour = (
-        channel("verdict:N").scale(domain=list(verdicts), range=[VERDICTS[verdict][part] for verdict in verdicts])
-        .legend(legend)
-        for part, channel in enumerate((alt.Shape, alt.Color))
-    )  # fmt: skip
+    looked = by_look({verdict: VERDICTS[verdict] for verdict in verdicts}, "verdict", symbolOpacity=1)
+    colour = looked["color"]
     stroke = base.mark_tick(color=INK, thickness=1.5, size=22).encode(x="base:Q", y=y)
     if binned:
-        dots = base.mark_bar(height=14).encode(
-            x=alt.X("from:Q"), x2="to:Q", y=y, color=colour,
+        dots = base.mark_bar(height=14, color=QUIET).encode(
+            x=alt.X("from:Q"), x2="to:Q", y=y,
             opacity=alt.Opacity("share:Q").scale(range=[0.12, 0.75]).legend(None), tooltip=tips(binned=("runs", "")),
         )  # fmt: skip
     else:
-        dots = base.mark_tick(thickness=1.5, size=12, opacity=0.6).encode(
-            x="x:Q", y=y, color=colour, tooltip=tips(run="run", x=("value", ".4g"))
+        dots = base.mark_tick(color=QUIET, thickness=1.5, size=12, opacity=0.6).encode(
+            x="x:Q", y=y, tooltip=tips(run="run", x=("value", ".4g"))
         )
     span = base.mark_rule(strokeWidth=1.5).encode(x=alt.X("min:Q"), x2="max:Q", y=y, color=colour)
-    mean = base.mark_point(filled=True, size=95, opacity=1, stroke="white", strokeWidth=1).encode(
-        x=x, y=y, color=colour, shape=shape,
+    mean = base.mark_point(size=90, opacity=1, strokeWidth=1.5).encode(
+        x=x, y=y, **looked,
         tooltip=tips(technique="technique", runs=("runs", ""), mean=("mean", ".4g"), min=("from", ".4g"),
                      max=("to", ".4g"), base=("mean of the baseline", ".4g"), verdict="verdict"),
     )  # fmt: skip
@@ -261,19 +260,14 @@ def _class_label(straddle: Straddle) -> str:
     return safe_name(straddle.technique, max(20, CLASS_LETTERS - len(rest))) + rest
 
 
-def _straddles_plot(sides: Mapping[str, tuple[str, str]]) -> alt.TopLevelMixin:
+def _straddles_plot(sides: Mapping[str, Look]) -> alt.TopLevelMixin:
     base, y = alt.Chart(alt.NamedData(ROWS)), line_axis(grid=True)
-    colour, shape = (
-        channel("kind:N").scale(domain=list(sides), range=[look[part] for look in sides.values()]).legend(title=None)
-        for part, channel in enumerate((alt.Color, alt.Shape))
-    )
+    looked = by_look(sides, "kind")
     x = alt.X("low:Q").title(None).axis(format=".0%", tickCount=6, gridColor=LINE).scale(domain=[0, 1])
     rule = marks_once().mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.datum(RULE))
-    span = base.mark_rule(strokeWidth=2).encode(x=x, x2="high:Q", y=y, color=colour)
+    span = base.mark_rule(strokeWidth=2).encode(x=x, x2="high:Q", y=y, color=looked["color"])
     ends = [
-        base.mark_point(filled=True, size=70, opacity=1).encode(
-            x=alt.X(f"{end}:Q"), y=y, color=colour, shape=shape, tooltip=tips(text="the rule")
-        )
+        base.mark_point(size=70, opacity=1).encode(x=alt.X(f"{end}:Q"), y=y, **looked, tooltip=tips(text="the rule"))
         for end in ("low", "high")
     ]
     text = base.mark_text(align="left", dx=10, fontSize=11, color=INK).encode(x=alt.datum(1), y=y, text="text:N")

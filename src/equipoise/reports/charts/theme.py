@@ -210,13 +210,13 @@ def line_axis(lines: int | None = None, *, heads: bool = False, **axis: Any) -> 
     return made
 
 
-def by_look(looks: Mapping[str, Look], name: str = "what") -> Channels:
+def by_look(looks: Mapping[str, Look], name: str = "what", **legend: Any) -> Channels:
     """Return colour, filling and shape of what a mark says."""
     names = list(looks)
     return {
         channel: kind(f"{name}:N")
         .scale(domain=names, range=[getattr(look, part) for look in looks.values()])
-        .legend(title=None)
+        .legend(title=None, **legend)
         for channel, kind, part in (
             ("color", alt.Color, "colour"), ("fill", alt.Fill, "fill"), ("shape", alt.Shape, "shape")
         )

@@ -14,10 +14,8 @@ from equipoise.reports._comparisons import (
 from equipoise.reports._document import (
     Cell,
     Column,
-    DataTable,
     Meaning,
     Name,
-    Row,
     Text,
     pieces,
 )
@@ -111,11 +109,6 @@ def plain_columns(*titles: Text, numbers: Sequence[str] = ()) -> list[Column]:
     """Return columns of words, then columns of numbers; the second stays where a medium is narrow."""
     words = [Column(title, kept=place == 1) for place, title in enumerate(titles)]
     return [*words, *(Column(title, number=True) for title in numbers)]
-
-
-def first_rows(caption: Text, columns: Sequence[Column], rows: Sequence[Row], most: int) -> DataTable:
-    """Return a table of as many rows as there is room for; the others are counted."""
-    return DataTable(caption, tuple(columns), tuple(rows[:most]), sum(not row.emphasis for row in rows))
 
 
 def listed(parts: list[tuple[str | Name, ...]]) -> Text:

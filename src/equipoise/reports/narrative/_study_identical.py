@@ -10,7 +10,7 @@ from equipoise.audits.evidence import RULE
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import fitting, plural, points
 from equipoise.reports import formats
-from equipoise.reports._cells import Write, number
+from equipoise.reports._cells import Write, limited_table, number
 from equipoise.reports._comparisons import (
     title_of_measure,
 )
@@ -38,7 +38,6 @@ from equipoise.reports.narrative._story import (
 )
 from equipoise.reports.narrative._study_cells import (
     Charts,
-    first_rows,
     listed,
     plain_columns,
     treatment_cell,
@@ -332,7 +331,7 @@ def flips_section(result: StudyResult, charts: Charts) -> Section | None:
             Cell(formats.percent(pairs)), *(_flipped(own.get(group, [])) for group in groups),
         )))  # fmt: skip
     caption = "People whose prediction is not the same in all identical runs, summed over seeds"
-    table = first_rows(caption, columns, rows, MOST_FLIPS)
+    table = limited_table(caption, columns, rows, most=MOST_FLIPS)
     blocks: list[Block] = [Bullets(tuple(flip_words(result))), ChartBlock(charts["flips"]), table]
     blocks += _flip_rows(result)
     return Section(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
+from equipoise.reports._cells import limited_table
 from equipoise.reports._document import (
     Block,
     Bullets,
@@ -33,7 +34,6 @@ from equipoise.reports._formats import safe_name, signed_thousandths
 from equipoise.reports.narrative._story import Field, edges, ends, inside, quiet, record_table, value
 from equipoise.reports.narrative._study_cells import (
     ARROWS,
-    first_rows,
     interval_of,
     meaning_of,
     text_of,
@@ -408,7 +408,7 @@ def _table(
         dash = Cell("–", meaning=Meaning.QUIET)
         cells += [_pair(*found[column], of) if column in found else dash for column in measures]
         rows.append(Row(tuple(cells)))
-    return first_rows(f"{heading}: {safe_name(who, 40)}{where}", columns, rows, MOST_ROWS)
+    return limited_table(f"{heading}: {safe_name(who, 40)}{where}", columns, rows, most=MOST_ROWS)
 
 
 def _pair(place: int, one: SpaceContrast, of: str) -> Cell:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
-from equipoise.reports._cells import known
+from equipoise.reports._cells import known, limited_table
 from equipoise.reports._comparisons import (
     asked_measures,
     heading_of,
@@ -43,7 +43,6 @@ from equipoise.reports.narrative._study_cells import (
     changed_cell,
     chosen_cells,
     condition_field,
-    first_rows,
     interval_of,
     listed,
     plain_columns,
@@ -137,7 +136,7 @@ def _measures_table(result: StudyResult, measures: list[str]) -> DataTable:
         for cell in chosen_cells(result)
     ]
     rows += _constant_rows(result, measures, 0)
-    return first_rows("Measures that were asked for", columns, rows, MOST_COSTS)
+    return limited_table("Measures that were asked for", columns, rows, most=MOST_COSTS)
 
 
 def _found(result: StudyResult, cell: CellRecord, measure: str) -> tuple[int, StudyRecord] | None:

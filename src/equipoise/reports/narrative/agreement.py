@@ -10,19 +10,18 @@ from equipoise.foundation.text import plural
 from equipoise.reports import formats
 from equipoise.reports._document import (
     Cell,
-    Column,
     DataTable,
     Document,
     Meaning,
     Name,
     Paragraph,
-    Row,
     Section,
     Statements,
     Text,
     Tile,
 )
 from equipoise.reports.narrative._report import Report, document_provenance
+from equipoise.reports.narrative._story import Field, quiet, record_table
 
 # Directions that nobody chose: whoever names one of them sees something in nothing.
 BY_CHANCE = ("random", "random orthogonal")
@@ -131,20 +130,16 @@ def _tiles(found: Agreement) -> tuple[Tile, ...]:
 
 
 def _names(found: Agreement) -> DataTable:
-    columns = (
-        Column("Direction"), Column("Name", kept=True), Column("Verdict", kept=True), Column("Votes", number=True),
-        Column("Confidence", number=True), Column("Strip"),
+    fields = (
+        Field("Direction", lambda _, one: Cell(Name(one.direction), (one.method,) if one in found.decoys else ())),
+        Field("Name", lambda _, one: "–" if one.name is None else Name(one.name), kept=True),
+        Field("Verdict", lambda _, one: Cell("agreed") if one.agreed else quiet("no agreement"), kept=True),
+        Field("Votes", lambda _, one: f"{one.votes} of {one.raters}", True),
+        Field("Confidence", lambda _, one: "–" if one.confidence != one.confidence else f"{one.confidence:.1f} of 5",
+              True),
+        Field("Strip", lambda _, one: one.code),
     )  # fmt: skip
-    rows = []
-    for one in found.winners:
-        sure = "–" if one.confidence != one.confidence else f"{one.confidence:.1f} of 5"
-        how = (one.method,) if one in found.decoys else ()
-        verdict = Cell("agreed") if one.agreed else Cell("no agreement", meaning=Meaning.QUIET)
-        rows.append(
-            Row((Cell(Name(one.direction), how), Cell("–" if one.name is None else Name(one.name)),
-                 verdict, Cell(f"{one.votes} of {one.raters}"), Cell(sure), Cell(one.code)))
-        )  # fmt: skip
-    return DataTable("The most usual name of every strip", columns, tuple(rows), what="strips")
+    return record_table("The most usual name of every strip", fields, enumerate(found.winners), what="strips")
 
 
 def _how(found: Agreement) -> str:

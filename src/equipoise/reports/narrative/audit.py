@@ -269,7 +269,7 @@ def _tiles(result: AuditResult) -> tuple[Tile, ...]:
     return (
         *([] if is_embedding(result) else [_largest(result)]),
         Tile(
-            f"{what} confirmed", f"{confirmed:,} of {len(tested):,}", Meaning.WORSE if confirmed else None,
+            f"{what} confirmed", f"{confirmed:,} of {len(tested):,}", Meaning.NEUTRAL if confirmed else None,
             "significant after correction" if tested else "none was tested",
         ),
         Tile("not testable", f"{small:,} of {len(tests):,}", None, f"{what} with too few people"),

@@ -12,19 +12,17 @@ from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural, points
 from equipoise.reports._document import (
     Bullets,
-    Cell,
-    Column,
     DataTable,
     Document,
     Meaning,
     Name,
-    Row,
     Section,
     Statements,
     Text,
     Tile,
 )
 from equipoise.reports.narrative._report import Report, document_provenance
+from equipoise.reports.narrative._story import Field, record_table
 from equipoise.results import GapVerdict, Record
 
 # A cosine to the target from which on the gap may be the target's.
@@ -138,15 +136,15 @@ def _tiles(found: DirectionAudit) -> tuple[Tile, ...]:
 
 
 def _table(found: DirectionAudit) -> DataTable:
-    columns = (
-        Column("Rate"), Column("Class"), Column("Upper less lower", number=True), Column("Interval", number=True),
+    fields = (
+        Field("Rate", lambda _, record: _rate(record)), Field("Class", lambda _, record: Name(str(record.class_))),
+        Field("Upper less lower", lambda _, record: f"{100 * record.value:+.1f} points" if record.defined
+              else f"undefined ({record.reason})", True),
+        Field("Interval", lambda _, record: _interval(record) or "–", True),
     )  # fmt: skip
-    rows = []
-    for record in found.contrasts:
-        value = f"{100 * record.value:+.1f} points" if record.defined else f"undefined ({record.reason})"
-        cells = (Cell(_rate(record)), Cell(Name(str(record.class_))), Cell(value), Cell(_interval(record) or "–"))
-        rows.append(Row(cells))
-    return DataTable("Rates of the upper side less those of the lower", columns, tuple(rows), what="rates")
+    return record_table(
+        "Rates of the upper side less those of the lower", fields, enumerate(found.contrasts), what="rates"
+    )
 
 
 def _rate(record: Record) -> str:

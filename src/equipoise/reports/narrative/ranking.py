@@ -241,7 +241,7 @@ def _tiles(result: RankingResult) -> tuple[Tile, ...]:
         Tile("lowest exposure ratio", "undefined" if lowest is None else formats.decimal(lowest.value),
              Meaning.WORSE if lowest is not None and lowest.finding else None,
              "" if lowest is None else (Name(str(lowest.group)), " against ", Name(str(lowest.against)))),
-        Tile("differences confirmed", f"{confirmed:,} of {len(tested):,}", Meaning.WORSE if confirmed else None,
+        Tile("differences confirmed", f"{confirmed:,} of {len(tested):,}", Meaning.NEUTRAL if confirmed else None,
              "significant after correction" if tested else "none was tested"),
         Tile("not tested", f"{small:,}", None, "too few people or queries"),
         Tile("rows", formats.count(result.rows), None, _rankings(result)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -10,17 +11,14 @@ from equipoise.foundation.references import cited
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
-from equipoise.reports._cells import limited_table, number
+from equipoise.reports._cells import number
 from equipoise.reports._document import (
     NOT_CERTIFIED,
     Cell,
-    Column,
-    DataTable,
     Document,
     Meaning,
     Name,
     Paragraph,
-    Row,
     Section,
     Statements,
     Text,
@@ -28,6 +26,7 @@ from equipoise.reports._document import (
     pieces,
 )
 from equipoise.reports.narrative._report import Report, document_provenance
+from equipoise.reports.narrative._story import Field, quiet, record_table
 from equipoise.results import ClaimVerdict
 from equipoise.studies.findings import PaperClaim, Reproduction, TechniqueSpread, verdict_words
 
@@ -119,7 +118,7 @@ def _sentence(claim: PaperClaim) -> Text:
 
 def _verdict(verdict: ClaimVerdict | None, *below: Text) -> Cell:
     if verdict is None:
-        return Cell("–", meaning=Meaning.QUIET)
+        return quiet()
     return Cell(SHOWN[verdict], below, meaning=Meaning.QUIET if verdict in NOT_DECIDED else None)
 
 
@@ -129,47 +128,36 @@ def _as_trained(claim: PaperClaim) -> Iterator[Text]:
 
 
 def _claims(result: Reproduction) -> Section:
-    rows = [
-        Row((
-            Cell(claim.finding), _verdict(claim.holds, *_as_trained(claim)), _verdict(claim.holds_corrected),
-            Cell(claim.claim), Cell(claim.here),
-        ))
-        for claim in result.records
-    ]  # fmt: skip
-    columns = (
-        Column("Finding"), Column("By the paper's rule", kept=True), Column("After correction"), Column("The paper"),
-        Column("Here"),
+    fields = (
+        Field("Finding", lambda _, claim: claim.finding),
+        Field("By the paper's rule", lambda _, claim: _verdict(claim.holds, *_as_trained(claim)), kept=True),
+        Field("After correction", lambda _, claim: _verdict(claim.holds_corrected)),
+        Field("The paper", lambda _, claim: claim.claim), Field("Here", lambda _, claim: claim.here),
     )  # fmt: skip
-    table = limited_table(f"Findings of {cited(result.paper)}, and what this study shows", columns, rows,
-                          what="findings")  # fmt: skip
+    caption = f"Findings of {cited(result.paper)}, and what this study shows"
+    table = record_table(caption, fields, enumerate(result.records), what="findings")
     return Section("claims", "Finding by finding", (table,), short="Findings", essential=True)
 
 
 def _spreads(result: Reproduction) -> Section:
-    rows = [_spread(place, spread) for place, spread in enumerate(result.techniques)]
-    columns = (
-        Column("Technique"), *(Column(title, number=True) for title in SPREADS.values()),
-        Column("Treatment here"), Column("Runs here", number=True),
+    fields = (
+        Field("Technique", lambda _, one: one.technique),
+        *(Field(title, functools.partial(_spread, field=field), True) for field, title in SPREADS.items()),
+        Field("Treatment here", lambda _, one: Cell(
+            one.treatment, ("trained too briefly",) if one.unfinished_training else ()
+        )),
+        Field("Runs here", lambda _, one: "–" if one.runs is None else formats.count(one.runs), True),
     )  # fmt: skip
-    table = DataTable(
-        "Disparate impact over identical runs, in percentage points: the paper / here", columns, tuple(rows)
-    )
+    caption = "Disparate impact over identical runs, in percentage points: the paper / here"
+    table = record_table(caption, fields, enumerate(result.techniques))
     words = "Table 4 of the paper: how far identical runs lie apart."
     return Section("spreads", "Table 4, the paper's and ours", (Paragraph(words), table), short="Table 4",
                    essential=True)  # fmt: skip
 
 
-def _spread(place: int, spread: TechniqueSpread) -> Row:
-    short = ("trained too briefly",) if spread.unfinished_training else ()
-    return Row((
-        Cell(spread.technique),
-        *(
-            Cell((f"{_points(getattr(spread, f'paper_{field}'))} / ",
-                  *pieces(number(place, getattr(spread, field), _points, field, "techniques") or "–")))
-            for field in SPREADS
-        ),
-        Cell(spread.treatment, short), Cell("–" if spread.runs is None else formats.count(spread.runs)),
-    ))  # fmt: skip
+def _spread(place: int, spread: TechniqueSpread, field: str) -> Text:
+    here = number(place, getattr(spread, field), _points, field, "techniques")
+    return (f"{_points(getattr(spread, f'paper_{field}'))} / ", *pieces(here or "–"))
 
 
 def _points(value: float | None) -> str:
