@@ -36,7 +36,7 @@ def test_words_come_first_then_the_table_then_the_notes(equipoise: Program, runs
     assert words < table < notes
     told = " ".join(ended.out.split())
     assert "at a cost: it lowered accuracy from 0.8025 to 0.7025 (6 runs each, compared with base)." in told
-    assert "changes for the better 1 of 2" in told
+    assert "changes for the better ■ 1 of 2" in told
     assert "same • No significant effect on any mean (DP, accuracy)." in told
     assert "other seeds or other people" in " ".join(ended.out.split())
 

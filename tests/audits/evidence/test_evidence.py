@@ -318,7 +318,7 @@ def test_classes_that_straddle_the_rule_are_flagged() -> None:
         ("base", "cat", 4, 3, 1, True), ("t", "dog", 4, 3, 1, False),
     ]  # fmt: skip
     assert "base on DI, class cat: 1 of 4 runs break the 20% rule; 0% in one run, 100% in another." in result.words
-    assert "t on DI, class dog: 1 of 4 runs break the 20% rule (15.0% to 21.0%)." in result.words
+    assert "t on DI, class dog: 1 of 4 runs break the 20% rule (lowest run 15.0%, highest 21.0%)." in result.words
     assert any("1 is at 0% in one run and at 100% in another" in sentence for sentence in result.words)
 
 
