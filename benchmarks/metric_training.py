@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 import torch
+from equipoise.training.images.recorded_steps import Steps
+from equipoise.training.images.teaching import PictureBatch
+from equipoise.training.metric.pictures.teaching import MetricTeaching
 
 import equipoise
 from equipoise.studies.plans import Named, with_splits
 from equipoise.training.encoding import material_of
 from equipoise.training.images.pictures import Pictures
-from equipoise.training.images.recorded_steps import Steps
 from equipoise.training.images.run import Run
-from equipoise.training.images.teaching import PictureBatch
 from equipoise.training.learners.metric_learner import MetricLearning
 from equipoise.training.material import Job, Material, Rows, Settings
 from equipoise.training.metric.heads.recipe import recipe_of
 from equipoise.training.metric.heads.stack import HeadStack
 from equipoise.training.metric.pictures.fitting import picture_values
-from equipoise.training.metric.pictures.teaching import MetricTeaching
 from equipoise.training.preparing import Prepared, prepared
 from equipoise.training.train import train
 

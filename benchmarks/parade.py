@@ -15,11 +15,11 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from equipoise.training.metric.heads.acting import MetricBatch, MetricContext
 
 from equipoise.training.material import Settings
 from equipoise.training.metric.batches import pairs_of
 from equipoise.training.metric.drawing import uniforms_for
-from equipoise.training.metric.heads.acting import MetricBatch, MetricContext
 from equipoise.training.metric.heads.recipe import MetricRecipe
 from equipoise.treatments.parade import Parade, Separated
 

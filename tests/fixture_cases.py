@@ -22,18 +22,23 @@ from equipoise.foundation.registry import registry
 from equipoise.studies.plans import Trial
 from equipoise.studies.running._folder import files_of, read_trial
 from equipoise.studies.study import Study
-from equipoise.training.acting import misfit
+from equipoise.training.compatibility import Need, incompatibility, required
 from equipoise.training.learner import Learner
 from equipoise.training.train import learner_of
 from equipoise.training.treatment import Treatment
 
 FIXTURES = Path(__file__).parent / "fixtures"
 KEYS, PREDICTIONS, MADE_ON = "trial_keys.json", "predictions.npz", "predictions.json"
+# Predictions that were frozen later: each file beside a JSON file of what made it.
+ADDED = "predictions_{name}.npz"
 # Of trainings on another processor: how far a score (or a number, relative to its size where that is above 1) may lie
 # from the frozen one; and an embedding, which is kept in half precision.
 SCORES_WITHIN, HALVES_WITHIN = 1e-5, 2e-3
 # Short enough that rounding does not decide which directions are erased.
-BRIEF: dict[str, dict[str, Any]] = {"inlp": {"iterations": 2}}
+BRIEF: dict[str, dict[str, Any]] = {
+    "inlp": {"iterations": 2}, "lfr": {"starts": 1, "evaluations": 20, "group_fairness": 1.0},
+    "exponentiated_gradient": {"max_iter": 5},
+}  # fmt: skip
 SEEDS = (0, 1)
 PACKAGES = ("torch", "numpy", "scikit-learn", "scipy")
 SPLITS = {"train": 96, "dev": 32, "test": 32}
@@ -158,6 +163,18 @@ class Case:
     treatments: Sequence[Any] | None = None
     selection: str = "last"
 
+    def fitting(self) -> list[dict[str, Any]]:
+        """Return the registered treatments that act with the learner and the cohort, in the order of their names."""
+        kind, cohort = learner_of(self.learner), self.cohort()
+        several = cohort.task == "class" and len(set(cohort[cohort.target].tolist())) > 2
+        return [
+            {"name": entry.name, **BRIEF.get(entry.name, {})}
+            for entry in registry.entries("treatment")
+            if isinstance(entry.thing, type) and issubclass(entry.thing, Treatment)
+            if incompatibility(kind, entry.thing, cohort.task) is None and not (entry.thing.two_classes and several)
+            if not (self.cohort is pictures and Need.FLAT_INPUTS in required(entry.thing))
+        ]
+
     def study(self, *, conditions: Sequence[Any] = ("as_given",)) -> Study:
         """Return the study; trials of both seeds train together where the learner stacks."""
         how: dict[str, Any] = {
@@ -165,22 +182,11 @@ class Case:
         }  # fmt: skip
         if self.learner == "own":
             return Study(self.cohort(), train=nearest_mean, version=1, hyper={"shift": [0.0, 0.5]}, **how)
-        arms = [*(fitting(self.learner) if self.treatments is None else self.treatments), *self.more]
+        arms = [*(self.fitting() if self.treatments is None else self.treatments), *self.more]
         return Study(
             self.cohort(), learner={"name": self.learner, **self.settings}, treatments=arms, rounding="deterministic",
             selection=self.selection, stack=2, **how,
         )  # fmt: skip
-
-
-def fitting(learner: str) -> list[dict[str, Any]]:
-    """Return the registered treatments that act with a learner, in the order of their names."""
-    kind = learner_of(learner)
-    return [
-        {"name": entry.name, **BRIEF.get(entry.name, {})}
-        for entry in registry.entries("treatment")
-        if isinstance(entry.thing, type) and issubclass(entry.thing, Treatment)
-        if entry.details["stage"] in kind.stages and misfit(kind, entry.thing) is None
-    ]
 
 
 SHORT = {"width": 6, "layers": 1, "batch_size": 24, "epochs": 3}
@@ -301,6 +307,23 @@ def read_json(name: str) -> Any:
 
 
 def read_predictions() -> Arrays:
-    """Read the frozen predictions; nothing in the file can run."""
-    with np.load(FIXTURES / PREDICTIONS, allow_pickle=False) as kept:
+    """Read the frozen predictions; nothing in the files can run."""
+    return {name: array for path in prediction_files() for name, array in read_arrays(path).items()}
+
+
+def prediction_files() -> list[Path]:
+    """Return the files of frozen predictions."""
+    return [FIXTURES / PREDICTIONS, *sorted(FIXTURES.glob(ADDED.format(name="*")))]
+
+
+def read_arrays(path: Path) -> Arrays:
+    """Read one file of predictions."""
+    with np.load(path, allow_pickle=False) as kept:
         return {name: kept[name] for name in kept.files}
+
+
+def made_here() -> set[str]:
+    """Return the names of the predictions that were made on a machine like this one, to the last bit."""
+    here = machine()
+    files = [path for path in prediction_files() if read_json(path.with_suffix(".json").name) == here]
+    return {name for path in files for name in read_arrays(path)}

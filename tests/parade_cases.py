@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.training.callback import Batch, TrainingContext
 from equipoise.training.material import Settings
-from equipoise.training.metric.heads.acting import MetricBatch, MetricContext
+from equipoise.training.metric.drawing import Draws
 from equipoise.training.metric.heads.recipe import MetricRecipe
+from equipoise.training.stacking import linear_layers
 from metric_oracles import MINER_ORACLES
 
 FEATURES, WIDTH, ROWS, SAMPLES = 7, 6, 40, 16
@@ -24,20 +26,38 @@ def metric_context(
     loss: str = "margin",
     miner: str | None = "distance_weighted",
     codes: Any = None,
-) -> MetricContext:
+) -> TrainingContext:
     """A stack of float64 heads with random attributes of so many values, of which a share is unknown."""
     import torch
 
     if codes is None:
         codes = np.stack([[own_codes(seed, place, number, unknown) for seed in seeds]
                           for place, number in enumerate(groups)])  # fmt: skip
-    return MetricContext(
-        seeds=tuple(seeds), features=FEATURES, settings=Settings(precision="float64"),
-        recipe=MetricRecipe(loss, miner, WIDTH, 1, ROWS, 2, (1e-3,) * len(seeds), (4e-4,) * len(seeds)),
+    nothing = torch.zeros(len(seeds), ROWS, dtype=torch.long)
+    settings = Settings(precision="float64")
+    return TrainingContext(
+        seeds=tuple(seeds), width=WIDTH, classes=("all",), groups=("all",), target=nothing, cell=nothing, group=nothing,
+        batch_size=SAMPLES, settings=settings, linear=linear_layers(seeds, settings), layer=lambda name: (WIDTH,),
+        features=FEATURES, draws=DrawnByName(seeds),
+        metric=MetricRecipe(loss, miner, WIDTH, 1, ROWS, 2, (1e-3,) * len(seeds), (4e-4,) * len(seeds)),
         attributes=tuple(f"attribute {place}" for place in range(len(groups))),
         values=tuple(tuple(f"value {code}" for code in range(number)) for number in groups),
         codes=torch.from_numpy(np.asarray(codes)),
     )  # fmt: skip
+
+
+class DrawnByName(Draws):
+    """Numbers to mine by: those of a name are the same in every step, whichever seeds stand beside."""
+
+    def __init__(self, seeds: Sequence[int]) -> None:
+        super().__init__(seeds, "cpu")
+        self.seeds = seeds
+
+    def __call__(self, name: str | None, step: Any, rows: int) -> Any:
+        import torch
+
+        drawn = [np.random.default_rng([seed, 9, *(name or "").encode()]).random((2, SAMPLES)) for seed in self.seeds]
+        return torch.from_numpy(np.stack(drawn))[..., :rows]
 
 
 def own_codes(seed: int, place: int, number: int, unknown: float) -> Any:
@@ -46,7 +66,7 @@ def own_codes(seed: int, place: int, number: int, unknown: float) -> Any:
     return np.where(generator.random(ROWS) < unknown, -1, codes)
 
 
-def metric_batch(seeds: Sequence[int] = (3, 4, 5), *, places: Any = None) -> MetricBatch:
+def metric_batch(seeds: Sequence[int] = (3, 4, 5), *, places: Any = None) -> Batch:
     """One batch of random features and embeddings of length 1, each trial's from its own seed."""
     import torch
 
@@ -55,17 +75,13 @@ def metric_batch(seeds: Sequence[int] = (3, 4, 5), *, places: Any = None) -> Met
             np.stack([np.random.default_rng([seed, name]).standard_normal(shape) for seed in seeds])
         )
 
-    def numbers(name: str) -> Any:
-        rows = [np.random.default_rng([seed, 9, *name.encode()]).random((2, SAMPLES)) for seed in seeds]
-        return torch.from_numpy(np.stack(rows))
-
     if places is None:
         places = np.stack([np.random.default_rng([seed, 7]).integers(ROWS, size=SAMPLES) for seed in seeds])
-    embedding = torch.nn.functional.normalize(drawn(1, SAMPLES, WIDTH), dim=-1)
-    return MetricBatch(
-        features=drawn(0, SAMPLES, FEATURES).requires_grad_(), embedding=embedding.requires_grad_(),
-        labels=torch.zeros(len(seeds), SAMPLES, dtype=torch.long), places=torch.from_numpy(np.asarray(places)),
-        numbers=numbers(""), more=numbers,
+    embedding = torch.nn.functional.normalize(drawn(1, SAMPLES, WIDTH), dim=-1).requires_grad_()
+    nothing = torch.zeros(len(seeds), SAMPLES, dtype=torch.long)
+    return Batch(
+        places=torch.from_numpy(np.asarray(places)), target=nothing, cell=nothing, group=nothing, weight=None,
+        hidden=embedding, output=embedding, loss=None, features=drawn(0, SAMPLES, FEATURES).requires_grad_(),
     )  # fmt: skip
 
 

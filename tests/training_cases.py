@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from equipoise.training.callback import Batch, TrainingCallback, TrainingContext
+from equipoise.training.compatibility import Need
 from equipoise.training.material import Job, Material, Rows, Settings
 from equipoise.training.parameters import Parameter, Table
-from equipoise.training.treatment import Batch, DuringTraining, StackContext, Treatment
+from equipoise.training.treatment import Treatment
 
 
 @dataclass(frozen=True)
@@ -56,18 +58,18 @@ def jobs_of(material: Material, seeds: Sequence[int], treatments: Sequence[Treat
 class Rival(Treatment):
     """A linear discriminator of the group, trained by plain gradient steps; the network is to hide from it."""
 
-    reads_hidden: ClassVar[bool] = True
+    requires: ClassVar[frozenset[Need]] = frozenset({Need.HIDDEN})
     parameters: ClassVar[Table] = {"strength": Parameter("how much", 0.5, 0.0, 0.1, 1.0)}
 
     @classmethod
-    def during(cls, trials: Sequence[Any], context: StackContext) -> RivalStack:
+    def during(cls, trials: Sequence[Any], context: TrainingContext) -> RivalStack:
         return RivalStack([trial.values["strength"] for trial in trials], context)
 
 
-class RivalStack(DuringTraining):
+class RivalStack(TrainingCallback):
     """The discriminators of a stack: weights ``[trial, width, group]``."""
 
-    def __init__(self, strengths: Sequence[float], context: StackContext) -> None:
+    def __init__(self, strengths: Sequence[float], context: TrainingContext) -> None:
         import torch
 
         self.torch = torch

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.networks.mlp import stacked_mlp
+from equipoise.training.callback import Batch, Part, TrainingContext
 from equipoise.training.material import Rows, Settings
-from equipoise.training.treatment import Batch, Representations, StackContext, TrainingRows
+from equipoise.training.stacking import StackedLinear
+from equipoise.training.treatment import Representations, TrainingRows
 
 FLOAT64 = Settings(precision="float64")
 
@@ -35,19 +38,33 @@ def context(
     width: int = 5,
     batch_size: int = 16,
     seed: int = 0,
-) -> StackContext:
+) -> TrainingContext:
     """A stack of float64 trials with random classes and groups."""
     import torch
+
+    def linear(name: str, inputs: int, outputs: int) -> Part:
+        layers = stacked_mlp((inputs, outputs), seeds, part=name, dtype=torch.float64)
+        return Part(layers.parameters, layer=StackedLinear(layers))
 
     generator = torch.Generator().manual_seed(seed)
     cell = torch.randint(0, classes, (len(seeds), rows), generator=generator)
     group = torch.randint(0, groups, (len(seeds), rows), generator=generator)
-    return StackContext(
-        seeds, width, names("class ", classes), names("group ", groups), cell, cell, group, batch_size, FLOAT64
+    return TrainingContext(
+        seeds,
+        width,
+        names("class ", classes),
+        names("group ", groups),
+        cell,
+        cell,
+        group,
+        batch_size,
+        FLOAT64,
+        linear,
+        lambda name: (width,),
     )
 
 
-def batch(stack: StackContext, seed: int = 0, rows: int | None = None) -> Batch:
+def batch(stack: TrainingContext, seed: int = 0, rows: int | None = None) -> Batch:
     """A batch of random rows, with a hidden layer and losses that want gradients."""
     import torch
 
@@ -75,7 +92,7 @@ def one_of(given: Any, trial: int) -> Any:
         for name, value in values.items()
         if isinstance(value, torch.Tensor)
     }
-    if isinstance(given, StackContext):
+    if isinstance(given, TrainingContext):
         cut["seeds"] = given.seeds[trial : trial + 1]
     return replace(given, **cut)
 

@@ -18,7 +18,6 @@ from equipoise.cohorts.factors import codes_of_cells
 from equipoise.cohorts.pictures.sprites import FACTORS
 from equipoise.discovery import Classifier
 from equipoise.discovery.generative import (
-    RecordedStep,
     Stand,
     Telling,
     check_device,
@@ -33,6 +32,8 @@ from equipoise.foundation.files import TensorFile
 from equipoise.foundation.imports import require
 from equipoise.networks.vae import SIDE, vae_encoder
 from equipoise.training.fixing import fix_seeds, seed_of
+from equipoise.training.images.optimising import state_of
+from equipoise.training.recording import ONLY, Recorder
 from reproductions.sprites.sprite_bank import ChosenSprites, held_out_cells, skewed_sprites, upper_half
 from reproductions.sprites.triplets import Pair
 
@@ -120,7 +121,7 @@ def train_classifiers(
             for run in runs:
                 run.take(step)
         for run in runs:
-            run.recorded.wait()
+            run.recorder.wait()
         told = _told([run.module for run in runs], sprites, out, device)
     codes = codes_of_cells(out, FACTORS)
     made = []
@@ -164,14 +165,19 @@ class _Run:
         self.labels = self.torch.zeros(settings.batch_size, **kind)
         self.losses: dict[str, torch.Tensor] = {}
         self.telling = Telling(settings, report)
-        self.recorded = RecordedStep(self._step, list(self.module.parameters()), self.optimiser, device, record=record)
+        self.recorder = Recorder(device, self._tensors, record=record)
+        self.recorder.record(ONLY, self._step)
 
     def take(self, step: int) -> None:
-        def prepare() -> None:
+        with self.recorder.streamed():
             self.batch.copy_(taken(self.sprites, self.cells[step - 1], self.device))
             self.labels.copy_(sent(self.uppers[step - 1], self.device))
+            self.recorder.take(ONLY, self._step)
+            self.telling(step, self.losses)
 
-        self.recorded.take(prepare, lambda: self.telling(step, self.losses))
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        weights = {f"weight {place}": weight for place, weight in enumerate(self.module.parameters())}
+        return weights | state_of(self.optimiser)
 
     def _step(self) -> None:
         entropy = self.torch.nn.functional.binary_cross_entropy_with_logits

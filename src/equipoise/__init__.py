@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from equipoise import conditions as conditions
+    from equipoise import estimators as estimators
     from equipoise import measures as measures
     from equipoise.audits import AuditResult as AuditResult
     from equipoise.audits import audit as audit
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from equipoise.audits.evidence import evidence as evidence
     from equipoise.cohorts import Cohort as Cohort
     from equipoise.cohorts import load as load
+    from equipoise.estimators import fit as fit
+    from equipoise.estimators import load_model as load_model
+    from equipoise.estimators import scorer as scorer
     from equipoise.foundation.errors import BadInput as BadInput
     from equipoise.foundation.errors import EquipoiseError as EquipoiseError
     from equipoise.foundation.errors import MissingExtra as MissingExtra
@@ -44,6 +48,9 @@ _DOORS = {
     "Cohort": "equipoise.cohorts",
     "load": "equipoise.cohorts",
     "evidence": "equipoise.audits.evidence",
+    "fit": "equipoise.estimators",
+    "load_model": "equipoise.estimators",
+    "scorer": "equipoise.estimators",
     "BadInput": "equipoise.foundation.errors",
     "EquipoiseError": "equipoise.foundation.errors",
     "MissingExtra": "equipoise.foundation.errors",
@@ -59,13 +66,13 @@ _DOORS = {
     "MetricLearner": "equipoise.training.metric.estimator.metric_learner",
 }
 
-__all__ = ["conditions", "measures", *_DOORS]
+__all__ = ["conditions", "estimators", "measures", *_DOORS]
 
 
 def __getattr__(name: str) -> Any:
     if name in _DOORS:
         return getattr(importlib.import_module(_DOORS[name]), name)
-    if name in ("conditions", "measures", "testing"):
+    if name in ("conditions", "estimators", "measures", "testing"):
         return importlib.import_module(f"equipoise.{name}")
     if not name.startswith("_"):
         from equipoise.foundation.registry import registry

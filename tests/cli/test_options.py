@@ -44,7 +44,7 @@ def owners() -> dict[tuple[str, str], Callable[..., Any]]:
         load_classifier,
         load_generator,
     )
-    from equipoise.studies import CohortPlan, check, diagnose
+    from equipoise.studies import CohortPlan, check, diagnose, refit
     from equipoise.studies.findings import read_study, write_table
     from equipoise.studies.running import run_in_store, run_to_folder
     from equipoise.studies.storage import open_store
@@ -63,6 +63,7 @@ def owners() -> dict[tuple[str, str], Callable[..., Any]]:
         ("study check", "check"): check,
         ("study run", "run"): run_in_store,
         ("study run", "folder"): run_to_folder,
+        ("study refit", "refit"): refit,
         ("study report", "result"): read_study,
         ("study diagnose", "diagnose"): diagnose,
         ("study export", "export"): write_table,
@@ -76,7 +77,7 @@ PLACES = [
     ("discover", "classifier"), ("label", "probe"), ("label", "audit"), ("label", "cohort"), ("label", "generator"),
     ("label", "classifier"), ("study check", "check"), ("study run", "run"), ("study run", "folder"),
     ("study report", "result"), ("study diagnose", "diagnose"), ("study export", "export"), ("study merge", "open"),
-    ("study worker", "open"),
+    ("study worker", "open"), ("study refit", "refit"),
 ]  # fmt: skip
 needs_train = pytest.mark.skipif(
     not all(installed(module) for module in ("torch", "sqlalchemy")),
@@ -113,7 +114,7 @@ def test_every_object_that_takes_options_is_compared() -> None:
     assert set(owners()) == set(PLACES)
     named = {(command, owner) for command, options in COMMANDS.items() for of in options for owner in of.only}
     # An option that several commands have says so for all of them.
-    several = {"run", "result", "export", "open"}
+    several = {"run", "result", "export", "open", "refit"}
     assert {place for place in named if place[1] not in several or place in PLACES} == set(PLACES)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.training import fitting
+from equipoise.training import trainer
 from equipoise.training.material import Material, Rows, Settings
 from equipoise.training.selecting import COLLAPSED, Scores, scores_of
 from equipoise.training.train import train
@@ -42,7 +42,7 @@ def trained(monkeypatch: pytest.MonkeyPatch, strength: float, **values: Any) -> 
         seen.append(bool(found.has_collapsed[0]))
         return found
 
-    monkeypatch.setattr(fitting, "scores_of", spy)
+    monkeypatch.setattr(trainer, "scores_of", spy)
     material = census()
     settings = {"width": 16, "batch_size": 128, "epochs": 30, "learning_rate": 3e-3, **values}
     (ended,) = train(material, Learns("mlp", settings), jobs_of(material, [0], [Adversarial(strength=strength)]))

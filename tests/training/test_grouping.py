@@ -10,7 +10,14 @@ import pytest
 import equipoise
 from equipoise import BadInput
 from equipoise.foundation.registry import registry
-from equipoise.training.acting import check_acts, learners_for, misfit
+from equipoise.training.compatibility import (
+    NETWORK,
+    Incompatibility,
+    Need,
+    check_compatible,
+    incompatibility,
+    learners_for,
+)
 from equipoise.training.grouping import stacks_of, trainings_of
 from equipoise.training.learner import Learner
 from equipoise.training.material import Job, Outcome
@@ -35,27 +42,38 @@ class Read(Treatment):
         return None
 
 
-class Taught(Treatment):
-    """It teaches one network."""
+class Choosing(Treatment):
+    """It chooses rows before training."""
 
-    def taught(self, context: Any) -> Any:
+    def choose(self, rows: Any, generator: Any) -> None:
         return None
 
 
-class Stacked(Treatment):
-    """It acts on trials together."""
+class Acting(Treatment):
+    """It acts during training."""
 
     @classmethod
     def during(cls, trials: Any, context: Any) -> Any:
         return None
 
 
-class Both(Taught):
-    """It can do either."""
+class Both(Acting):
+    """It acts during training, and reads the outputs."""
 
-    @classmethod
-    def during(cls, trials: Any, context: Any) -> Any:
+    def read(self, outputs: Any) -> None:
         return None
+
+
+class Pairs(Acting):
+    """It acts on a loss of pairs."""
+
+    requires: ClassVar[frozenset[Need]] = frozenset({Need.PAIR_LOSS})
+
+
+class Nowhere(Treatment):
+    """It needs what no learner has: classes and pairs."""
+
+    requires: ClassVar[frozenset[Need]] = frozenset({Need.PAIR_LOSS, Need.LOGITS})
 
 
 TABLE: Table = {"rate": Parameter("rate", 1.0, 0.0, 0.1, 10.0)}
@@ -106,7 +124,7 @@ def test_jobs_without_readouts_are_dealt_as_they_always_were() -> None:
 class Alone(Learner):
     """It trains networks one by one, and fails with seed 2."""
 
-    alone: ClassVar[bool] = True
+    offers: ClassVar[frozenset[Need]] = NETWORK
     asked: ClassVar[list[list[int]]] = []
 
     def stack_size(self, material: Any, jobs: Any, settings: Any) -> int:
@@ -151,8 +169,10 @@ def test_a_training_that_fails_fails_for_all_its_readouts_at_once_and_for_no_oth
     ]
 
 
-class Together(Learner):
-    """It trains stacks."""
+class Bare(Learner):
+    """It trains on rows that can be chosen, and shows nothing of how."""
+
+    offers: ClassVar[frozenset[Need]] = frozenset({Need.ROWS})
 
 
 class Later(Treatment):
@@ -163,42 +183,65 @@ class Later(Treatment):
 
 
 def test_a_treatment_after_training_is_refused_where_nobody_would_ask_it() -> None:
-    image_network = registry.get("learner", "image_network").thing
-    assert misfit(image_network, Later) == "acts after training"
-    assert "mlp" in learners_for(Later, "post")
-    with pytest.raises(BadInput, match=r"(?s)'Later' acts after training.*learner = .*mlp.* takes it"):
-        check_acts(image_network, "image_network", Later, "Later")
+    metric_learner = registry.get("learner", "metric_learner").thing
+    assert incompatibility(metric_learner, Later) == Incompatibility((Need.REPRESENTATIONS,))
+    assert {"mlp", "image_network"} <= set(learners_for(Later))
+    words = r"(?s)'Later' does not fit.*shows no representation after training.*image_network, mlp.*'mlp' takes it"
+    with pytest.raises(BadInput, match=words):
+        check_compatible(metric_learner, "metric_learner", Later, "Later")
+
+
+NOT_STEPS = "it is not trained step by step"
+NO_LOGITS = "it has no logits, an output for each class"
 
 
 @pytest.mark.parametrize(
-    ("treatment", "alone", "together"),
+    ("treatment", "learner", "reason"),
     [
-        (Treatment, None, None),
-        (Both, None, None),
-        (Read, None, "reads the outputs of one network at a time"),
-        (Taught, None, "trains one network at a time"),
-        (Stacked, "acts on trials that train together", None),
-        (Later, None, None),
+        (Treatment, "bare", None),
+        (Choosing, "bare", None),
+        (Acting, "mlp", None),
+        (Acting, "image_network", None),
+        (Acting, "metric_learner", None),
+        (Acting, "bare", NOT_STEPS),
+        (Acting, "raw_features", NOT_STEPS),
+        (Read, "mlp", None),
+        (Read, "image_network", None),
+        (Read, "metric_learner", NO_LOGITS),
+        (Read, "bare", NO_LOGITS),
+        (Both, "image_network", None),
+        (Both, "metric_learner", NO_LOGITS),
+        (Both, "bare", NOT_STEPS),
+        (Later, "mlp", None),
+        (Later, "bare", "it shows no representation after training"),
     ],
 )
-def test_a_learner_refuses_a_treatment_that_it_would_never_ask(treatment: Any, alone: Any, together: Any) -> None:
-    assert misfit(Alone, treatment) == alone
-    assert misfit(Together, treatment) == together
+def test_a_learner_refuses_a_treatment_that_it_would_never_ask(
+    treatment: Any, learner: str, reason: str | None
+) -> None:
+    kind = Bare if learner == "bare" else registry.get("learner", learner).thing
+    found = incompatibility(kind, treatment)
+    assert (None if found is None else str(found)) == reason
 
 
-def test_who_is_refused_hears_which_learners_take_it() -> None:
-    assert learners_for(Taught) == ["image_network"]
-    assert "mlp" in learners_for(Stacked)
-    assert "image_network" not in learners_for(Stacked)
-    with pytest.raises(BadInput, match=r"(?s)'Taught' trains one network.*learner = image_network takes it"):
-        check_acts(Together, "mlp", Taught, "Taught")
+def test_who_is_refused_hears_which_learners_take_it_and_the_one_most_like_it() -> None:
+    assert learners_for(Both) == ["image_network", "mlp", "module"]
+    assert "raw_features" not in learners_for(Acting)
+    with pytest.raises(
+        BadInput, match=r"(?s)'Both' does not fit the learner 'bare'.*image_network.*learner = 'mlp' takes"
+    ):
+        check_compatible(Bare, "bare", Both, "Both")
+    with pytest.raises(BadInput, match=r"learner = 'metric_learner' takes it"):
+        check_compatible(registry.get("learner", "image_network").thing, "image_network", Pairs, "Pairs")
+    with pytest.raises(BadInput, match="equipoise list treatments --matrix shows what fits"):
+        check_compatible(Bare, "bare", Nowhere, "Nowhere")
 
 
 def test_training_refuses_it_too_and_trains_the_others() -> None:
     pytest.importorskip("torch")
     material = planted(40)
     rows = np.arange(40)
-    jobs = [Job(rows, 0, treatments=(kind(),)) for kind in (Treatment, Taught, Read)]
+    jobs = [Job(rows, 0, treatments=(kind(),)) for kind in (Treatment, Pairs, Acting)]
     ended = train(material, Learns("mlp", {"width": 4, "epochs": 1}), jobs)
-    assert [one.failure is None for one in ended] == [True, False, False]
-    assert all("learner = image_network takes it" in str(one.failure) for one in ended[1:])
+    assert [one.failure is None for one in ended] == [True, False, True]
+    assert "learner = 'metric_learner' takes it" in str(ended[1].failure)

@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput
-from equipoise.training import finishing, fitting
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.material import Settings
 from equipoise.training.named_objects import source_hash
+from equipoise.training.stacked import StackedNetworks
 from equipoise.training.train import learner_of, stack_size, train
 from equipoise.treatments.adversarial import Adversarial
 from equipoise.treatments.diverse_adversarial import DiverseAdversarial
-from equipoise.treatments.equal_opportunity_class import EqualOpportunityClass
-from equipoise.treatments.equal_opportunity_global import EqualOpportunityGlobal
+from equipoise.treatments.equal_opportunity import EqualOpportunityClass, EqualOpportunityGlobal
 from equipoise.treatments.fairbatch import FairBatch
 from training_cases import Learns, Rival, jobs_of, planted
 
@@ -139,13 +138,14 @@ def test_frozen_and_unused_parameters_stay_as_they_are() -> None:
     exact = Settings(precision="float64")
     assert stack_size(learner, material, jobs) == 32
     fits: list[Any] = []
+    finish = StackedNetworks.finish
 
-    def kept(fit: Any) -> Any:
-        fits.append(fit)
-        return finishing.finished(fit)
+    def kept(self: Any, ended: Any) -> Any:
+        fits.append(self)
+        return finish(self, ended)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "finished", kept)
+        patch.setattr(StackedNetworks, "finish", kept)
         stacked, alone = (train(material, learner, jobs, exact, stack=size) for size in (2, 1))
     for one, other in zip(stacked, alone, strict=True):
         assert one.failure is None

@@ -9,6 +9,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
+from equipoise.training.callback import NETWORK
 from equipoise.training.learners import mlp
 from equipoise.training.material import Rounding, Settings
 from equipoise.training.rounding import (
@@ -44,7 +45,7 @@ def first_gradient(precision: str, rounding: str, repeat: int, treatments: Any =
     jobs = jobs_of(material, [0], treatments, repeat=repeat)
     stack = stack_of(material, jobs, settings, width=32, batch_size=256)
     taken: list[Any] = []
-    stack.optimiser.step = lambda: taken.append([one.grad.clone() for one in stack.network.parameters])
+    stack.optimisers[NETWORK].step = lambda: taken.append([one.grad.clone() for one in stack.network.parameters])
     stack.follow(stack.arranged(1), 1)
     return taken[0]
 

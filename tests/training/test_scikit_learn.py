@@ -73,8 +73,8 @@ def test_an_estimator_without_weights_or_a_treatment_during_training_is_refused_
     (weighed,) = train(material, neighbours, jobs_of(material, [0], [Double()]))
     assert "KNeighborsClassifier takes no sample_weight" in (weighed.failure or "")
     (during,) = train(material, neighbours, jobs_of(material, [0], [Rival()]))
-    assert "Rival acts during training" in (during.failure or "")
-    assert "use the learner mlp" in (during.failure or "")
+    assert "'Rival' does not fit the learner 'scikit_learn': it is not trained step by step" in (during.failure or "")
+    assert "learner = 'mlp' takes it." in (during.failure or "")
     assert train(material, neighbours, jobs_of(material, [0]))[0].failure is None
 
 

@@ -10,12 +10,13 @@ import pytest
 from scipy.stats import ks_2samp
 
 from equipoise import BadInput
+from equipoise.training.callback import TrainingCallback
 from equipoise.training.fixing import copies_of, sample_keys
 from equipoise.training.material import Settings
 from equipoise.training.selecting import scores_of
 from equipoise.training.stack_parts import Recipe
 from equipoise.training.train import train
-from equipoise.training.treatment import DuringTraining, Treatment
+from equipoise.training.treatment import Treatment
 from equipoise.treatments.adversarial import Adversarial
 from equipoise.treatments.untreated import Untreated
 from training_cases import Learns, Rival, jobs_of, planted, stack_of
@@ -133,11 +134,11 @@ class OwnBatches(Treatment):
     """Makes the batches itself: for every trial the same rows, 4 batches of 8."""
 
     @classmethod
-    def during(cls, trials: Any, context: Any) -> DuringTraining:
+    def during(cls, trials: Any, context: Any) -> TrainingCallback:
         return Fixed(len(trials))
 
 
-class Fixed(DuringTraining):
+class Fixed(TrainingCallback):
     needs_row_losses = True
 
     def __init__(self, trials: int) -> None:
@@ -159,12 +160,11 @@ def test_a_treatment_may_make_the_batches_and_is_told_the_loss_of_every_row() ->
         said = stack.network(stack.inputs.expand(len(SEEDS), -1, -1))[0][place].detach()
         expected.append(torch.nn.functional.cross_entropy(said, torch.tensor(material.train.target), reduction="none"))
     stack.epoch(1)
-    losses, *places = stack.during[0].seen
+    losses, *places = stack.callbacks[0].seen
     assert torch.allclose(losses, torch.stack(expected), rtol=0, atol=1e-12)
     assert [one[2].tolist() for one in places] == np.arange(32).reshape(4, 8).tolist()
-    two = stack_of(material, jobs_of(material, [0], [OwnBatches(), OwnBatches()]))
-    with pytest.raises(BadInput, match="both make the batches"):
-        two.epoch(1)
+    with pytest.raises(BadInput, match=r"both decide the batches \(Fixed, Fixed\)"):
+        stack_of(material, jobs_of(material, [0], [OwnBatches(), OwnBatches()]))
 
 
 def test_repeated_rows_are_told_apart_and_each_comes_once_an_epoch() -> None:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput
-from equipoise.training import fitting
+from equipoise.training import stacked, trainer
+from equipoise.training.callback import TrainingCallback
 from equipoise.training.learner import Progress
 from equipoise.training.material import Job, Predicted, Settings
 from equipoise.training.parameters import Choice, Parameter, Table
@@ -17,7 +18,7 @@ from equipoise.training.preparing import prepared
 from equipoise.training.selecting import COLLAPSED, UNDEFINED, Scores, scores_of
 from equipoise.training.sizing import size_for
 from equipoise.training.train import learner_of, stack_size, train
-from equipoise.training.treatment import Afterwards, DuringTraining, Treatment
+from equipoise.training.treatment import Afterwards, Treatment
 from training_cases import Learns, Rival, jobs_of, planted
 
 torch = pytest.importorskip("torch")
@@ -43,10 +44,10 @@ class Picky(Treatment):
     """Fails for odd seeds, when the whole stack is made."""
 
     @classmethod
-    def during(cls, trials: Any, context: Any) -> DuringTraining:
+    def during(cls, trials: Any, context: Any) -> TrainingCallback:
         if any(seed % 2 for seed in context.seeds):
             raise BadInput("The cell (class 1, group 1) is empty")
-        return DuringTraining()
+        return TrainingCallback()
 
 
 class Zeros(Treatment):
@@ -100,16 +101,18 @@ def test_the_last_epoch_is_kept_without_stopping_where_the_selection_is_last() -
 
 def test_a_trial_that_diverges_has_no_last_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     material = planted()
-    plain = fitting.Fit._said
+    plain, looks = stacked.StackedNetworks.read, []
 
-    def said(self: Any) -> Any:
-        values, losses, scores = plain(self)
-        return values, np.where(len(self.history[0]) >= 3, np.nan, losses), scores
+    def read(self: Any, trials: Any) -> Any:
+        reading = plain(self, trials)
+        looks.append(0)
+        return replace(reading, losses=[np.nan], finite=[False]) if len(looks) > 3 else reading
 
-    monkeypatch.setattr(fitting.Fit, "_said", said)
+    monkeypatch.setattr(stacked.StackedNetworks, "read", read)
     (ended,) = train(material, SMALL, jobs_of(material, [0]), Settings(selection="last"))
     assert ended.failure is not None
-    assert "no longer a finite number after epoch 4, so there is no last epoch to keep" in ended.failure
+    assert "no longer finite after epoch 4" in ended.failure
+    assert (len(ended.history), ended.best_epoch, ended.dev, ended.test) == (3, 0, None, None)
 
 
 def test_every_trial_stops_on_its_own_and_ends_as_it_would_alone() -> None:
@@ -173,8 +176,8 @@ def test_a_trial_that_diverges_fails_alone_and_says_so() -> None:
     material = planted(task="regression")
     jobs = [*jobs_of(material, [0], learner={"learning_rate": 1e30}), *jobs_of(material, [1])]
     wild, calm = train(material, Learns("mlp", {"width": 8, "epochs": 5}), jobs)
-    assert "No epoch could be chosen" in (wild.failure or "")
-    assert any("no longer a finite number" in note for note in wild.notes)
+    assert "The loss was no longer a finite number in epoch 1, step 2 of 4" in (wild.failure or "")
+    assert (wild.dev, wild.test, wild.notes) == (None, None, ())
     assert calm.failure is None
     assert len(calm.history) == 5
 
@@ -214,9 +217,9 @@ class Counted(Treatment):
     }
 
     @classmethod
-    def during(cls, trials: Any, context: Any) -> DuringTraining:
+    def during(cls, trials: Any, context: Any) -> TrainingCallback:
         cls.sizes.append(len(trials))
-        return DuringTraining()
+        return TrainingCallback()
 
 
 def test_jobs_train_together_where_only_seeds_and_real_numbers_differ() -> None:
@@ -311,7 +314,7 @@ def test_an_epoch_of_undefined_fairness_gives_way_to_a_defined_one(monkeypatch: 
         return Scores(found.performance * 0 + 1, found.fairness * np.nan) if first else replace(found, collapsed=None)
 
     count: list[int] = []
-    monkeypatch.setattr(fitting, "scores_of", scored)
+    monkeypatch.setattr(trainer, "scores_of", scored)
     (ended,) = train(material, Learns("mlp", {"epochs": 3, "width": 8}), jobs_of(material, [0]))
     assert np.isnan(ended.history[0].fairness)
     assert ended.best_epoch > 1

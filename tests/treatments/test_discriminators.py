@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -120,7 +121,8 @@ def test_a_stack_is_its_trials_one_at_a_time_also_after_some_have_stopped(kind: 
         if step == 3:
             part.keep(torch.tensor([2, 0]))
             running = [2, 0]
-        given = type(given)(**{name: value.detach()[running] for name, value in vars(given).items()})
+        tensors = {name: value for name, value in vars(given).items() if isinstance(value, torch.Tensor)}
+        given = replace(given, **{name: value.detach()[running] for name, value in tensors.items()})
         part.before_step(given)
         found = part.penalty(given)
         for place, was in enumerate(running):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.foundation.errors import BadInput
-from equipoise.training.metric.heads.acting import MetricEnded
+from equipoise.training.metric.heads.ending import MetricEnded
 from equipoise.training.metric.presets import TABLE
 from equipoise.treatments.parade import Parade, Separated, told
 from parade_cases import SAMPLES, WIDTH, SlowParade, close, finite, metric_batch, metric_context
@@ -21,15 +21,15 @@ NUMBERS = ({"alpha": 0.3, "rho": 20.0}, {"alpha": 0.9, "rho": 1500.0}, {"alpha":
 
 
 def parted(context: Any, numbers: Any = NUMBERS, **more: Any) -> Separated:
-    return Parade.metric([Parade(**own, **more) for own in numbers], context)
+    return Parade.during([Parade(**own, **more) for own in numbers], context)
 
 
 def leaves_of(part: Separated) -> list[Any]:
-    return [one for learnt in part.parameters() for one in learnt.tensors]
+    return [one for learnt in part.parts().values() for one in learnt.tensors]
 
 
 def gradients(part: Separated, batch: Any) -> list[Any]:
-    wanted = [batch.features, batch.embedding, *leaves_of(part)]
+    wanted = [batch.features, batch.output, *leaves_of(part)]
     return list(torch.autograd.grad(part.penalty(batch).sum(), wanted, allow_unused=True))
 
 
@@ -44,12 +44,12 @@ def test_a_stack_has_the_loss_and_gradients_of_a_loop_over_rows(
     for trial, numbers in enumerate(NUMBERS):
         alpha, rho = numbers["alpha"], numbers["rho"] / (1 if scaling == "sum" else WIDTH)
         features = batch.features[trial].detach().clone().requires_grad_()
-        embedding = batch.embedding[trial].detach().clone().requires_grad_()
+        embedding = batch.output[trial].detach().clone().requires_grad_()
         value, by_features, by_embedding, by_leaf = 0.0, 0.0, 0.0, []
         for place, head in enumerate(part.heads):
             slow = SlowParade(head, trial)
             codes = context.codes[place, trial][batch.places[trial]].tolist()
-            told_apart = batch.more(f"sensitive attribute {place}")[trial]
+            told_apart = context.draws(f"sensitive attribute {place}", batch.step, SAMPLES)[trial]
             own = slow.own_loss(features, codes, told_apart)
             met = slow.towards(features, embedding, codes)
             value += float((alpha * own - rho * met).detach())
@@ -76,16 +76,16 @@ def test_the_sum_is_the_mean_times_the_dimensions() -> None:
 def test_trials_of_both_scalings_may_train_together() -> None:
     batch = metric_batch(SEEDS)
     trials = [Parade(scaling="sum"), Parade(scaling="mean"), Parade(scaling="sum", shuffled=True)]
-    together = Parade.metric(trials, metric_context(SEEDS)).penalty(batch)
+    together = Parade.during(trials, metric_context(SEEDS)).penalty(batch)
     for trial, seed in enumerate(SEEDS):
-        alone = Parade.metric([trials[trial]], metric_context([seed])).penalty(metric_batch([seed]))
+        alone = Parade.during([trials[trial]], metric_context([seed])).penalty(metric_batch([seed]))
         assert close(together[trial], alone[0], 1e-12)
 
 
 def test_everything_that_learns_has_a_gradient_and_its_own_rate() -> None:
     context, batch = metric_context(SEEDS, groups=(2, 5)), metric_batch(SEEDS)
     part = parted(context, [{"separation_rate": rate} for rate in (1e-5, 1e-4, 1e-3)])
-    rates = [(len(learnt.tensors), learnt.rate, learnt.decay) for learnt in part.parameters()]
+    rates = [(len(learnt.tensors), learnt.rate, learnt.decay) for learnt in part.parts().values()]
     assert rates == [(2, (1e-3,) * 3, (4e-4,) * 3), (4, (1e-5, 1e-4, 1e-3), 0.0), (1, 5e-4, 0.0)] * 2
     for one in gradients(part, batch):
         assert all(float(own.abs().max()) > 0 for own in one)
@@ -143,11 +143,15 @@ def test_rows_of_unknown_value_have_no_part(loss: str, miner: str | None) -> Non
     assert float(by_features[:, unknown].abs().max()) == float(by_embedding[:, unknown].abs().max()) == 0
     # Without them the batch has the same loss.
     known = torch.from_numpy(np.flatnonzero(~unknown))
+    output, target = batch.output[:, known], batch.target[:, known]
     cut = replace(
-        batch, features=batch.features[:, known], embedding=batch.embedding[:, known], labels=batch.labels[:, known],
-        places=batch.places[:, known], more=lambda name: batch.more(name)[:, :, known],
+        batch, features=batch.features[:, known], hidden=output, output=output, target=target, cell=target,
+        group=target, places=batch.places[:, known],
     )  # fmt: skip
-    assert close(part.penalty(batch), part.penalty(cut), 1e-12)
+    whole, drawn = part.penalty(batch), context.draws
+    assert drawn is not None
+    part.heads[0].draws = lambda name, step, rows: drawn(name, step, SAMPLES)[:, :, known]  # type: ignore[assignment]
+    assert close(whole, part.penalty(cut), 1e-12)
 
 
 def test_without_weights_nothing_is_added() -> None:

@@ -37,7 +37,7 @@ class Watched(Separated):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         Watched.made.append(weakref.ref(self))
-        Watched.values = [one for learnt in self.parameters() for one in learnt.tensors]
+        Watched.values = [one for part in self.parts().values() for one in part.tensors]
 
 
 def backbone() -> Any:

@@ -16,8 +16,9 @@ from equipoise.training.learners.metric_learner import MetricLearning
 from equipoise.training.material import Job, Material, Outcome, Settings
 from equipoise.training.metric.heads.keeping import OTHER_EPOCH, with_kept
 from equipoise.training.metric.heads.recipe import recipe_of
-from equipoise.training.metric.heads.stack import HeadStack
+from equipoise.training.metric.heads.stack import head_stack
 from equipoise.training.preparing import prepared
+from equipoise.training.stacking import Stack
 from equipoise.training.train import train
 from equipoise.treatments.oversampling import Oversampling
 from equipoise.treatments.parade import Parade
@@ -49,10 +50,19 @@ def trained(given: Material, *treatments: tuple[Any, ...], **more: Any) -> list[
     return ended
 
 
-def stack_of(given: Material, *treatments: tuple[Any, ...], seeds: tuple[int, ...] = (1,), **more: Any) -> HeadStack:
+def stack_of(given: Material, *treatments: tuple[Any, ...], seeds: tuple[int, ...] = (1,), **more: Any) -> Stack:
     values = MetricLearning.completed({**QUICK, **more})
     ready = [prepared(job, given, values) for job in jobs_of(given, *treatments, seeds=seeds)]
-    return HeadStack(ready, given, recipe_of(ready), EXACT)
+    return head_stack(ready, given, recipe_of(ready), EXACT)
+
+
+def leaves_of(stack: Stack) -> list[Any]:
+    """All that is trained: the heads, what their loss learns, and what the treatments add."""
+    return [leaf for optimiser in stack.optimisers.values() for leaf in optimiser.parameters]
+
+
+def first_steps(stack: Stack, number: int) -> None:
+    stack.follow(stack.arranged(1), number, stack.callbacks.phase(1))
 
 
 @pytest.mark.parametrize("numbers", [{"alpha": 0.0, "rho": 0.0}, {"alpha": 0.9, "rho": 0.0}])
@@ -62,7 +72,7 @@ def test_without_de_correlation_frozen_features_give_the_untreated_head(loss: st
     for stack in stacks:
         stack.epoch(1)
         stack.epoch(2)
-    for one, other in zip(*(stack.heads.parameters for stack in stacks), strict=True):
+    for one, other in zip(*(stack.network.parameters for stack in stacks), strict=True):
         assert torch.equal(one, other)
     untreated, control = trained(material(), (), (Parade(**numbers),), loss=loss)
     assert np.array_equal(untreated.kept["embedding.test"], control.kept["embedding.test"])
@@ -72,7 +82,7 @@ def test_de_correlation_moves_the_head_and_more_of_it_moves_it_further() -> None
     treated = [(Parade(alpha=0.3, rho=rho),) for rho in (0.0, 30.0, 3000.0)]
     stack = stack_of(material(), *treated)
     stack.epoch(1)
-    weight = stack.heads.weight.detach()
+    weight = stack.network.parameters[0].detach()
     moved = [float((weight[place] - weight[0]).norm()) for place in (1, 2)]
     assert 0 < moved[0] < moved[1]
 
@@ -80,11 +90,11 @@ def test_de_correlation_moves_the_head_and_more_of_it_moves_it_further() -> None
 def test_a_head_beside_others_is_the_head_alone() -> None:
     treated = [(Parade(alpha=alpha, rho=rho),) for alpha in (0.1, 0.9) for rho in (1.0, 2000.0)]
     together = stack_of(two_attributes(), *treated, seeds=(1, 2))
-    together.epoch(1, 20)
+    first_steps(together, 20)
     for place, (own, seed) in enumerate((own, seed) for own in treated for seed in (1, 2)):
         alone = stack_of(two_attributes(), own, seeds=(seed,))
-        alone.epoch(1, 20)
-        for one, other in zip(together.leaves, alone.leaves, strict=True):
+        first_steps(alone, 20)
+        for one, other in zip(leaves_of(together), leaves_of(alone), strict=True):
             assert float((one[place] - other[0]).detach().abs().max()) < 1e-10
 
 
@@ -140,7 +150,7 @@ def test_a_trial_keeps_the_dev_rows_as_each_sensitive_head_embeds_them_in_the_en
     stack = stack_of(given, (Parade(),), seeds=seeds)
     for number in range(1, QUICK["epochs"] + 1):
         stack.epoch(number)
-    (separated,) = stack.objective.during
+    (_, separated) = stack.callbacks
     named = Named("metric_learner", 1, QUICK)
     ended = train(given, named, jobs_of(given, (Parade(),), seeds=seeds), EXACT)
     for trial, one in enumerate(ended):
@@ -159,19 +169,19 @@ def test_another_epoch_than_the_last_is_told_and_a_head_that_broke_is_not_kept()
     stack = stack_of(material(), (Parade(),))
     dev = material().dev.inputs
     ended = Outcome(best_epoch=2, kept={"embedding.dev": dev})
-    told = with_kept(ended, stack.objective, 0, dev, epochs=3, frozen=True)
+    told = with_kept(ended, stack.callbacks, 0, dev, epochs=3, frozen=True)
     assert told.notes == (OTHER_EPOCH.format(epoch=2),)
     assert set(told.kept) == {"embedding.dev", "sensitive.0"}
-    assert with_kept(ended, stack.objective, 0, dev, epochs=3, frozen=False) is ended
-    assert with_kept(ended, stack.objective, 0, dev, epochs=2, frozen=False).notes == ()
+    assert with_kept(ended, stack.callbacks, 0, dev, epochs=3, frozen=False) is ended
+    assert with_kept(ended, stack.callbacks, 0, dev, epochs=2, frozen=False).notes == ()
     failed = replace(ended, failure="it broke")
-    assert with_kept(failed, stack.objective, 0, dev, epochs=3, frozen=True) is failed
+    assert with_kept(failed, stack.callbacks, 0, dev, epochs=3, frozen=True) is failed
     with torch.no_grad():
-        stack.objective.during[0].heads[0].head.weights[0][0, 0, 0] = float("nan")
-    broken = with_kept(ended, stack.objective, 0, dev, epochs=3, frozen=True)
+        stack.callbacks[1].heads[0].head.weights[0][0, 0, 0] = float("nan")
+    broken = with_kept(ended, stack.callbacks, 0, dev, epochs=3, frozen=True)
     assert set(broken.kept) == {"embedding.dev"}
     assert broken.notes == ()
-    wrong = with_kept(ended, stack.objective, 0, dev[:, :-1], epochs=3, frozen=True)
+    wrong = with_kept(ended, stack.callbacks, 0, dev[:, :-1], epochs=3, frozen=True)
     assert wrong.failure is not None
     assert wrong.kept == {}
 

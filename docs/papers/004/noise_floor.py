@@ -26,8 +26,7 @@ from equipoise import measures
 from equipoise.studies.plans import with_splits
 from equipoise.training.encoding import material_of
 from equipoise.training.images.pictures import Pictures
-from equipoise.training.images.recorded_steps import Steps
-from equipoise.training.images.run import Run
+from equipoise.training.images.run import Run, Steps
 from equipoise.training.material import Job, Material, Settings
 from equipoise.training.precision import product_precision
 from equipoise.training.preparing import prepared

@@ -132,10 +132,7 @@ class Cohort:
             wanted = [features] if isinstance(features, str) else list(features)
             used = matching_columns(wanted, table.columns, name, leave_out=taken)
         lists = [column for column in used if table.is_list(column)]
-        eager = table.in_memory([column for column in table.columns if column not in lists])
-        plain = {column: _array(eager.column(column)) for column in eager.columns}
-        plain |= {column: _block(table, column) for column in lists}
-        columns = {column: plain[column] for column in table.columns}
+        columns = _arrays(table, table.columns, lists)
         return cls(name=name, columns=columns, target=target, groups=groups, features=tuple(used), **roles)
 
     def __len__(self) -> int:
@@ -204,6 +201,38 @@ class Shown:
     def __call__(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return the pictures of rows, by position among the chosen ones."""
         return self.read(self.rows[rows])
+
+
+def columns_of(data: object, names: Sequence[str], what: str) -> dict[str, NDArray[Any]]:
+    """Return the named columns of a frame, or of a mapping of columns, as arrays; one that is absent is refused.
+
+    A column of lists of numbers becomes a matrix, and arrays stay as they are.
+    """
+    if isinstance(data, Mapping) and all(isinstance(value, np.ndarray) for value in data.values()):
+        absent = [name for name in names if name not in data]
+        found = {name: data[name] for name in names if name in data}
+    else:
+        table = as_table(data, what)
+        absent = [name for name in names if name not in table.columns]
+        here = [name for name in names if name in table.columns]
+        found = {} if absent else _arrays(table, here, [name for name in here if table.is_list(name)])
+    if absent:
+        present = list(data) if isinstance(data, Mapping) else list(table.columns)
+        raise BadInput(
+            f"{what[:1].upper()}{what[1:]} have no {'column' if len(absent) == 1 else 'columns'} "
+            f"{listing(map(repr, absent))}",
+            available=listing(present),
+            help=f"give every column of the model: {listing(names)}.",
+        )
+    return found
+
+
+def _arrays(table: Table, names: Sequence[str], lists: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return columns of a table as arrays, those of lists as matrices."""
+    eager = table.in_memory([name for name in names if name not in lists])
+    plain = {name: _array(eager.column(name)) for name in eager.columns}
+    plain |= {name: _block(table, name) for name in lists}
+    return {name: plain[name] for name in names}
 
 
 def _block(table: Table, column: str) -> NDArray[Any]:

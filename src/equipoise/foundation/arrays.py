@@ -167,7 +167,7 @@ def as_weights(given: object) -> Floats:
 
 def no_weight() -> BadInput:
     """Build the error for weights that leave nothing to count."""
-    return BadInput("Every weight is 0", available="at least one weight above 0")
+    return BadInput("Every weight is 0", available="at least one weight above zero")
 
 
 def bad_weights(number: int) -> BadInput:

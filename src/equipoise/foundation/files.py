@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,6 +118,65 @@ def replaced_when_whole(target: Path, *, announced: bool = True) -> Iterator[Pat
     finally:
         if temporary is not None:
             _remove(temporary)
+
+
+def check_new_folder(target: Path, *, replaceable: Callable[[Path], bool] | None = None) -> None:
+    """Refuse a folder for output that holds something else, before any work is done."""
+    try:
+        there, is_folder = target.exists(), target.is_dir()
+        free = not there or (is_folder and not any(target.iterdir()))
+    except OSError as error:
+        raise BadInput(
+            f"The folder {str(target)!r} cannot be used ({error.strerror})", help="choose another name."
+        ) from error
+    if not free and not (is_folder and replaceable is not None and replaceable(target)):
+        raise BadInput(f"{str(target)!r} is there already, and holds something else", help="name a new folder.")
+
+
+@contextlib.contextmanager
+def folder_when_whole(target: Path, *, replaceable: Callable[[Path], bool] | None = None) -> Iterator[Path]:
+    """Lend a temporary folder beside a target; it becomes the target when nothing went wrong.
+
+    A folder that is there already stays, unless it is empty or ``replaceable`` says that it may give way. An
+    ``OSError`` that is raised inside is told as one of the target, and nothing is left behind.
+    """
+    check_new_folder(target, replaceable=replaceable)
+    make_output_folder(target.parent)
+    temporary: Path | None = None
+    try:
+        with deferring_interrupts():
+            temporary = Path(
+                tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name[:LONGEST_PREFIX]}.", suffix=".part")
+            )
+        yield temporary
+        with deferring_interrupts():
+            os.chmod(temporary, 0o777 & ~_current_umask())
+            _put_folder(temporary, target)
+            temporary = None
+    except OSError as error:
+        raise could_not_be_written(target, str(error.strerror or error)) from error
+    finally:
+        if temporary is not None:
+            with deferring_interrupts():
+                shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _put_folder(temporary: Path, target: Path) -> None:
+    """Rename a folder to a target; one that stands there gives way first, and comes back where that fails."""
+    if not target.exists():
+        os.rename(temporary, target)
+    else:
+        aside = temporary.with_suffix(".before")
+        os.rename(target, aside)
+        try:
+            os.rename(temporary, target)
+        except OSError:
+            os.rename(aside, target)
+            raise
+        shutil.rmtree(aside, ignore_errors=True)
+    for path in [path for path in _written if path.parent == temporary]:
+        del _written[path]
+    _written[target] = None
 
 
 @contextlib.contextmanager
@@ -238,12 +298,19 @@ class TensorFile:
     what: str
     writer: str
 
-    def write(self, path: str | os.PathLike[str], said: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        said: Mapping[str, Any],
+        tensors: Mapping[str, torch.Tensor],
+        *,
+        announced: bool = True,
+    ) -> None:
         """Write a file: the old one or the new one is there, never half of either."""
         files = require("safetensors.torch", extra="train", purpose=f"Saving a {self.what}")
         laid = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
         header = {self.entry: json.dumps({"schema": self.schema, **said}, allow_nan=False, sort_keys=True)}
-        write_whole(Path(path), files.save(laid, metadata=header))
+        write_whole(Path(path), files.save(laid, metadata=header), announced=announced)
 
     def read(self, path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         """Read a file; one that is torn, or that something else wrote, is refused."""

@@ -107,6 +107,15 @@ REFERENCES = {
             "Equality of Opportunity in Supervised Learning", 2016, NEURIPS, volume="29", pages="3315--3323",
         ),
         _paper(
+            "agarwal2018", "Agarwal, Alekh; Beygelzimer, Alina; Dudik, Miroslav; Langford, John; Wallach, Hanna",
+            "A Reductions Approach to Fair Classification", 2018, ICML, pages="60--69",
+        ),
+        _paper(
+            "belrose2023",
+            "Belrose, Nora; Schneider-Joseph, David; Ravfogel, Shauli; Cotterell, Ryan; Raff, Edward; Biderman, Stella",
+            "LEACE: Perfect linear concept erasure in closed form", 2023, NEURIPS, volume="36",
+        ),
+        _paper(
             "zhao2017", "Zhao, Jieyu; Wang, Tianlu; Yatskar, Mark; Ordonez, Vicente; Chang, Kai-Wei",
             "Men Also Like Shopping: Reducing Gender Bias Amplification using Corpus-level Constraints", 2017,
             "Conference on Empirical Methods in Natural Language Processing", pages="2979--2989",
@@ -194,6 +203,16 @@ REFERENCES = {
             "European Journal of Operational Research", volume="141", number="3", pages="660--678",
         ),
         _paper(
+            "wang2019", "Wang, Tianlu; Zhao, Jieyu; Yatskar, Mark; Chang, Kai-Wei; Ordonez, Vicente",
+            "Balanced Datasets Are Not Enough: Estimating and Mitigating Gender Bias in Deep Image Representations",
+            2019, "IEEE/CVF International Conference on Computer Vision (ICCV)", pages="5310--5319",
+        ),
+        _paper(
+            "lokhande2020", "Lokhande, Vishnu Suresh; Akash, Aditya Kumar; Ravi, Sathya N.; Singh, Vikas",
+            "FairALM: Augmented Lagrangian Method for Training Fair Models with Little Regret", 2020,
+            "European Conference on Computer Vision (ECCV)", pages="365--381",
+        ),
+        _paper(
             "wang2020",
             "Wang, Zeyu; Qinami, Klint; Karakozis, Ioannis Christos; Genova, Kyle; Nair, Prem; Hata, Kenji; "
             "Russakovsky, Olga",
@@ -247,7 +266,8 @@ PAPERS = {
     "Wightman 1998": "wightman1998", "Krizhevsky 2009": "krizhevsky2009", "Wang et al. 2020": "wang2020",
     "Wah et al. 2011": "wah2011", "Krause et al. 2013": "krause2013", "Huang et al. 2007": "huang2007",
     "Karkkainen and Joo 2021": "karkkainen2021", "Lake et al. 2015": "lake2015",
-    "Nene et al. 1996": "nene1996",
+    "Nene et al. 1996": "nene1996", "Sagawa et al. 2020": "sagawa2020",
+    "Agarwal et al. 2018": "agarwal2018", "Belrose et al. 2023": "belrose2023", "Hardt et al. 2016": "hardt2016",
 }  # fmt: skip
 
 # Where a thing was first defined, if that is not the paper it was taken from.
@@ -260,7 +280,8 @@ ORIGINS = {
     "calibration_error": "naeini2015", "worst_group_accuracy": "sagawa2020", "cka": "kornblith2019",
     "lfr": "zemel2013", "downsampling": "han2022a", "reweighting": "han2022a", "adversarial": "elazar2018",
     "diverse_adversarial": "han2021", "fairbatch": "roh2021", "equal_opportunity_class": "shen2022",
-    "equal_opportunity_global": "shen2022", "inlp": "ravfogel2020",
+    "equal_opportunity_global": "shen2022", "inlp": "ravfogel2020", "rebalancing": "wang2019",
+    "gradient_reversal": "wang2019", "l2_gap_penalty": "lokhande2020", "fairalm": "lokhande2020",
 }  # fmt: skip
 
 

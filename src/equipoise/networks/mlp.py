@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import stream
 from equipoise.networks.stacked_layers import stacked_layers
@@ -47,6 +48,19 @@ class StackedMLP:
     def set_values(self, values: Sequence[torch.Tensor]) -> None:
         """Go on with other values, ``[trial, ...]``, as leaves."""
         self.set_parameters([one.detach().requires_grad_() for one in values])
+
+    @property
+    def shown(self) -> dict[str, torch.Tensor]:
+        """No layer but the last hidden one is shown."""
+        return {}
+
+    def show(self, layer: str) -> None:
+        """Refuse to show a layer by name: the layers of a stack are one operation."""
+        raise BadInput(
+            f"There is no layer {layer!r} in a perceptron",
+            available="last, the last hidden layer",
+            help='layer = "last".',
+        )
 
     def training(self, on: bool) -> None:
         """Do the same when training and when predicting: there is nothing to switch."""

@@ -22,19 +22,20 @@ WIDTH = 512
 
 @cache
 def gradient_reversal() -> Any:
-    """Return the function that leaves values as they are and turns the gradient round."""
+    """Return the function of values and a strength that leaves values as they are and turns the gradient round."""
     torch = require("torch", extra="train", purpose="A network")
 
     class GradientReversal(torch.autograd.Function):  # type: ignore[misc, name-defined]
-        """R: the same values, minus the gradient."""
+        """R: the same values, minus the gradient times a strength (a number, or a tensor that needs no gradient)."""
 
         @staticmethod
-        def forward(ctx: Any, values: Any) -> Any:
+        def forward(ctx: Any, values: Any, strength: Any = 1) -> Any:
+            ctx.strength = strength
             return values.view_as(values)
 
         @staticmethod
         def backward(ctx: Any, slope: Any) -> Any:
-            return -slope
+            return -ctx.strength * slope, None
 
     return GradientReversal.apply
 

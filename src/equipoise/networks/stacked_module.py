@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.imports import require
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ class StackedModule:
         self.set_values(
             [self._torch.stack([one[name].detach() for one in gathered]) for name in (*self._names, *self._fixed)]
         )
+        # What the layers that are shown gave in the last call, by name.
+        self.shown: dict[str, torch.Tensor] = {}
+        self._layers: list[str] = []
+        self._given: dict[str, Any] = {}
         # A plain list that a hook fills: what entered each linear layer, and what left it.
         self._passed: list[tuple[Any, Any]] = []
         for part in self.module.modules():
@@ -51,6 +55,11 @@ class StackedModule:
         return [self._values[name] for name in self._names]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The module's names of ``values``, in the same order."""
+        return tuple(self._values)
+
+    @property
     def values(self) -> list[torch.Tensor]:
         """Parameters and buffers, without gradients."""
         return [one.detach() for one in self._values.values()]
@@ -60,6 +69,15 @@ class StackedModule:
         for name, value in zip((*self._names, *self._fixed), values, strict=True):
             self._values[name] = value.detach().requires_grad_(name in self._names)
 
+    def show(self, layer: str) -> None:
+        """Let calls show a layer by its name in the module; another name is refused."""
+        layers = dict(self.module.named_modules())
+        if layer not in layers or not layer:
+            raise unknown_name("layer", layer, [name for name in layers if name], "the network")
+        if layer not in self._layers:
+            self._layers.append(layer)
+            layers[layer].register_forward_hook(lambda _part, _entered, left: self._given.update({layer: left}))
+
     def training(self, on: bool) -> None:
         """Switch the module between training and predicting."""
         self.module.train(on)
@@ -67,22 +85,26 @@ class StackedModule:
     def __call__(self, inputs: torch.Tensor) -> tuple[torch.Tensor, Any]:
         """Return logits and hidden layer of every trial."""
         if len(inputs) == 1:
-            logits, hidden = self._called({name: one[0] for name, one in self._values.items()}, inputs[0])
+            alone = {name: one[0] for name, one in self._values.items()}
+            logits, hidden, shown = self._called(alone, inputs[0])
+            self.shown = {name: layer[None] for name, layer in shown.items()}
             return logits[None], None if hidden is None else hidden[None]
-        logits, hidden = self._torch.func.vmap(self._called)(self._values, inputs)
+        logits, hidden, self.shown = self._torch.func.vmap(self._called)(self._values, inputs)
         return logits, hidden
 
-    def _called(self, values: Mapping[str, torch.Tensor], inputs: torch.Tensor) -> tuple[Any, Any]:
+    def _called(
+        self, values: Mapping[str, torch.Tensor], inputs: torch.Tensor
+    ) -> tuple[Any, Any, dict[str, torch.Tensor]]:
         self._passed.clear()
         said = self._torch.func.functional_call(self.module, dict(values), (inputs,))
         if isinstance(said, tuple) and len(said) == 2:
-            return said[0], said[1].flatten(1)
+            return said[0], said[1].flatten(1), dict(self._given)
         if not hasattr(said, "shape"):
             raise BadInput(
                 f"The module returned {type(said).__name__}", available="logits [row, class], or (logits, hidden)"
             )
         hidden = next((entered for entered, left in reversed(self._passed) if left is said), None)
-        return said, hidden
+        return said, hidden, dict(self._given)
 
 
 def draws_or_keeps(module: torch.nn.Module) -> bool:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from equipoise.studies.planfile import planned_cohort as planned_cohort
     from equipoise.studies.planfile import read_plan as read_plan
     from equipoise.studies.plans._trial import Trial as Trial
+    from equipoise.studies.refitting import Refit as Refit
+    from equipoise.studies.refitting import refit as refit
     from equipoise.studies.study import Study as Study
 
 _MODULES = {
@@ -30,6 +32,7 @@ _MODULES = {
     "findings._result": ("StudyResult",),
     "planfile": ("CohortPlan", "Plan", "planned_cohort", "read_plan"),
     "plans._trial": ("Trial",),
+    "refitting": ("Refit", "refit"),
     "study": ("Study",),
 }
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

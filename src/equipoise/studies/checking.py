@@ -32,7 +32,7 @@ from equipoise.studies.plans import PlanChange, Trial, cells_of, condition_text,
 from equipoise.studies.running import Work, cell_labels, change_of, check_device, named_key, seconds_left
 from equipoise.studies.storage import CellStatus, Status
 from equipoise.training.finishing import failure_of
-from equipoise.training.preparing import overrides, prepared
+from equipoise.training.preparing import check_material, overrides, prepared
 
 if TYPE_CHECKING:
     from equipoise.studies.storage import Store
@@ -195,10 +195,11 @@ def _problems(study: Study) -> Iterator[str]:
         if first is None or first.selection != study.how.selections[0]:
             continue
         (job,) = work.jobs([first])
-        if not (overrides(job.treatments, "choose") or overrides(job.treatments, "weigh")):
-            continue
         try:
-            prepared(job, work.material, dict(job.learner))
+            for treatment in job.treatments:
+                check_material(treatment, work.material)
+            if overrides(job.treatments, "choose") or overrides(job.treatments, "weigh"):
+                prepared(job, work.material, dict(job.learner), transforms=False)
         except Exception as error:  # noqa: BLE001 - a treatment of anybody's may act here
             told = seen.setdefault(first.treatment + failure_of(error), (_sentence(first, error), []))[1]
             told.append(condition_text(first.condition))

@@ -15,7 +15,7 @@ from equipoise.studies.plans import Trial
 from equipoise.studies.running import check_device, settings_of
 from equipoise.training.diverging.divergence import Divergence, Flips, Growth
 from equipoise.training.diverging.finding import first_difference
-from equipoise.training.preparing import Prepared, prepared
+from equipoise.training.preparing import Prepared, prepared, transformed
 from equipoise.training.rounding import ask_for_workspace, deterministic_algorithms, is_deterministic, is_jittered
 from equipoise.training.train import learner_of
 
@@ -91,7 +91,8 @@ def diagnose(study: Study, steps: int = STEPS, *, command: Iterable[str] | None 
     again = is_jittered(trial.rounding)
     jobs = [replace(job, repeat=place if again else trial.repeat) for place in (0, 1)]
     both: list[Prepared] = [prepared(one, study.material, values) for one in jobs]
-    with _rounding(trial.rounding) as without, kind().watched(study.material, settings) as make:
+    inputs = transformed(study.material, both[0].transformations)
+    with _rounding(trial.rounding) as without, kind().watched(inputs, settings) as make:
         found = first_difference(lambda place: make(both[place]), steps, row_order_differs=again)
     return _result(study, trial, found, [*([PERMUTED] if again else []), *_missing(trial, without)], command)
 

@@ -7,8 +7,10 @@ from functools import partial
 from equipoise.audits import OUTPUTS, audit_option
 from equipoise.foundation.options import Option
 
-# What takes an option in Python: check, run_in_store, run_to_folder, read_study, diagnose, write_table or open_store.
+# What takes an option in Python: check, run_in_store, run_to_folder, read_study, diagnose, write_table,
+# open_store or refit.
 CHECK, RUN, FOLDER, RESULT, DIAGNOSE, EXPORT, OPEN = "check", "run", "folder", "result", "diagnose", "export", "open"
+REFIT = "refit"
 
 _option = partial(Option, panel=None)
 # What the command line reads or writes by itself, or puts together for Python.
@@ -16,7 +18,7 @@ _of_command = partial(Option, panel=None, argument=None)
 
 STORE = _of_command(name="store", metavar="PATH|URL", help="The store; by default beside the plan, as PLAN.db.")
 ARTEFACTS = _option(
-    name="artefacts", kind="output", metavar="DIR", only=(RUN, RESULT, EXPORT, OPEN),
+    name="artefacts", kind="output", metavar="DIR", only=(RUN, RESULT, EXPORT, OPEN, REFIT),
     help="Predictions too large for the store; by default beside it, STORE.artefacts.",
 )  # fmt: skip
 QUIET = audit_option("quiet")
@@ -57,6 +59,10 @@ STUDY_OPTIONS: dict[str, tuple[Option, ...]] = {
         _option(
             name="retry_failed", kind="flag", default=False, only=(RUN,), help="Train failed trials once more."
         ),
+        _option(
+            name="keep_models", kind="flag", default=False, only=(RUN,),
+            help="Keep the weights of perceptrons, up to 4 MiB each: study refit then trains nothing.",
+        ),
         QUIET,
     ),
     "status": (
@@ -93,6 +99,25 @@ STUDY_OPTIONS: dict[str, tuple[Option, ...]] = {
             help="Steps of training to compare.",
         ),
         *OUTPUTS,
+    ),
+    "refit": (
+        STORE,
+        ARTEFACTS,
+        _option(
+            name="treatment", metavar="NAME", needed=True, only=(REFIT,),
+            help="The treatment, with settings where it has several: 'adversarial(strength=1)'.",
+        ),
+        _option(name="condition", metavar="TEXT", only=(REFIT,), help="The condition, or a part of its name."),
+        _option(name="learner", metavar="TEXT", only=(REFIT,), help="The learner, or a part of its name."),
+        _option(name="selection", metavar="NAME", only=(REFIT,), help="How the epoch was chosen: dto or performance."),
+        _option(name="seed", kind="whole", metavar="N", only=(REFIT,), help="The seed; by default the plan's first."),
+        _option(
+            name="rounding", metavar="NAME", only=(REFIT,), help="Another rounding than the plan's: deterministic."
+        ),
+        _option(
+            name="to", kind="output", metavar="DIR", needed=True, only=(REFIT,), help="A new folder for the model."
+        ),
+        QUIET,
     ),
     "export": (
         STORE,

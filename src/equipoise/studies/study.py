@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from equipoise.studies.checking import Check
     from equipoise.studies.diagnosing import Diagnosis
     from equipoise.studies.findings import StudyResult
+    from equipoise.studies.refitting import Refit
     from equipoise.studies.running import Watcher
     from equipoise.studies.storage import Status
 
@@ -145,7 +146,7 @@ class Study:
             self.learners = _design.learners_of(learner, cohort.task)
             self.arms = _design.arms_of(treatments)
             for one in self.learners:
-                _design.check_stages(one.named, self.arms)
+                _design.check_treatments(one.named, self.arms, cohort.task)
                 _design.check_precision(one.named, self.how)
             self.baseline = _design.baseline_of(baseline, self.arms)
         self.measures, self.choose_by = _design.measures_of(measures), _design.choice_of(choose_by)
@@ -357,11 +358,13 @@ class Study:
         to: str | os.PathLike[str] | None = None,
         artefacts: str | os.PathLike[str] | None = None,
         watcher: Watcher | None = None,
+        keep_models: bool = False,
     ) -> StudyResult | None:
         """Train what is not trained yet, keep it in a store, and return the result.
 
         With ``to`` every trial becomes a file in that folder instead, for ``equipoise study merge``, and nothing is
         returned. ``artefacts`` is the folder for predictions that are too large for the store, by default beside it.
+        ``keep_models`` keeps the weights of small perceptrons in the store: ``refit`` then trains nothing.
         """
         from equipoise.studies.running import run_in_store
 
@@ -370,8 +373,36 @@ class Study:
 
             run_to_folder(self.work, to, watcher=watcher)
             return None
-        run_in_store(self, store, workers=workers, watcher=watcher, artefacts=artefacts)
+        run_in_store(self, store, workers=workers, watcher=watcher, artefacts=artefacts, keep_models=keep_models)
         return self.result(store, artefacts=artefacts)
+
+    def refit(
+        self,
+        treatment: str,
+        to: str | os.PathLike[str],
+        store: str | os.PathLike[str] = STORE,
+        **cell: Any,
+    ) -> Refit:
+        """Train one cell again, compare it with what the store holds, and save the model with its audit.
+
+        Parameters
+        ----------
+        treatment : str
+            The treatment by name or alias, with settings where it has several: ``"adversarial(strength=1)"``.
+        to : path
+            A new folder, for ``equipoise.load_model``.
+        store : path or URL
+            The store of the study.
+        **cell
+            ``condition``, ``learner``, ``seed``, ``selection`` and ``rounding``, where the plan has several.
+
+        Returns
+        -------
+        Refit
+        """
+        from equipoise.studies.refitting import refit
+
+        return refit(self, store, treatment=treatment, to=to, **cell)
 
     def diagnose(self, steps: int = 200) -> Diagnosis:
         """Run the first trial twice, step by step, and say where the two runs first differ; nothing is recorded."""

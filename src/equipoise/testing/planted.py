@@ -62,6 +62,7 @@ def planted(
     task: Literal["class", "regression"] = "class",
     rows: int = 400,
     bias: float = 0.6,
+    columns: int = 4,
     seed: int = 0,
 ) -> Planted:
     """Return rows whose class can be learnt, and in which class c and group c (modulo their number) come together."""
@@ -71,7 +72,7 @@ def planted(
     for name, size in (("train", rows), ("dev", rows // 2), ("test", rows // 2)):
         cell = generator.permutation(np.arange(size) % classes)
         group = np.where(generator.random(size) < bias, cell % groups, generator.integers(0, groups, size))
-        inputs = generator.normal(size=(size, 4)).astype(np.float32)
+        inputs = generator.normal(size=(size, columns)).astype(np.float32)
         inputs[:, 0] += APART * cell
         inputs[:, 1] += group
         target: NDArray[Any] = cell

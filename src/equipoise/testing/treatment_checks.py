@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from equipoise.foundation.registry import registry
 from equipoise.studies.plans import Named, canonical
 from equipoise.testing.planted import Planted, planted
 from equipoise.testing.planted_pictures import planted_pictures
-from equipoise.training.acting import misfit
+from equipoise.training.compatibility import Need, incompatibility
 from equipoise.training.material import Codes, Job, Material, Outcome, Settings
-from equipoise.training.parameters import Choice, Parameter
+from equipoise.training.parameters import Choice, Given, Parameter
 from equipoise.training.train import learner_of, train
 from equipoise.training.treatment import Treatment
 
@@ -33,13 +34,21 @@ MAGNIFIED = 1e-3
 
 
 def check_treatment(
-    name: str, *, learner: str | None = None, settings: dict[str, Any] | None = None, seed: int = 0, **values: Any
+    name: str,
+    *,
+    learner: str | None = None,
+    settings: dict[str, Any] | None = None,
+    seed: int = 0,
+    cohort: Mapping[str, Any] | None = None,
+    **values: Any,
 ) -> None:
     """Run the shared checks on a registered treatment, made with the hyper-parameters ``values``.
 
-    ``learner`` and its ``settings`` say what is trained: by default ``mlp``, ``image_network`` where a treatment
-    teaches or reads one network by itself, or ``metric_learner`` where it acts on an embedding. A treatment that is an
-    estimator of its own takes no part in studies; it says why in ``outside_studies``, and is checked no further.
+    ``learner`` and its ``settings`` say what is trained: by default the first that fits of ``mlp``, ``scikit_learn``
+    (which a reduction refits), ``image_network`` and ``metric_learner``. ``cohort`` has arguments of the planted
+    cohort, such as ``{"bias": 0.2}``: predictions that are independent of the group cannot follow a class that nearly
+    is the group. A treatment of two classes must refuse more. One that is an estimator of its own takes no part in
+    studies; it says why in ``outside_studies``, and is checked no further.
     """
     kind: Any = registry.get("treatment", name).thing
     if not (isinstance(kind, type) and issubclass(kind, Treatment)):
@@ -48,11 +57,14 @@ def check_treatment(
         return
     check_parameter_table(kind, name)
     if learner is None:
-        fitting = (one for one in ("mlp", "image_network") if misfit(learner_of(one), kind) is None)
+        tried = ("mlp", "scikit_learn", "image_network")
+        fitting = (one for one in tried if incompatibility(learner_of(one), kind) is None)
         learner = next(fitting, "metric_learner")
     trained = learner_of(learner)
-    quick = QUICK_METRIC if trained.metric else QUICK_ON_PICTURES if trained.alone else QUICK
-    checked = _Checked(name, kind, values, Named(learner, 1, quick if settings is None else settings), seed)
+    quick = QUICK_METRIC if Need.PAIR_LOSS in trained.offers else QUICK_ON_PICTURES if trained.takes_pictures else QUICK
+    quick = {name: value for name, value in quick.items() if name in trained.parameters}
+    named = Named(learner, 1, quick if settings is None else settings)
+    checked = _Checked(name, kind, values, named, seed, cohort or {})
     checked.learns()
     checked.reads_nothing_of_the_test_rows()
     checked.is_repeatable_and_mixes_no_trials()
@@ -60,12 +72,30 @@ def check_treatment(
     checked.takes_more_groups_and_numbers()
 
 
+def check_treatment_on(
+    name: str,
+    learner: str,
+    *,
+    settings: dict[str, Any],
+    seed: int = 0,
+    cohort: Mapping[str, Any] | None = None,
+    **values: Any,
+) -> None:
+    """Run the checks that depend on the learner: the signal is learnt, no test targets are read, trials do not mix."""
+    kind: Any = registry.get("treatment", name).thing
+    checked = _Checked(name, kind, values, Named(learner, 1, settings), seed, cohort or {})
+    checked.learns()
+    checked.reads_nothing_of_the_test_rows()
+    checked.is_repeatable_and_mixes_no_trials()
+
+
 def check_parameter_table(kind: type[Treatment], name: str) -> None:
     """Defaults are allowed and lie where a search looks, other names are refused, and the values can name a trial."""
     version: Any = kind.version
     assert isinstance(version, int), f"the version of {name} is {version!r}, not a whole number"
     for parameter_name, parameter in kind.parameters.items():
-        assert isinstance(parameter, Parameter | Choice), f"{parameter_name} of {name} is no Parameter or Choice"
+        known = isinstance(parameter, Parameter | Choice | Given)
+        assert known, f"{parameter_name} of {name} is no Parameter, Choice or Given"
         assert parameter.meaning, f"{parameter_name} of {name} does not say what it is"
         if isinstance(parameter, Parameter):
             inside = parameter.least <= parameter.low <= parameter.default <= parameter.high <= parameter.most
@@ -82,10 +112,19 @@ def check_parameter_table(kind: type[Treatment], name: str) -> None:
 class _Checked:
     """One treatment under the checks."""
 
-    def __init__(self, name: str, kind: type[Treatment], values: dict[str, Any], learner: Named, seed: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        kind: type[Treatment],
+        values: dict[str, Any],
+        learner: Named,
+        seed: int,
+        cohort: Mapping[str, Any],
+    ) -> None:
         self.name, self.kind, self.values, self.learner, self.seed = name, kind, values, learner, seed
         trained = learner_of(learner.name)
-        self.planted: Callable[..., Planted] = planted_pictures if trained.alone else planted
+        source: Callable[..., Planted] = planted_pictures if trained.takes_pictures else planted
+        self.planted = partial(source, **cohort)
         self.plain = self.planted(seed=seed)
         made = kind(**values)
         self.needs_group, self.transductive = made.needs_group_at_prediction, made.transductive
@@ -158,12 +197,14 @@ class _Checked:
         )
 
     def takes_more_groups_and_numbers(self) -> None:
-        for cohort in (self.planted(3, 4, seed=self.seed), self.planted(4, 2, task="regression", seed=self.seed)):
+        cohorts = [self.planted(3, 4, seed=self.seed), self.planted(4, 2, task="regression", seed=self.seed)]
+        for cohort in [*cohorts, self.planted(2, 4, seed=self.seed)][: 3 if self.kind.two_classes else 2]:
             (ended,) = self.trained(cohort.told(target=False, **self.may), cohort.everything)
             if ended.failure is None:
                 self.check_learnt(cohort, ended)
                 continue
-            refused = cohort.material.task == "regression" and "available:" in ended.failure
+            too_many = self.kind.two_classes and len(cohort.material.classes) > 2
+            refused = (cohort.material.task == "regression" or too_many) and "available:" in ended.failure
             assert refused, f"{self.name} fails with {cohort.material.task} targets and more groups: {ended.failure}"
 
 

@@ -86,6 +86,11 @@ class StackedAdam:
             lr=rate, beta1=0.9, beta2=0.999, weight_decay=decay, eps=1e-8, amsgrad=False, maximize=False,
         )  # fmt: skip
 
+    def state(self) -> dict[str, torch.Tensor]:
+        """Return what is remembered of each parameter, where it lies."""
+        averages = {f"{name} {place}": one for name, many in self._averages.items() for place, one in enumerate(many)}
+        return averages | {f"steps {place}": one for place, one in enumerate(self._counts)}
+
     def keep(self, trials: torch.Tensor, parameters: Sequence[torch.Tensor]) -> None:
         """Go on with these trials only, whose parameters are now these tensors."""
         self.parameters = list(parameters)

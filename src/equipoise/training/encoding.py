@@ -14,25 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.ids import looks_like_id
 from equipoise.foundation.errors import BadInput, listing, unknown_name
-from equipoise.foundation.text import plural
 from equipoise.tallies.counts import group_name
-from equipoise.tallies.labels import Coded, factorise, label_of, ordered, shown
+from equipoise.tallies.labels import Coded, factorise, ordered, shown
+from equipoise.training.input_encoder import InputEncoder, as_numbers
 from equipoise.training.material import Codes, Material, Rows
 
 SPLITS = ("train", "dev", "test")
 QUARTERS = ("lowest quarter", "second quarter", "third quarter", "highest quarter")
-MOST_CATEGORIES = 1_000
-# None and NaN are missing values of a column of these.
-PLAIN_NUMBERS = {int, float, bool, type(None)}
-# A column of text is categories while it has up to this many values, or training rows share them: two or more rows have
-# a value, on average. Otherwise it is free text, or names the rows.
-FEW_CATEGORIES = 20
-ROWS_PER_CATEGORY = 2
-
-# A matrix of float32, or pictures of uint8.
-Inputs = NDArray[Any]
 
 
 def material_of(
@@ -46,7 +35,7 @@ def material_of(
     """
     rows = _rows_of_splits(cohort)
     train = rows["train"]
-    inputs = _inputs(cohort, train)
+    inputs = encoder_of(cohort).encode_columns(cohort.columns)
     target, cell, classes = _numbers(cohort, train) if cohort.task == "regression" else _class_codes(cohort, train)
     attributes = _group_columns(cohort, group)
     codes, groups = _group_codes(cohort, attributes, train)
@@ -69,6 +58,12 @@ def material_of(
     )  # fmt: skip
 
 
+def encoder_of(cohort: Cohort) -> InputEncoder:
+    """Return how the features of a cohort become inputs, fitted on its training rows."""
+    train = _rows_of_splits(cohort)["train"]
+    return InputEncoder.fit(cohort.columns, cohort.features, train, what=f"the cohort {cohort.name!r}")
+
+
 def _rows_of_splits(cohort: Cohort) -> dict[str, Codes]:
     if cohort.task == "multilabel":
         raise BadInput(
@@ -87,115 +82,6 @@ def _rows_of_splits(cohort: Cohort) -> dict[str, Codes]:
     return {name: np.flatnonzero(coded.codes == found[name]) for name in SPLITS}
 
 
-def _inputs(cohort: Cohort, train: Codes) -> Inputs:
-    if not cohort.features:
-        raise BadInput(f"The cohort {cohort.name!r} has no feature columns", help="name them with features=.")
-    pictures = [name for name in cohort.features if cohort[name].ndim > 2]
-    if pictures:
-        return _pictures(cohort, pictures[0])
-    return np.concatenate([_columns(name, cohort[name], train) for name in cohort.features], axis=1)
-
-
-def _pictures(cohort: Cohort, name: str) -> Inputs:
-    column = cohort[name]
-    if column.ndim != 4 or column.dtype != np.uint8 or 0 in column.shape:
-        raise BadInput(
-            f"The column {name!r} holds {column.dtype} of the shape {column.shape}",
-            available="one value per row, a matrix of numbers, or pictures: uint8 [row, height, width, channel]",
-            help="pictures without a channel get one by array[..., None]; from 0..1 by (255 * array).astype('u1').",
-        )
-    others = [one for one in cohort.features if one != name]
-    if others:
-        raise BadInput(
-            f"The feature {name!r} holds pictures, and there are other features: {listing(others)}",
-            available="pictures as the only feature",
-            help=f"features=({name!r},).",
-        )
-    return column
-
-
-def _columns(name: str, column: NDArray[Any], train: Codes) -> Inputs:
-    if column.ndim == 2:
-        return _matrix(name, column)
-    numbers = _as_numbers(column)
-    if numbers is not None and looks_like_id(name) and _names_rows(numbers):
-        raise BadInput(
-            f"The column {name!r} has a different whole number in every row: it identifies rows",
-            available="features that describe a row",
-            help="name the features without it (features =), or rename the column if it is a quantity.",
-        )
-    return _one_hot(name, column, train) if numbers is None else _standardised(numbers, train)
-
-
-def _names_rows(numbers: NDArray[np.float64]) -> bool:
-    whole = len(numbers) > FEW_CATEGORIES and bool((numbers == np.floor(numbers)).all())
-    return whole and len(np.unique(numbers)) == len(numbers)
-
-
-def _matrix(name: str, column: NDArray[Any]) -> Inputs:
-    if column.dtype.kind not in "fiub" or not np.isfinite(column).all():
-        raise BadInput(
-            f"The column {name!r} is a matrix of {column.dtype} that is not all finite numbers",
-            help="drop or fill what is missing.",
-        )
-    return column.astype(np.float32)
-
-
-def _as_numbers(column: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Return a column of numbers with NaN where one is missing; None where it holds text or anything else."""
-    if column.dtype.kind in "fiub":
-        return column.astype(np.float64)
-    if column.dtype.kind != "O":
-        return None
-    values = column.tolist()
-    if set(map(type, values)) <= PLAIN_NUMBERS:  # a file's columns, without a look at every value
-        found = np.array(values, dtype=np.float64)
-        return None if np.isnan(found).all() else found
-    missing = np.array([label_of(value) is None for value in column.tolist()])
-    if missing.all() or not all(isinstance(value, int | float | np.number) for value in column[~missing].tolist()):
-        return None
-    numbers = np.full(len(column), np.nan)
-    numbers[~missing] = column[~missing].astype(np.float64)
-    return numbers
-
-
-def _standardised(numbers: NDArray[np.float64], train: Codes) -> Inputs:
-    """Mean 0 and standard deviation 1 on the training rows; a missing value is the mean, and says so."""
-    numbers = np.where(np.isfinite(numbers), numbers, np.nan)
-    missing = np.isnan(numbers)
-    known = numbers[train][~missing[train]]
-    mean, spread = (known.mean(), known.std()) if known.size else (0.0, 0.0)
-    # A constant column says nothing about training rows; elsewhere it is left in its own units.
-    scaled = (numbers - mean) / (spread if spread > 1e-12 * max(abs(mean), 1e-300) else 1.0)
-    columns = [np.where(missing, 0.0, scaled)]
-    if missing[train].any():
-        columns.append(missing.astype(np.float64))
-    return np.stack(columns, axis=1).astype(np.float32)
-
-
-def _one_hot(name: str, column: NDArray[Any], train: Codes) -> Inputs:
-    """A column for each value that training rows have, the missing one included; another value is 0 in all of them."""
-    coded = factorise(column)
-    present = np.unique(coded.codes[train])
-    if len(present) > max(FEW_CATEGORIES, min(MOST_CATEGORIES, len(train) / ROWS_PER_CATEGORY)):
-        raise BadInput(
-            f"The column {name!r} has {len(present):,} different texts in {plural(len(train), 'training row')}: it is "
-            "free text or identifies the rows, and each text would become a feature",
-            available=f"categories: at most {MOST_CATEGORIES:,}, with {ROWS_PER_CATEGORY} training rows on average",
-            help="name the features without it (features =), merge its values, or embed the text first "
-            "and give its numbers as a column of lists.",
-        )
-    names = {shown(coded.labels[code]): code for code in present.tolist()}
-    recode = np.full(len(coded.labels), -1, dtype=np.int64)
-    for place, label in enumerate(ordered(names)):
-        recode[names[label]] = place
-    places = recode[coded.codes]
-    inputs = np.zeros((len(column), len(present)), dtype=np.float32)
-    known = np.flatnonzero(places >= 0)
-    inputs[known, places[known]] = 1.0
-    return inputs
-
-
 def _class_codes(cohort: Cohort, train: Codes) -> tuple[NDArray[Any], Codes, tuple[str, ...]]:
     codes, names = _crossed([factorise(cohort[cohort.target])], train)
     if not names:
@@ -211,11 +97,21 @@ def _class_codes(cohort: Cohort, train: Codes) -> tuple[NDArray[Any], Codes, tup
 
 def _numbers(cohort: Cohort, train: Codes) -> tuple[NDArray[Any], Codes, tuple[str, ...]]:
     """Return the targets, and the quarter of the training targets that each falls into."""
-    numbers = _as_numbers(cohort[cohort.target])
+    numbers = as_numbers(cohort[cohort.target])
     if numbers is None or not np.isfinite(numbers[train]).any():
         raise BadInput(
             f"The target {cohort.target!r} of a regression holds no numbers", available="a column of numbers"
         )
+    cell, quarters = quarters_of(numbers, train)
+    return np.where(np.isfinite(numbers), numbers, np.nan).astype(np.float32), cell, quarters
+
+
+def quarters_of(numbers: NDArray[np.float64], train: Codes) -> tuple[Codes, tuple[str, ...]]:
+    """Return the quarter of the training targets that each number falls into, -1 where it is missing, and their names.
+
+    >>> quarters_of(np.array([1.0, 2.0, 3.0, 4.0, np.nan]), np.arange(4))[0].tolist()
+    [0, 1, 2, 3, -1]
+    """
     known = np.isfinite(numbers)
     trained = numbers[train][known[train]]
     edges = np.quantile(trained, [0.25, 0.5, 0.75])
@@ -223,11 +119,7 @@ def _numbers(cohort: Cohort, train: Codes) -> tuple[NDArray[Any], Codes, tuple[s
     # Many equal targets may leave a quarter without rows.
     present = np.unique(cell[train][known[train]])
     recode = np.searchsorted(present, np.arange(len(QUARTERS))).clip(max=len(present) - 1)
-    return (
-        np.where(known, numbers, np.nan).astype(np.float32),
-        np.where(known, recode[cell], -1).astype(np.int64),
-        tuple(QUARTERS[one] for one in present.tolist()),
-    )
+    return np.where(known, recode[cell], -1).astype(np.int64), tuple(QUARTERS[one] for one in present.tolist())
 
 
 def _group_columns(cohort: Cohort, group: str | Sequence[str] | None) -> tuple[str, ...]:

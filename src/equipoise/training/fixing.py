@@ -11,7 +11,8 @@ import hashlib
 import importlib
 import random
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,25 @@ def fix_seeds(seed: int, *, with_torch: bool = False) -> None:
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.manual_seed(drawn[2])  # CUDA generators too
+
+
+@contextmanager
+def preserved_generators() -> Iterator[None]:
+    """Give the global generators back as they were: a training inside somebody's program fixes them for itself."""
+    torch = sys.modules.get("torch")
+    on_cards = torch is not None and torch.cuda.is_initialized()
+    python, arrays = random.getstate(), np.random.get_state()
+    host = None if torch is None else torch.get_rng_state()
+    cards = torch.cuda.get_rng_state_all() if torch is not None and on_cards else None
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(arrays)
+        if torch is not None:
+            torch.set_rng_state(host)
+        if torch is not None and on_cards:
+            torch.cuda.set_rng_state_all(cards)
 
 
 def seed_of(seed: int, *names: object) -> int:

@@ -2,7 +2,8 @@
 
 Jobs of a stack differ in seed, repeat, real-valued hyper-parameters and readouts only. A whole number or a choice
 (epochs, batch size, width, a variant) shapes the network or the loop, so it is the same for all of a stack, and so is
-the number of training rows.
+the number of training rows. A treatment that transforms inputs gives a trial inputs of its own: only trials with equal
+transformations share a stack.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
+from equipoise.training.model import Transformation
 from equipoise.training.parameters import Readout, Table, may_differ
 from equipoise.training.preparing import Prepared
 
@@ -34,7 +38,7 @@ def stacks_of(
 def kind_of(job: Prepared, table: Table) -> Hashable:
     """Return what all jobs of a stack share; ``table`` has the hyper-parameters of the learner."""
     treatments = tuple((type(one), _shape(one.parameters, one.values)) for one in job.treatments)
-    return len(job.rows), _shape(table, job.values), treatments
+    return len(job.rows), _shape(table, job.values), treatments, tuple(map(_digest, job.transformations))
 
 
 def trainings_of(jobs: Sequence[Prepared]) -> list[list[int]]:
@@ -60,6 +64,15 @@ def _shape(table: Table, values: Mapping[str, Any]) -> Hashable:
 
 def _unread(table: Table, values: Mapping[str, Any]) -> Hashable:
     return tuple((n, _hashable(value)) for n, value in values.items() if not isinstance(table.get(n), Readout))
+
+
+def _digest(transformation: Transformation) -> str:
+    """Return a hash of a fitted transformation: equal ones give equal inputs."""
+    digest = hashlib.sha256(transformation.kind.encode())
+    for name, value in sorted(transformation.state().items()):
+        content = value.tobytes() if isinstance(value, np.ndarray) else b""
+        digest.update(repr((name, value.shape if content else value)).encode() + content)
+    return digest.hexdigest()
 
 
 def _hashable(value: Any) -> Hashable:

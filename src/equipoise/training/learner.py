@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation.errors import BadInput
+from equipoise.training.compatibility import Need
 from equipoise.training.material import Material, Outcome, Settings
+from equipoise.training.model import FittedModel
 from equipoise.training.parameters import Table, completed
 from equipoise.training.preparing import Prepared
 
@@ -43,16 +45,15 @@ class Learner:
 
     version: ClassVar[int] = 1
     parameters: ClassVar[Table] = {}
-    # When a treatment may act: before ("pre"), during ("in") and after ("post") training.
-    stages: ClassVar[tuple[str, ...]] = ("pre", "in", "post")
-    # Whether every network trains by itself: treatments may then teach it (``taught``) and read it (``read``), and none
-    # acts on trials that train together (``during``).
-    alone: ClassVar[bool] = False
-    # Whether an embedding is trained by a metric loss: treatments may then act by ``metric``.
-    metric: ClassVar[bool] = False
+    # What treatments may act on: one that requires more does not fit (``equipoise list treatments --matrix``).
+    offers: ClassVar[frozenset[Need]] = frozenset()
+    # Whether the inputs are pictures, and not the columns of a table.
+    takes_pictures: ClassVar[bool] = False
     # Whether dev rows choose which epoch is kept.
     chooses_epochs: ClassVar[bool] = True
     precisions: ClassVar[tuple[str, ...]] = ("float32", "float64")
+    # The class of the models that are kept of its trainings; None where none are.
+    model: ClassVar[type[FittedModel] | None] = None
     # What a regression begins with where that is not what a classification begins with.
     for_regression: ClassVar[Mapping[str, Any]] = {}
 
@@ -85,7 +86,7 @@ class Learner:
     @classmethod
     def gives_scores(cls, values: Mapping[str, Any]) -> bool:
         """Tell whether predictions come with a score for every class, as AUC needs."""
-        return not cls.metric
+        return Need.LOGITS in cls.offers
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """Return how many of these trials of one kind are best trained together."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.measures.objectives import Fairness, Performance
+
+if TYPE_CHECKING:
+    from equipoise.training.model import FittedModel
 
 Codes = NDArray[np.int64]
 Rounding = Literal["native", "jitter", "deterministic", "deterministic jitter"]
@@ -88,7 +91,8 @@ class Settings:
     """How trials are trained: rounding, precision, device ("cpu" or "cuda") and what the best epoch is chosen by.
 
     ``performance`` (None: accuracy, or Pearson's r of a regression) and ``fairness`` are what dev rows are asked for.
-    ``checkpoints`` is a folder in which long trainings keep where they are; it changes nothing about the result.
+    ``checkpoints`` is a folder in which long trainings keep where they are, and ``keep_models`` asks for the models
+    themselves (``Outcome.model``); neither changes anything about the predictions.
     """
 
     rounding: Rounding = "native"
@@ -98,6 +102,7 @@ class Settings:
     checkpoints: str | None = None
     performance: Performance | None = None
     fairness: Fairness = "GAP"
+    keep_models: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +128,8 @@ class Outcome:
     """How one trial ended: its predictions, the way there, or in words why it failed.
 
     ``kept`` are further arrays by name, such as the embedding of the test rows: they are stored as they are.
-    ``traceback`` says where an error came from that failed the trial.
+    ``traceback`` says where an error came from that failed the trial. ``model`` is what predicted, where models were
+    asked for (``Settings.keep_models``), and ``no_model`` is the reason where there is none.
     """
 
     dev: Predicted | None = None
@@ -135,3 +141,5 @@ class Outcome:
     seconds: float = 0.0
     kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     traceback: str | None = None
+    model: FittedModel | None = None
+    no_model: str | None = None

@@ -1,9 +1,9 @@
-"""What treatments do before training: which rows a trial learns from, and what each row weighs."""
+"""What treatments do before training: which rows a trial learns from, what each row weighs, and what it is made of."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,21 +11,25 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.reproducibility import stream
-from equipoise.training.material import Codes, Job, Material
-from equipoise.training.treatment import TrainingRows, Treatment
+from equipoise.training.compatibility import has_own
+from equipoise.training.material import Codes, Job, Material, Rows
+from equipoise.training.model import Transformation
+from equipoise.training.treatment import TrainingInputs, TrainingRows, Treatment
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """A job whose treatments before training have acted: rows (positions in ``Material.train``) and their weights.
 
-    ``values`` are all hyper-parameters of the learner.
+    ``values`` are all hyper-parameters of the learner. Inputs go through the ``transformations``, one after another,
+    before the learner sees them (``transformed``).
     """
 
     job: Job
     rows: Codes
     weights: NDArray[np.float64] | None
     values: dict[str, Any]
+    transformations: tuple[Transformation, ...] = ()
 
     @property
     def seed(self) -> int:
@@ -43,10 +47,15 @@ class Prepared:
         return self.job.domains
 
 
-def prepared(job: Job, material: Material, values: dict[str, Any]) -> Prepared:
-    """Let the treatments choose and weigh rows, in order: each sees what those before it have left."""
+def prepared(job: Job, material: Material, values: dict[str, Any], *, transforms: bool = True) -> Prepared:
+    """Let the treatments choose, weigh and transform rows, in order: each sees what those before it have left.
+
+    Without ``transforms`` nothing is fitted: rows are only chosen and weighed.
+    """
     rows, weights = _checked(job.rows, material), None
+    transformations: list[Transformation] = []
     for place, treatment in enumerate(job.treatments):
+        check_material(treatment, material)
         generator = stream(job.seed, "choose", place, type(treatment).__name__)
         chosen = treatment.choose(training_rows(rows, material), generator)
         if chosen is not None:
@@ -55,9 +64,43 @@ def prepared(job: Job, material: Material, values: dict[str, Any]) -> Prepared:
         weighed = treatment.weigh(training_rows(rows, material))
         if weighed is not None:
             weights = _good(weighed, len(rows), treatment) * (1.0 if weights is None else weights)
+        if transforms and has_own(type(treatment), "transform"):
+            generator = stream(job.seed, "transform", place, type(treatment).__name__)
+            fitted = treatment.transform(_training_inputs(rows, weights, material), generator)
+            if fitted is not None:
+                transformations.append(fitted)
+                material = replace(material, train=_through(material.train, (fitted,)))
     if not len(rows):
         raise BadInput("No training rows are left", help="use more rows, or a treatment that keeps some.")
-    return Prepared(job, rows, weights, values)
+    return Prepared(job, rows, weights, values, tuple(transformations))
+
+
+def transformed(material: Material, transformations: Sequence[Transformation]) -> Material:
+    """Return the rows of all splits with their inputs through fitted transformations, one after another."""
+    if not transformations:
+        return material
+    train, dev, test = (_through(rows, transformations) for rows in (material.train, material.dev, material.test))
+    return replace(material, train=train, dev=dev, test=test)
+
+
+def check_material(treatment: Treatment, material: Material) -> None:
+    """Refuse a treatment that is not defined for these rows: for another target than two classes, or for pictures."""
+    number, inputs = len(material.classes), material.train.inputs
+    if has_own(type(treatment), "transform") and inputs.ndim != 2:
+        raise BadInput(
+            f"The inputs are pictures ({' x '.join(map(str, inputs.shape[1:]))}), and {type(treatment).__name__} "
+            "transforms rows of numbers",
+            available="rows of numbers",
+            help="choose a treatment that acts during or after training.",
+        )
+    if not treatment.two_classes or (material.task == "class" and number == 2):
+        return
+    target = f"the target has {number} classes" if material.task == "class" else "the target is a number"
+    raise BadInput(
+        f"The treatment {type(treatment).__name__} is defined for two classes, and {target}",
+        available="a target of two classes",
+        help="merge classes, or choose another treatment.",
+    )
 
 
 def training_rows(rows: Codes, material: Material) -> TrainingRows:
@@ -69,15 +112,32 @@ def training_rows(rows: Codes, material: Material) -> TrainingRows:
     return TrainingRows(train.target[rows], train.cell[rows], train.group[rows], material.classes, material.groups)
 
 
+def _training_inputs(rows: Codes, weights: NDArray[np.float64] | None, material: Material) -> TrainingInputs:
+    inputs = material.train.inputs
+    if not inputs.shape[1]:
+        raise BadInput(
+            "A treatment transforms inputs, and none are given with the training rows",
+            available="a study, or equipoise's learners",
+            help="transform the rows before this estimator is fitted.",
+        )
+    return TrainingInputs(**vars(training_rows(rows, material)), inputs=inputs[rows], weights=weights)
+
+
+def _through(rows: Rows, transformations: Sequence[Transformation]) -> Rows:
+    inputs = rows.inputs
+    for transformation in transformations:
+        inputs = np.ascontiguousarray(transformation(inputs), dtype=np.float32)
+        if inputs.ndim != 2 or len(inputs) != len(rows) or not np.isfinite(inputs).all():
+            raise BadInput(
+                f"The transformation {transformation.kind!r} gave inputs of the shape {inputs.shape}",
+                available=f"finite numbers, one row for each of the {len(rows):,} rows",
+            )
+    return replace(rows, inputs=inputs)
+
+
 def overrides(treatments: Sequence[Treatment], method: str) -> list[str]:
     """Return the names of the treatments that have a method of their own, such as ``during``."""
     return [type(one).__name__ for one in treatments if has_own(type(one), method)]
-
-
-def has_own(kind: type[Treatment], method: str) -> bool:
-    """Tell whether a kind of treatment has a method of its own."""
-    own, plain = (getattr(one, method) for one in (kind, Treatment))
-    return getattr(own, "__func__", own) is not getattr(plain, "__func__", plain)
 
 
 def _checked(rows: Codes, material: Material) -> Codes:

@@ -29,6 +29,13 @@ class Network(Protocol):
     def set_values(self, values: Sequence[torch.Tensor]) -> None:
         """Go on with other values, of any number of trials."""
 
+    @property
+    def shown(self) -> dict[str, torch.Tensor]:
+        """What the layers that are shown gave in the last call, ``[R, row, ...]``, by name."""
+
+    def show(self, layer: str) -> None:
+        """Let calls show a layer; a name that the network does not have is refused."""
+
     def training(self, on: bool) -> None:
         """Switch between training and predicting."""
 
@@ -38,11 +45,14 @@ class Network(Protocol):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a network is trained. Rates and decays are one a trial; the rest is the same for all of a stack."""
+    """How a network is trained. Rates and decays are one a trial; the rest is the same for all of a stack.
+
+    ``patience`` is how many epochs without a better one are waited for; None trains to the end.
+    """
 
     epochs: int
     batch_size: int
-    patience: int
+    patience: int | None
     rates: tuple[float, ...]
     decays: tuple[float, ...]
 

@@ -6,21 +6,34 @@ trials only so that one backward pass serves all, and the gradient of a trial is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
+from equipoise.networks.mlp import StackedMLP, stacked_mlp
 from equipoise.training.adam import StackedAdam
+from equipoise.training.callback import (
+    EVERY_EPOCH,
+    LAST,
+    NETWORK,
+    Batch,
+    Leaves,
+    Part,
+    TrainingCallback,
+    TrainingContext,
+    callbacks_of,
+)
+from equipoise.training.compatibility import Need, required
+from equipoise.training.fixing import seed_of
 from equipoise.training.material import Material, Settings
 from equipoise.training.ordering import Orders
 from equipoise.training.precision import dtype_of
-from equipoise.training.preparing import Prepared, overrides
+from equipoise.training.preparing import Prepared
 from equipoise.training.rounding import is_jittered
 from equipoise.training.stack_parts import Arranged, Network, Recipe, Scale, layer
-from equipoise.training.treatment import Batch, DuringTraining, StackContext
 
 if TYPE_CHECKING:
     import torch
@@ -30,10 +43,23 @@ PART = 2**23
 
 
 class Stack:
-    """The state of a stack in training. ``running`` are the positions of its trials that have not stopped."""
+    """The state of a stack in training. ``running`` are the positions of its trials that have not stopped.
+
+    ``learner`` makes a callback of the learner's own, such as a metric loss; ``known`` is what a callback sees of the
+    training beside what every stack has, and ``inputs`` those of the training rows if the device has them.
+    """
 
     def __init__(
-        self, network: Network, trials: Sequence[Prepared], material: Material, recipe: Recipe, settings: Settings
+        self,
+        network: Network,
+        trials: Sequence[Prepared],
+        material: Material,
+        recipe: Recipe,
+        settings: Settings,
+        *,
+        learner: Callable[[TrainingContext], TrainingCallback] | None = None,
+        known: Mapping[str, Any] | None = None,
+        inputs: torch.Tensor | None = None,
     ) -> None:
         self.torch = require("torch", extra="train", purpose="Training a network")
         self.network, self.trials, self.recipe, self.settings = network, trials, recipe, settings
@@ -44,16 +70,22 @@ class Stack:
         assert train.cell is not None
         assert train.group is not None
         rows = np.stack([trial.rows for trial in trials])
-        self.inputs = self.tensor(train.inputs)
+        self.inputs = self.tensor(train.inputs) if inputs is None else inputs
         self.rows = self.torch.from_numpy(rows).to(settings.device)
         self.target = self.goals(train.target[rows], material.task)
         self.cell = self.torch.from_numpy(train.cell[rows]).to(settings.device)
         self.group = self.torch.from_numpy(train.group[rows]).to(settings.device)
-        self.weights = self._weights()
+        # A metric learner draws rows by their weights: they are not weighed a second time.
+        self.weights = None if "metric" in (known or {}) else self._weights()
         self.orders = Orders(trials, train.ids, settings.device)
         self._regression = material.task == "regression"
-        self.optimiser = StackedAdam(network.parameters, recipe.rates, recipe.decays)
-        self.during = self._treatments(material)
+        treatments = [trial.treatments for trial in trials]
+        self.callbacks = callbacks_of(treatments, lambda: self._context(material, known or {}), learner)
+        self.optimisers = {NETWORK: StackedAdam(network.parameters, recipe.rates, recipe.decays)}
+        for name, part in self.callbacks.parts.items():
+            rates = recipe.rates if part.rate is None else part.rate
+            decays = recipe.decays if part.rate is None else part.decay
+            self.optimisers[name] = StackedAdam(part.tensors, rates, decays)
 
     def tensor(self, values: Any) -> torch.Tensor:
         """Return floats of the precision, on the device."""
@@ -61,12 +93,13 @@ class Stack:
         found: torch.Tensor = self.torch.as_tensor(values).to(device=self.settings.device, dtype=dtype)
         return found
 
-    def epoch(self, number: int) -> None:
-        """Train for one epoch."""
-        self.follow(self.arranged(number))
+    def epoch(self, number: int) -> torch.Tensor:
+        """Train for one epoch; return the losses ``[step, trial]``, still on the device."""
+        return self.follow(self.arranged(number), phase=self.callbacks.phase(number))
 
     def arranged(self, number: int) -> Arranged:
         """Return the batches of an epoch, with all that their rows have but inputs."""
+        self.callbacks.begin(number)
         places, size = self._places(number)
         return Arranged(
             size,
@@ -78,39 +111,56 @@ class Stack:
             None if self.weights is None else self.weights.gather(1, places),
         )
 
-    def follow(self, batches: Arranged, steps: int | None = None) -> None:
-        """Take the steps of an epoch, or the first of them."""
+    def follow(self, batches: Arranged, steps: int | None = None, phase: str = EVERY_EPOCH) -> torch.Tensor:
+        """Take the steps of an epoch, or the first of them; return the losses ``[step, trial]``."""
         self.network.training(True)
-        for begin in list(range(0, batches.places.shape[1], batches.size))[:steps]:
-            self.step(batches.batch(slice(begin, begin + batches.size)))
+        begins = list(range(0, batches.places.shape[1], batches.size))[:steps]
+        losses = [
+            self.step(batches.batch(slice(begin, begin + batches.size)), phase, step)
+            for step, begin in enumerate(begins)
+        ]
+        joined: torch.Tensor = self.torch.stack(losses)
+        return joined
 
-    def step(self, rows: Arranged) -> torch.Tensor:
-        """Take one step with a batch; return what each trial made smaller by it."""
-        output, hidden = self.network(self.gathered(self.inputs, rows.rows))
-        losses = self.row_losses(output, rows.target)
-        total = losses.mean(1) if rows.weights is None else (losses * rows.weights).mean(1)
-        if self.during:
-            weight = self.torch.ones_like(losses) if rows.weights is None else rows.weights
-            known = (rows.places, rows.target, rows.cell, rows.group, weight)
-            seen = Batch(*known, None if hidden is None else hidden.detach(), output.detach(), losses.detach())
-            batch = Batch(*known, hidden, output, losses)
-            for treatment in self.during:
-                treatment.before_step(seen)
-                penalty = treatment.penalty(batch)
-                total = total if penalty is None else total + penalty
-        # Only the network learns here: what a discriminator's weights would get is not even computed.
-        summed: Any = total.sum()
-        summed.backward(inputs=self.network.parameters)
-        self.optimiser.step()
+    def step(self, rows: Arranged, phase: str = EVERY_EPOCH, number: int = 0) -> torch.Tensor:
+        """Take one step with a batch, the ``number``-th of its epoch, or as many as a treatment takes on each.
+
+        Returns what each trial made smaller by the last of them.
+        """
+        inputs = self.gathered(self.inputs, rows.rows)
+        steps = range(self.callbacks.repeats)
+        return [self._step(rows, inputs, phase, number, repeat) for repeat in steps][-1]
+
+    def _step(self, rows: Arranged, inputs: torch.Tensor, phase: str, number: int, repeat: int) -> torch.Tensor:
+        moved = self.callbacks.moved(phase)
+        # Where the network rests, no gradient goes back through it.
+        with nullcontext() if NETWORK in moved else self.torch.no_grad():
+            output, hidden = self.network(inputs)
+            losses = None if self.callbacks.by_batch else self.row_losses(output, rows.target, rows.group)
+        batch = Batch(
+            rows.places, rows.target, rows.cell, rows.group, rows.weights, hidden, output, losses, inputs, number,
+            self.network.shown, repeat,
+        )  # fmt: skip
+        total = self.callbacks.total(phase, batch)
+        self.callbacks.backward(phase, batch, total, self._leaves())
+        for name in moved:
+            self.optimisers[name].step()
         made_smaller: torch.Tensor = total.detach()
         return made_smaller
+
+    def _leaves(self) -> Leaves:
+        parts = {name: optimiser.parameters for name, optimiser in self.optimisers.items()}
+        return Leaves({**parts, NETWORK: self.network.parameters})
 
     def gathered(self, inputs: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         """Return the inputs of rows ``[trial, row]``."""
         return inputs.index_select(0, rows.reshape(-1)).view(*rows.shape, *inputs.shape[1:])
 
-    def row_losses(self, output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        """Return the plain loss of each row: cross-entropy, or the squared error of a regression."""
+    def row_losses(self, output: torch.Tensor, target: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
+        """Return the loss of each row: that of a treatment, cross-entropy, or the squared error of a regression."""
+        own = self.callbacks.row_loss(output, target, group)
+        if own is not None:
+            return own
         if self._regression:
             return (output[..., 0] - target) ** 2
         # Classes before rows, as the output lies in memory; a gather has a deterministic form on every device.
@@ -120,14 +170,19 @@ class Stack:
         """Go on with these of the running trials only (positions among the running)."""
         chosen = self.torch.tensor(trials, dtype=self.torch.long, device=self.settings.device)
         self.network.set_values([one[chosen] for one in self.network.values])
-        self.optimiser.keep(chosen, self.network.parameters)
+        self.optimisers[NETWORK].keep(chosen, self.network.parameters)
+        for name, part in self.callbacks.parts.items():
+            if part.layer is None:
+                raise AssertionError(f"the part {name} of a stack is no layer, and cannot go on with fewer trials")
+            part.layer.set_parameters([one.detach()[chosen].requires_grad_() for one in part.layer.parameters])
+            self.optimisers[name].keep(chosen, part.layer.parameters)
         self.rows, self.target, self.cell, self.group = (
             one[chosen] for one in (self.rows, self.target, self.cell, self.group)
         )
         self.weights = None if self.weights is None else self.weights[chosen]
         self.running = [self.running[place] for place in trials]
-        for treatment in self.during:
-            treatment.keep(chosen)
+        for callback in self.callbacks:
+            callback.keep(chosen)
 
     def read(self, rows: torch.Tensor | None, inputs: torch.Tensor) -> Iterator[tuple[slice, Any, Any]]:
         """Yield parts of rows with what the networks say of them: (rows, output, hidden), without gradients.
@@ -157,18 +212,13 @@ class Stack:
 
     def _given(self, number: int) -> torch.Tensor | None:
         """Return the batches that a treatment makes, if one does."""
-        made = []
-        for treatment in self.during:
-            losses = self._all_row_losses() if treatment.needs_row_losses else None
-            found = treatment.batches(number, losses)
-            if found is not None:
-                made.append(found)
-        if len(made) > 1:
-            raise BadInput("Two treatments of a trial both make the batches", help="use one of them.")
-        return made[0] if made else None
+        return self.callbacks.batches(number, self._all_row_losses)
 
     def _all_row_losses(self) -> torch.Tensor:
-        parts = [self.row_losses(output, self.target[:, cut]) for cut, output, _ in self.read(self.rows, self.inputs)]
+        parts = [
+            self.row_losses(output, self.target[:, cut], self.group[:, cut])
+            for cut, output, _ in self.read(self.rows, self.inputs)
+        ]
         losses: torch.Tensor = self.torch.cat(parts, dim=1)
         return losses
 
@@ -185,17 +235,25 @@ class Stack:
         ones = np.ones(self.rows.shape[1])
         return self.tensor(np.stack([ones if one.weights is None else one.weights for one in self.trials]))
 
-    def _treatments(self, material: Material) -> list[DuringTraining]:
-        """Make what acts during training: one for each kind of treatment, for all trials together."""
-        if not overrides(self.trials[0].treatments, "during"):
-            return []
+    def _context(self, material: Material, known: Mapping[str, Any]) -> TrainingContext:
+        """Return what callbacks see of all trials."""
         self.network.training(False)
         with self.torch.no_grad():
             hidden = self.network(self.gathered(self.inputs, self.rows[:, :1]))[1]
-        if any(one.reads_hidden for one in self.trials[0].treatments):
+        if any(Need.HIDDEN in required(type(one)) for one in self.trials[0].treatments):
             hidden = layer(hidden)
-        context = StackContext(
-            seeds=tuple(trial.seed for trial in self.trials),
+        seeds = tuple(trial.seed for trial in self.trials)
+
+        def shape_of(name: str) -> tuple[int, ...]:
+            if name == LAST:
+                return (layer(hidden).shape[-1],)
+            self.network.show(name)
+            with self.torch.no_grad():
+                self.network(self.gathered(self.inputs, self.rows[:, :1]))
+            return tuple(self.network.shown[name].shape[2:])
+
+        return TrainingContext(
+            seeds=seeds,
             width=0 if hidden is None else hidden.shape[-1],
             classes=material.classes,
             groups=material.groups,
@@ -204,7 +262,53 @@ class Stack:
             group=self.group,
             batch_size=self.recipe.even_size(self.rows.shape[1]),
             settings=self.settings,
+            linear=linear_layers(seeds, self.settings),
+            layer=shape_of,
+            features=self.inputs.shape[-1],
+            epochs=self.recipe.epochs,
+            **group_columns(material, self.trials, self.settings),
+            **known,
         )
-        kinds = zip(*(trial.treatments for trial in self.trials), strict=True)
-        made = [type(same[0]).during(same, context) for same in kinds]
-        return [one for one in made if one is not None]
+
+
+def group_columns(material: Material, trials: Sequence[Prepared], settings: Settings) -> dict[str, Any]:
+    """Return the group columns, not crossed, as a context has them."""
+    torch = require("torch", extra="train", purpose="Training a network")
+    assert material.train.group is not None
+    codes = material.attribute_codes(np.stack([material.train.group[trial.rows] for trial in trials]))
+    return {
+        "attributes": material.attributes,
+        "values": material.attribute_values,
+        "codes": torch.from_numpy(np.ascontiguousarray(codes)).to(settings.device),
+    }
+
+
+def linear_layers(seeds: Sequence[int], settings: Settings) -> Callable[[str, int, int], Part]:
+    """Return what makes linear layers for callbacks, one a trial, as ``TrainingContext.linear`` is called."""
+
+    def linear(name: str, inputs: int, outputs: int) -> Part:
+        own = [seed_of(seed, name) for seed in seeds]
+        made = stacked_mlp((inputs, outputs), own, part=name, dtype=dtype_of(settings), device=settings.device)
+        return Part(made.parameters, layer=StackedLinear(made))
+
+    return linear
+
+
+class StackedLinear:
+    """Linear layers of trials that train together, one each."""
+
+    def __init__(self, layers: StackedMLP) -> None:
+        self._layers = layers
+
+    @property
+    def parameters(self) -> list[torch.Tensor]:
+        """The leaves ``[trial, ...]``."""
+        return self._layers.parameters
+
+    def set_parameters(self, parameters: Sequence[torch.Tensor]) -> None:
+        """Take other leaves, those of the trials that go on."""
+        self._layers.set_parameters(parameters)
+
+    def __call__(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Return ``[trial, row, output]``."""
+        return self._layers(inputs)[0]

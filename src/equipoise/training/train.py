@@ -8,13 +8,13 @@ from typing import Any, Protocol
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
-from equipoise.training.acting import check_acts
-from equipoise.training.finishing import failed
+from equipoise.training.compatibility import check_compatible
+from equipoise.training.finishing import adjusted, failed
 from equipoise.training.grouping import kind_of, stacks_of, trainings_of
 from equipoise.training.learner import Learner, Progress
 from equipoise.training.lost_device import check_not_lost
 from equipoise.training.material import Job, Material, Outcome, Settings
-from equipoise.training.preparing import Prepared, prepared
+from equipoise.training.preparing import Prepared, prepared, transformed
 from equipoise.training.selecting import COLLAPSED, has_collapsed
 
 
@@ -38,21 +38,24 @@ def train(
     progress: Callable[[Progress], None] | None = None,
     *,
     stack: int | None = None,
+    keep_models: bool = False,
 ) -> list[Outcome]:
     """Train every job and return how each ended, in the order of the jobs.
 
     Jobs of one kind train together, as many as the learner finds best (``stack_size``), or ``stack`` of them; jobs that
     differ in their readouts alone count as one. Where a stack fails, its halves are tried by themselves, so that what
-    cannot be trained is found and the rest is.
+    cannot be trained is found and the rest is. With ``keep_models`` an outcome has the model that predicted
+    (``Outcome.model``), or the reason why there is none (``Outcome.no_model``).
     """
     settings = settings or Settings()
+    settings = replace(settings, keep_models=True) if keep_models else settings
     kind = learner_of(learner.name)
     outcomes: dict[int, Outcome] = {}
     ready: list[tuple[int, Prepared]] = []
     for place, job in enumerate(jobs):
         try:
             for treatment in job.treatments:
-                check_acts(kind, learner.name, type(treatment), type(treatment).__name__)
+                check_compatible(kind, learner.name, type(treatment), type(treatment).__name__, material.task)
             values = kind.completed({**learner.settings, **job.learner}, material.task)
             ready.append((place, prepared(job, material, values)))
         except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
@@ -67,8 +70,10 @@ def train(
 
     for together in stacks_of(ready, kind.parameters, size_of):
         ended = _attempt(made, material, [one for _, one in together], settings, progress or _silent)
-        outcomes.update(zip((place for place, _ in together), ended, strict=True))
-    return [_with_collapse(outcomes[place], material) for place in range(len(jobs))]
+        for (place, trial), outcome in zip(together, ended, strict=True):
+            outcomes[place] = adjusted(trial, outcome, material)
+    ended_all = [_with_collapse(outcomes[place], material) for place in range(len(jobs))]
+    return [_with_reason(ended, learner.name) for ended in ended_all] if settings.keep_models else ended_all
 
 
 def _with_collapse(ended: Outcome, material: Material) -> Outcome:
@@ -76,6 +81,13 @@ def _with_collapse(ended: Outcome, material: Material) -> Outcome:
     if ended.dev is None or ended.failure is not None or not has_collapsed(ended.dev, material):
         return ended
     return replace(ended, notes=(*ended.notes, COLLAPSED))
+
+
+def _with_reason(ended: Outcome, learner: str) -> Outcome:
+    """Say why a training that ended well gave no model, where nothing else has said so."""
+    if ended.model is not None or ended.no_model is not None or ended.failure is not None:
+        return ended
+    return replace(ended, no_model=f"The learner {learner} does not give models of its own yet.")
 
 
 def stack_size(learner: NamedLearner, material: Material, jobs: Sequence[Job], settings: Settings | None = None) -> int:
@@ -110,7 +122,8 @@ def _attempt(
     progress: Callable[[Progress], None],
 ) -> list[Outcome]:
     try:
-        return learner.train(material, stack, settings, progress)
+        # Trials of a stack have equal transformations.
+        return learner.train(transformed(material, stack[0].transformations), stack, settings, progress)
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
         check_not_lost(settings, error)
         trainings = trainings_of(stack)

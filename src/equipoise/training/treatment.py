@@ -1,4 +1,4 @@
-"""What a treatment may do, and when: before, during or after training. Each does what it overrides and nothing else.
+"""What a treatment may do, and when: before, around, during or after training. Each does what it overrides alone.
 
 A treatment is one file in ``treatments``: a subclass of ``Treatment`` under ``@treatment(name, stage=..., paper=...)``.
 """
@@ -13,14 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.measures.objectives import Fairness, Performance
-from equipoise.training.material import Codes, Predicted, Rows, Selection, Settings
+from equipoise.training.callback import OwnRecipe, TrainingCallback, TrainingContext
+from equipoise.training.compatibility import Need
+from equipoise.training.material import Codes, Predicted, Rows, Selection
+from equipoise.training.model import PostProcessor
 from equipoise.training.parameters import Table, completed
 
 if TYPE_CHECKING:
-    import torch
-
-    from equipoise.training.images.teaching import NetworkContext, Teaching
-    from equipoise.training.metric.heads.acting import DuringMetric, MetricContext, MetricEnded
+    from equipoise.training.metric.heads.ending import MetricEnded
+    from equipoise.training.model import Adjustment, Transformation
 
 # The array of a trial that says by how much each constraint of its treatment is missed in the end: positive is unmet.
 CONSTRAINTS = "constraints"
@@ -44,62 +45,11 @@ class TrainingRows:
 
 
 @dataclass(frozen=True, eq=False)
-class StackContext:
-    """What trials that train together have in common, as a treatment during training sees it.
+class TrainingInputs(TrainingRows):
+    """The training rows of one trial with what each is made of, ``inputs [row, column]``, and what each weighs."""
 
-    ``target`` (class codes or numbers), ``cell`` (class codes or quarters) and ``group`` are ``[trial, row]``;
-    ``width`` is that of the last hidden layer, 0 where the network shows none.
-    """
-
-    seeds: tuple[int, ...]
-    width: int
-    classes: tuple[str, ...]
-    groups: tuple[str, ...]
-    target: torch.Tensor
-    cell: torch.Tensor
-    group: torch.Tensor
-    batch_size: int
-    settings: Settings
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """One batch of every trial: all tensors begin with ``[trial, row]``; places are positions in the context's rows.
-
-    ``hidden`` is the last hidden layer, ``output`` what the network says (logits, or one number), ``loss`` the plain
-    loss of each row and ``weight`` its weight. Where the network shows no hidden layer, ``hidden`` is None: a treatment
-    that declares ``reads_hidden`` never meets that.
-    """
-
-    places: torch.Tensor
-    target: torch.Tensor
-    cell: torch.Tensor
-    group: torch.Tensor
-    weight: torch.Tensor
-    hidden: Any
-    output: torch.Tensor
-    loss: torch.Tensor
-
-
-class DuringTraining:
-    """The part of a treatment that acts while trials train together. Everything is per trial; nothing mixes trials."""
-
-    # Whether ``batches`` wants the plain loss of every training row.
-    needs_row_losses: bool = False
-
-    def batches(self, epoch: int, row_losses: torch.Tensor | None) -> torch.Tensor | None:
-        """Return the batches of an epoch, ``[trial, batch, row]`` as places; None leaves the order to the trainer."""
-        return None
-
-    def before_step(self, batch: Batch) -> None:
-        """Learn from a batch (its hidden layer detached) before the network does, as discriminators do."""
-
-    def penalty(self, batch: Batch) -> torch.Tensor | None:
-        """Return what is added to the mean loss of each trial, ``[trial]``."""
-        return None
-
-    def keep(self, trials: torch.Tensor) -> None:
-        """Go on with these trials only (positions): the others have stopped."""
+    inputs: NDArray[Any]
+    weights: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,12 +76,16 @@ class Afterwards:
     """What a treatment after training says of dev and test rows, with notes on how it got there.
 
     ``kept`` are further arrays that are stored with the trial, by name, such as by how much constraints were missed.
+    ``postprocessor`` predicts other rows in the same way, as a part of the trained model; where there can be none,
+    ``no_model`` says why.
     """
 
     dev: Predicted
     test: Predicted
     notes: tuple[str, ...] = ()
     kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    postprocessor: PostProcessor | None = None
+    no_model: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +106,21 @@ class Outputs:
     groups: tuple[str, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """What a trained model predicts of the dev rows, with a score of every class, before it is adjusted.
+
+    ``scores`` are ``[row, class]``, and ``target`` and ``group`` are -1 where a row has none.
+    """
+
+    scores: NDArray[np.float32]
+    target: Codes
+    group: Codes
+    classes: tuple[str, ...]
+    groups: tuple[str, ...]
+    seed: int
+
+
 class Treatment:
     """A debiasing method with its hyper-parameters, which are given by name and checked against ``parameters``.
 
@@ -167,13 +136,21 @@ class Treatment:
     # Where these depend on a hyper-parameter, ``__init__`` sets them: they are asked of a treatment that was made.
     needs_group_at_prediction: bool = False
     transductive: bool = False
+    # Whether it is defined for a target of two classes alone.
+    two_classes: ClassVar[bool] = False
     # The network itself learns in the first of so many epochs; in the others a part does that the treatment adds.
     network_every: ClassVar[int] = 1
-    # Whether what acts during training reads the hidden layer: a network that shows none is then refused.
-    reads_hidden: ClassVar[bool] = False
+    # The tasks that it is made for: classes, numbers of a regression, or both.
+    tasks: ClassVar[tuple[str, ...]] = ("class", "regression")
+    # What the method acts on, beyond what its moments need: a learner that does not offer it is refused.
+    requires: ClassVar[frozenset[Need]] = frozenset()
 
     def __init__(self, **values: Any) -> None:
         self.values = completed(self.parameters, values, f"the treatment {type(self).__name__}")
+
+    def transform(self, rows: TrainingInputs, generator: np.random.Generator) -> Transformation | None:
+        """Before training: return what all inputs go through, fitted on training rows (None: they stay)."""
+        return None
 
     def choose(self, rows: TrainingRows, generator: np.random.Generator) -> Codes | None:
         """Before training: return which rows to train on, as positions (None: all of them)."""
@@ -183,23 +160,30 @@ class Treatment:
         """Before training: return a weight for each row (None: 1)."""
         return None
 
-    @classmethod
-    def during(cls, trials: Sequence[Any], context: StackContext) -> DuringTraining | None:
-        """During training: return what acts on trials that train together, one treatment of this kind a trial."""
+    def wrap(self, estimator: Any, rows: TrainingRows, weight_option: str) -> Any | None:
+        """Around training: return an estimator that fits this one, as often as it likes (None: it is fitted once).
+
+        It is fitted as the other would be, with the training rows in the order of ``rows``. ``weight_option`` is what
+        the fit of the other calls the weights of rows.
+        """
+        return None
+
+    def outputs(self, classes: int, groups: int) -> int | None:
+        """Return how many outputs the network has (None: one for each class)."""
+        return None
+
+    def recipe(self) -> OwnRecipe | None:
+        """Return an optimiser and a length of training of its own (None: the learner's)."""
         return None
 
     @classmethod
-    def metric(cls, trials: Sequence[Any], context: MetricContext) -> DuringMetric | None:
-        """During metric learning: return what acts on heads that train together, one treatment of this kind a head."""
+    def during(cls, trials: Sequence[Any], context: TrainingContext) -> TrainingCallback | None:
+        """During training: return what acts on trials that train together, one treatment of this kind a trial."""
         return None
 
     def metric_kept(self, ended: MetricEnded) -> dict[str, NDArray[Any]]:
         """After metric learning: return further arrays that are kept of the trial, by name."""
         return {}
-
-    def taught(self, context: NetworkContext) -> Teaching | None:
-        """During training of one network by itself: return how it is taught (None: as the control is)."""
-        return None
 
     def read(self, outputs: Outputs) -> Afterwards | None:
         """After training: return predictions made from what the network says (None: the class with most)."""
@@ -207,4 +191,12 @@ class Treatment:
 
     def after(self, found: Representations) -> Afterwards | None:
         """After training: return other predictions, made from the representations."""
+        return None
+
+    def erase(self, found: Representations) -> Transformation | None:
+        """After training of an embedding: return what the embeddings of all rows go through (None: they stay)."""
+        return None
+
+    def adjust(self, scored: Scored) -> Adjustment | None:
+        """Last: return what predictions with scores go through, fitted on dev rows (None: they stay)."""
         return None

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from equipoise.foundation.registry import treatment
+from equipoise.training.callback import TrainingContext
+from equipoise.training.compatibility import Need
 from equipoise.training.parameters import Choice, Parameter, Table
-from equipoise.training.treatment import StackContext, Treatment
+from equipoise.training.treatment import Treatment
 from equipoise.treatments.cells import in_common
 from equipoise.treatments.discriminators import WIDTH, Discriminators
 
@@ -20,7 +22,7 @@ class Adversarial(Treatment):
     is no matter: a group that training rows lack is one that the discriminator is never asked for.
     """
 
-    reads_hidden: ClassVar[bool] = True
+    requires: ClassVar[frozenset[Need]] = frozenset({Need.HIDDEN})
     parameters: ClassVar[Table] = {
         "strength": Parameter("weight of the discriminator's loss, lambda_adv", 1.0, least=0, low=1e-3, high=1e3),
         "width": WIDTH,
@@ -28,7 +30,7 @@ class Adversarial(Treatment):
     }
 
     @classmethod
-    def during(cls, trials: Sequence[Adversarial], context: StackContext) -> Discriminators:
+    def during(cls, trials: Sequence[Adversarial], context: TrainingContext) -> Discriminators:
         """Return the trials' discriminators."""
         return Discriminators(
             context,

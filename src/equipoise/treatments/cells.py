@@ -1,14 +1,18 @@
-"""Cells, a class in a group: their names, and the error for those without training rows."""
+"""Cells, a class in a group: rows drawn from them, sums of losses over them, the error for those without rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.foundation.errors import BadInput, listing
+from equipoise.training.material import Codes
 from equipoise.training.treatment import TrainingRows
+
+if TYPE_CHECKING:
+    import torch
 
 WAY_OUT = (
     "merge the group or the class with another, choose a condition that gives every cell rows, or a treatment that "
@@ -27,6 +31,30 @@ def refuse_empty_cells(rows: TrainingRows, treatment: str) -> None:
             available="at least one training row of every group in every class",
             help=WAY_OUT,
         )
+
+
+def drawn_from_cells(rows: TrainingRows, kept: Codes, generator: np.random.Generator) -> Codes:
+    """Return positions, in order, of so many rows of each cell ``[class, group]``, drawn without replacement."""
+    cells = rows.cell * len(rows.groups) + rows.group
+    shuffled = generator.permutation(len(cells))
+    arranged = shuffled[np.argsort(cells[shuffled], kind="stable")]
+    sizes = rows.counts.reshape(-1)
+    within = np.arange(len(cells)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.sort(arranged[within < np.repeat(kept.reshape(-1), sizes)])
+
+
+def sums_of_cells(
+    losses: torch.Tensor, cells: torch.Tensor, number: int, there: torch.Tensor | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the sum of the losses of each cell and how many it has, both ``[trial, cell]``.
+
+    ``there`` tells which losses there are; None: all.
+    """
+    nothing = losses.new_zeros(len(losses), number)
+    counted = losses.new_ones(losses.shape)
+    if there is not None:
+        losses, counted = losses * there, counted * there
+    return nothing.scatter_add(1, cells, losses), nothing.scatter_add(1, cells, counted)
 
 
 def in_common(trials: Sequence[Any], name: str) -> Any:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from equipoise.foundation.imports import require
 from equipoise.networks.mlp import StackedMLP, stacked_mlp
 from equipoise.training.adam import StackedAdam
+from equipoise.training.callback import Batch, TrainingCallback, TrainingContext
 from equipoise.training.fixing import seed_of
 from equipoise.training.parameters import Parameter
-from equipoise.training.treatment import Batch, DuringTraining, StackContext
 
 if TYPE_CHECKING:
     import torch
@@ -25,7 +25,7 @@ WIDTH = Parameter("width of a discriminator's two hidden layers", 300, least=1, 
 SMALL = 1e-6
 
 
-class Discriminators(DuringTraining):
+class Discriminators(TrainingCallback):
     """``copies`` discriminators a trial, updated once a batch; the network is punished for what they can tell.
 
     The network's loss is CE - strength / K * sum_k CE_k. That of discriminator k is CE_k + diversity * (the sum over
@@ -36,7 +36,7 @@ class Discriminators(DuringTraining):
 
     def __init__(
         self,
-        context: StackContext,
+        context: TrainingContext,
         strengths: Sequence[float],
         *,
         width: int,
@@ -46,21 +46,19 @@ class Discriminators(DuringTraining):
     ) -> None:
         library: Any = require("torch", extra="train", purpose="An adversarial treatment")
         self._torch = library
-        dtype = library.float64 if context.settings.precision == "float64" else library.float32
-        device = context.group.device
-
-        def numbers(values: Sequence[float]) -> torch.Tensor:
-            made: torch.Tensor = library.tensor(list(values), dtype=dtype, device=device)
-            return made
-
         self.copies = copies
         self.classes = len(context.classes) if conditional else 0
-        self.strengths = numbers(strengths)
-        self.diversities = None if diversities is None else numbers(diversities)
+        self.strengths = context.numbers(strengths)
+        self.diversities = None if diversities is None else context.numbers(diversities)
         seeds = [seed_of(seed, "discriminator", copy) for seed in context.seeds for copy in range(copies)]
         sizes = (context.width + self.classes, int(width), int(width), len(context.groups))
         self.networks = stacked_mlp(
-            sizes, seeds, part="discriminator", activation="relu", dtype=dtype, device=str(device)
+            sizes,
+            seeds,
+            part="discriminator",
+            activation="relu",
+            dtype=self.strengths.dtype,
+            device=str(context.group.device),
         )
         self.optimiser = StackedAdam(self.networks.parameters, RATE)
 
@@ -102,6 +100,11 @@ class Discriminators(DuringTraining):
         self.optimiser.keep(places, kept)
         self.strengths = self.strengths[trials]
         self.diversities = None if self.diversities is None else self.diversities[trials]
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Return the discriminators and what their optimiser remembers."""
+        values = {f"network {place}": one for place, one in enumerate(self.networks.parameters)}
+        return values | self.optimiser.state()
 
     def _inputs(self, hidden: torch.Tensor, batch: Batch) -> torch.Tensor:
         if self.classes:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from equipoise.foundation.registry import treatment
+from equipoise.training.callback import TrainingContext
+from equipoise.training.compatibility import Need
 from equipoise.training.parameters import Choice, Parameter, Table
-from equipoise.training.treatment import StackContext, Treatment
+from equipoise.training.treatment import Treatment
 from equipoise.treatments.cells import in_common
 from equipoise.treatments.discriminators import WIDTH, Discriminators
 
@@ -23,7 +25,7 @@ class DiverseAdversarial(Treatment):
     another. A cell without rows is no matter, as for ADV.
     """
 
-    reads_hidden: ClassVar[bool] = True
+    requires: ClassVar[frozenset[Need]] = frozenset({Need.HIDDEN})
     parameters: ClassVar[Table] = {
         "strength": Parameter("weight of the discriminators' mean loss, lambda_adv", 1.0, least=0, low=1e-3, high=1e3),
         "diversity": Parameter("weight of orthogonality, lambda_diverse", 100.0, least=0, low=1e-1, high=1e5),
@@ -32,7 +34,7 @@ class DiverseAdversarial(Treatment):
     }
 
     @classmethod
-    def during(cls, trials: Sequence[DiverseAdversarial], context: StackContext) -> Discriminators:
+    def during(cls, trials: Sequence[DiverseAdversarial], context: TrainingContext) -> Discriminators:
         """Return the trials' discriminators."""
         return Discriminators(
             context,

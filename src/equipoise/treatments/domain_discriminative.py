@@ -5,18 +5,22 @@ The network knows the group, and how it is read decides what is made of it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.foundation.registry import treatment
 from equipoise.foundation.text import fitting, plural
-from equipoise.training.images.teaching import NetworkContext, Teaching
-from equipoise.training.material import Codes
+from equipoise.training.callback import TrainingCallback, TrainingContext
+from equipoise.training.losses import cross_entropy
+from equipoise.training.material import Codes, Predicted
+from equipoise.training.model import checked_array, fitted_part
 from equipoise.training.parameters import Readout, Table
 from equipoise.training.treatment import CONSTRAINTS, Afterwards, Outputs, Treatment
-from equipoise.treatments.rba import ROUNDS, Balance, balanced, replayed
-from equipoise.treatments.reading import Floats, arranged, groups_of_test, predicted, prior_shift, softmax
+from equipoise.treatments.rba import ROUNDS, Balance, balanced, constraints, replayed
+from equipoise.treatments.reading import ByCell, Floats, arranged, groups_of_test, predicted, prior_shift, softmax
 
 if TYPE_CHECKING:
     import torch
@@ -25,6 +29,10 @@ RBA, RBA_DEV = "rba", "rba_dev"
 READOUTS = ("sum", "max_prior_shift", "sum_prior_shift", RBA, RBA_DEV)
 # Higher logits would be infinite as numbers; no network that learns comes near.
 HIGHEST = 700.0
+TOGETHER = (
+    'The readout "rba" balances all test rows together, so that what it predicts of a row depends on the other rows: '
+    'there is no model to save. readout = "rba_dev" finds the balance on dev rows, and can be saved.'
+)
 
 
 @treatment("domain_discriminative", alias="S-DD", stage="in", paper="004", extra="train")
@@ -37,6 +45,7 @@ class DomainDiscriminative(Treatment):
     no prior, and does not count where there is a prior shift.
     """
 
+    tasks: ClassVar[tuple[str, ...]] = ("class",)
     parameters: ClassVar[Table] = {"readout": Readout("how a class is predicted from the outputs", "sum", READOUTS)}
 
     def __init__(self, **values: Any) -> None:
@@ -44,48 +53,116 @@ class DomainDiscriminative(Treatment):
         self.needs_group_at_prediction = self.values["readout"] in (RBA, RBA_DEV)
         self.transductive = self.values["readout"] == RBA
 
-    def taught(self, context: NetworkContext) -> JointClasses:
-        """Return how the network is taught."""
-        return JointClasses(context)
+    def outputs(self, classes: int, groups: int) -> int:
+        """Return an output for each class in each group; those of a group stand side by side."""
+        return classes * groups
+
+    @classmethod
+    def during(cls, trials: Sequence[DomainDiscriminative], context: TrainingContext) -> JointClasses:
+        """Return the loss of a class in its group."""
+        return JointClasses(len(context.classes))
 
     def read(self, outputs: Outputs) -> Afterwards:
         """Return predictions by the readout."""
-        dev, test = (arranged(one, outputs) for one in (outputs.dev, outputs.test))
-        readout = self.values["readout"]
+        readout, sizes = self.values["readout"], (len(outputs.groups), len(outputs.classes))
         if readout in (RBA, RBA_DEV):
+            dev, test = (arranged(one, *sizes) for one in (outputs.dev, outputs.test))
             return _read_in_balance(dev, test, outputs, readout)
-        weights = np.ones((1, 1)) if readout == "sum" else prior_shift(outputs.counts)
-        joint = [softmax(one, (1, 2)) * weights for one in (dev, test)]
-        scores = [one.max(axis=1) if readout == "max_prior_shift" else one.sum(axis=1) for one in joint]
-        return Afterwards(predicted(scores[0]), predicted(scores[1]))
+        shift = None if readout == "sum" else prior_shift(outputs.counts)
+        made = ReadJointly(readout, *sizes, shift)
+        return Afterwards(made.predict(outputs.dev), made.predict(outputs.test), postprocessor=made)
 
 
-class JointClasses(Teaching):
-    """The head has an output for each class in each group; those of a group stand side by side."""
+@fitted_part
+class ReadJointly(ByCell):
+    """One softmax over all classes in all groups, summed or the largest taken, with or without a prior shift."""
 
-    @property
-    def outputs(self) -> int:
-        """Classes times groups."""
-        return len(self.context.classes) * len(self.context.groups)
+    kind: ClassVar[str] = "domain_discriminative"
+    readouts: ClassVar[tuple[str, ...]] = ("sum", "max_prior_shift", "sum_prior_shift")
+
+    def __init__(self, readout: str, groups: int, classes: int, shift: Floats | None = None) -> None:
+        super().__init__(readout, groups, classes)
+        self.shift = np.ones((1, 1)) if shift is None else shift
+
+    def predict(self, values: NDArray[np.float32], group: Codes | None = None) -> Predicted:
+        """Return classes and shares from outputs ``[row, output]``."""
+        joint = softmax(arranged(values, self.groups, self.classes), (1, 2)) * self.shift
+        return predicted(joint.max(axis=1) if self.readout == "max_prior_shift" else joint.sum(axis=1))
+
+    def state(self) -> dict[str, Any]:
+        """Return the readout, its numbers and the prior shift."""
+        return {**super().state(), "shift": self.shift}
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> ReadJointly:
+        """Make it again from its state."""
+        readout, groups, classes = cls.numbers_of(state)
+        shape = (1, 1) if readout == "sum" else (groups, classes)
+        return cls(readout, groups, classes, checked_array(state, "shift", shape, "the prior shift"))
+
+
+@fitted_part
+class ReadInBalance(ByCell):
+    """The scores of each row lowered as those of the dev rows were, round by round, until they were in balance."""
+
+    kind: ClassVar[str] = "domain_discriminative.rba_dev"
+    readouts: ClassVar[tuple[str, ...]] = (RBA_DEV,)
+    needs_group = True
+
+    def __init__(self, readout: str, groups: int, classes: int, multipliers: Floats) -> None:
+        super().__init__(readout, groups, classes)
+        self.multipliers = multipliers
+
+    def predict(self, values: NDArray[np.float32], group: Codes | None = None) -> Predicted:
+        """Return classes and shares from outputs ``[row, output]`` and the group of each row."""
+        assert group is not None
+        scores = _unnormalised(arranged(values, self.groups, self.classes))
+        return predicted(replayed(scores, group, self.groups, self.multipliers))
+
+    def state(self) -> dict[str, Any]:
+        """Return the numbers and the multipliers of every round."""
+        return {**super().state(), "multipliers": self.multipliers}
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> ReadInBalance:
+        """Make it again from its state."""
+        readout, groups, classes = cls.numbers_of(state)
+        shape = (None, classes, len(constraints(groups)))
+        return cls(readout, groups, classes, checked_array(state, "multipliers", shape, "the balance"))
+
+
+class JointClasses(TrainingCallback):
+    """Every class in every group is a class of its own."""
+
+    def __init__(self, classes: int) -> None:
+        self.classes = classes
 
     def row_loss(self, output: torch.Tensor, target: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
         """Return the cross-entropy of the class in its group."""
-        return super().row_loss(output, group * len(self.context.classes) + target, group)
+        return cross_entropy(output, group * self.classes + target)
 
 
 def _read_in_balance(dev: Floats, test: Floats, said: Outputs, readout: str) -> Afterwards:
     """Balance the sums over groups of exp(logit), which the authors do not normalise."""
     groups = len(said.groups)
     test_group = groups_of_test(said, readout)
-    dev, test = (np.exp(np.minimum(one, HIGHEST)).sum(axis=1) for one in (dev, test))
+    dev, test = (_unnormalised(one) for one in (dev, test))
     own = balanced(dev, said.dev_group, groups, _as_balanced(said))
     if readout == RBA_DEV:
         found = replayed(test, test_group, groups, own.multipliers)
         kept = {CONSTRAINTS: own.residuals}
-        return Afterwards(predicted(own.scores), predicted(found), _notes(own, dev, "dev"), kept)
+        made = ReadInBalance(readout, groups, len(said.classes), own.multipliers)
+        return Afterwards(predicted(own.scores), predicted(found), _notes(own, dev, "dev"), kept, made)
     whole = balanced(test, test_group, groups)
     kept = {CONSTRAINTS: whole.residuals}
-    return Afterwards(predicted(own.scores), predicted(whole.scores), _notes(whole, test, "test"), kept)
+    return Afterwards(
+        predicted(own.scores), predicted(whole.scores), _notes(whole, test, "test"), kept, no_model=TOGETHER
+    )
+
+
+def _unnormalised(logits: Floats) -> Floats:
+    """Return the sum over groups of exp(logit), ``[row, class]``."""
+    return np.asarray(np.exp(np.minimum(logits, HIGHEST)).sum(axis=1))
 
 
 def _as_balanced(said: Outputs) -> Floats:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.foundation.errors import listing
 from equipoise.foundation.registry import treatment
-from equipoise.training.images.teaching import NetworkContext, Teaching
-from equipoise.training.material import Codes
+from equipoise.training.callback import TrainingCallback, TrainingContext
+from equipoise.training.losses import cross_entropy
+from equipoise.training.material import Codes, Predicted
+from equipoise.training.model import fitted_part
 from equipoise.training.parameters import Readout, Table
 from equipoise.training.treatment import Afterwards, Outputs, Treatment
-from equipoise.treatments.reading import Floats, arranged, groups_of_test, predicted, softmax
+from equipoise.treatments.reading import ByCell, Floats, arranged, groups_of_test, predicted, softmax
 
 if TYPE_CHECKING:
     import torch
@@ -30,6 +33,7 @@ class DomainIndependent(Treatment):
     then learnt not to name the class.
     """
 
+    tasks: ClassVar[tuple[str, ...]] = ("class",)
     parameters: ClassVar[Table] = {
         "readout": Readout("how a class is predicted from the outputs", SUM, (KNOWN, SUM)),
     }
@@ -38,36 +42,61 @@ class DomainIndependent(Treatment):
         super().__init__(**values)
         self.needs_group_at_prediction = self.values["readout"] == KNOWN
 
-    def taught(self, context: NetworkContext) -> OneSoftmaxEach:
-        """Return how the network is taught."""
-        return OneSoftmaxEach(context)
+    def outputs(self, classes: int, groups: int) -> int:
+        """Return an output for each class in each group; those of a group stand side by side."""
+        return classes * groups
+
+    @classmethod
+    def during(cls, trials: Sequence[DomainIndependent], context: TrainingContext) -> OneSoftmaxEach:
+        """Return the loss of a class among those of its group."""
+        return OneSoftmaxEach(len(context.classes))
 
     def read(self, outputs: Outputs) -> Afterwards:
         """Return predictions by the readout."""
-        dev, test = (arranged(one, outputs) for one in (outputs.dev, outputs.test))
-        if self.values["readout"] == SUM:
-            return Afterwards(predicted(_of_all(dev)), predicted(_of_all(test)))
+        readout = ReadByGroup(self.values["readout"], len(outputs.groups), len(outputs.classes))
+        if not readout.needs_group:
+            return Afterwards(readout.predict(outputs.dev), readout.predict(outputs.test), postprocessor=readout)
         groups = groups_of_test(outputs, KNOWN)
-        said = [predicted(_of_own(one, group)) for one, group in ((dev, outputs.dev_group), (test, groups))]
-        return Afterwards(said[0], said[1], (*_unknown(groups), *_unseen(outputs)))
+        dev, test = readout.predict(outputs.dev, outputs.dev_group), readout.predict(outputs.test, groups)
+        return Afterwards(dev, test, (*_unknown(groups), *_unseen(outputs)), postprocessor=readout)
 
 
-class OneSoftmaxEach(Teaching):
-    """The head has an output for each class in each group; those of a group stand side by side."""
+@fitted_part
+class ReadByGroup(ByCell):
+    """A softmax for every group, read by that of the row's own group or by the sum of the logits."""
 
-    @property
-    def outputs(self) -> int:
-        """Classes times groups."""
-        return len(self.context.classes) * len(self.context.groups)
+    kind: ClassVar[str] = "domain_independent"
+    readouts: ClassVar[tuple[str, ...]] = (KNOWN, SUM)
+
+    def __init__(self, readout: str, groups: int, classes: int) -> None:
+        super().__init__(readout, groups, classes)
+        self.needs_group = readout == KNOWN
+
+    def predict(self, values: NDArray[np.float32], group: Codes | None = None) -> Predicted:
+        """Return classes and probabilities from outputs ``[row, output]``."""
+        logits = arranged(values, self.groups, self.classes)
+        if not self.needs_group:
+            return predicted(_of_all(logits))
+        assert group is not None
+        return predicted(_of_own(logits, group))
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> ReadByGroup:
+        """Make it again from its state."""
+        return cls(*cls.numbers_of(state))
+
+
+class OneSoftmaxEach(TrainingCallback):
+    """Every group has a classifier of its own."""
+
+    def __init__(self, classes: int) -> None:
+        self.classes = classes
 
     def row_loss(self, output: torch.Tensor, target: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
         """Return minus the log of the true class's probability among the classes of the row's own group."""
-        classes = len(self.context.classes)
-        logs = output.reshape(-1, len(self.context.groups), classes).log_softmax(2)
-        loss: torch.Tensor = self.torch.nn.functional.nll_loss(
-            logs.flatten(1), group * classes + target, reduction="none"
-        )
-        return loss
+        by_group = output.reshape(*output.shape[:-1], -1, self.classes)
+        own = group[..., None, None].expand(*group.shape, 1, self.classes)
+        return cross_entropy(by_group.gather(2, own).squeeze(2), target)
 
 
 def _of_all(logits: Floats) -> Floats:

@@ -7,7 +7,7 @@ import numpy as np
 from equipoise.foundation.registry import treatment
 from equipoise.training.material import Codes
 from equipoise.training.treatment import TrainingRows, Treatment
-from equipoise.treatments.cells import refuse_empty_cells
+from equipoise.treatments.cells import drawn_from_cells, refuse_empty_cells
 
 
 @treatment("downsampling", alias="DS", stage="pre", paper="001")
@@ -22,13 +22,7 @@ class Downsampling(Treatment):
         """Draw the rows to keep."""
         refuse_empty_cells(rows, "downsampling")
         kept = kept_in_each_group(rows.counts)
-        cells = rows.cell * len(rows.groups) + rows.group
-        shuffled = generator.permutation(len(cells))
-        arranged = shuffled[np.argsort(cells[shuffled], kind="stable")]
-        sizes = rows.counts.reshape(-1)
-        within = np.arange(len(cells)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        limit = np.repeat(np.repeat(kept, len(rows.groups)), sizes)
-        return np.sort(arranged[within < limit])
+        return drawn_from_cells(rows, np.repeat(kept[:, None], len(rows.groups), axis=1), generator)
 
 
 def kept_in_each_group(counts: Codes) -> Codes:

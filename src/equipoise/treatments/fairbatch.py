@@ -12,9 +12,11 @@ from equipoise.conditions import apportion
 from equipoise.foundation.imports import require
 from equipoise.foundation.registry import treatment
 from equipoise.foundation.reproducibility import stream
+from equipoise.training.callback import TrainingCallback, TrainingContext
+from equipoise.training.compatibility import Need
 from equipoise.training.material import Codes
 from equipoise.training.parameters import Parameter, Table
-from equipoise.training.treatment import DuringTraining, StackContext, Treatment
+from equipoise.training.treatment import Treatment
 
 if TYPE_CHECKING:
     import torch
@@ -32,17 +34,18 @@ class FairBatch(Treatment):
     of it, and the others are moved among themselves; in a class of one group nothing moves.
     """
 
+    requires: ClassVar[frozenset[Need]] = frozenset({Need.BATCHES, Need.ROW_LOSSES})
     parameters: ClassVar[Table] = {
         "step": Parameter("how far a share moves in an epoch, alpha", 0.1, least=0, low=1e-3, high=1e1)
     }
 
     @classmethod
-    def during(cls, trials: Sequence[FairBatch], context: StackContext) -> FairBatches:
+    def during(cls, trials: Sequence[FairBatch], context: TrainingContext) -> FairBatches:
         """Return what deals out the trials' batches."""
         return FairBatches([trial.values["step"] for trial in trials], context)
 
 
-class FairBatches(DuringTraining):
+class FairBatches(TrainingCallback):
     """Deals out the rows of every trial by its shares ``[trial, class, group]``, a group's share of its class.
 
     Batches have all the same size, so cells are rounded by largest remainder (the authors round each by itself). The
@@ -51,7 +54,7 @@ class FairBatches(DuringTraining):
 
     needs_row_losses = True
 
-    def __init__(self, steps: Sequence[float], context: StackContext) -> None:
+    def __init__(self, steps: Sequence[float], context: TrainingContext) -> None:
         self._torch: Any = require("torch", extra="train", purpose="FairBatch")
         self._device = context.cell.device
         self.steps = np.asarray(steps, dtype=np.float64)
@@ -94,6 +97,10 @@ class FairBatches(DuringTraining):
         places = trials.cpu().numpy()
         self.steps, self.seeds, self.cells = self.steps[places], self.seeds[places], self.cells[places]
         self.counts, self.shares = self.counts[places], self.shares[places]
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Return the shares."""
+        return {"shares": self._torch.from_numpy(self.shares)}
 
 
 def moved_shares(shares: Floats, sums: Floats, counts: Codes, step: float) -> Floats:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation.registry import treatment
-from equipoise.training.images.teaching import HEAD, NETWORK, NetworkContext, PictureBatch
-from equipoise.training.parameters import Table
-from equipoise.training.treatment import Treatment
-from equipoise.treatments.domain_heads import ADVERSARY, DOMAIN, EVERY, NETWORK_LEARNS, WithDomainHead, learning
+from equipoise.training.callback import NETWORK, Batch, Leaves, TrainingContext
+from equipoise.training.compatibility import Need
+from equipoise.treatments.domain_heads import DOMAIN, NETWORK_LEARNS, DomainAdversary, WithDomainHead
 
 if TYPE_CHECKING:
     import torch
-
-    from equipoise.training.images.teaching import Parts
 
 # Gradients of the adversary that are shorter have no direction to project on.
 SHORTEST = 1e-5
 
 
 @treatment("gradient_projection", alias="S-GR", stage="in", paper="004", extra="train")
-class GradientProjection(Treatment):
+class GradientProjection(DomainAdversary):
     """The network moves by g_c - strength g_d - (the projection of g_c on g_d), tensor by tensor.
 
     g_c is the gradient of the cross-entropy of the class, g_d that of a head which guesses the group from the class
@@ -28,12 +26,13 @@ class GradientProjection(Treatment):
     Where g_d is no longer than 0.00001 nothing is projected. A cell without rows is no matter.
     """
 
-    parameters: ClassVar[Table] = ADVERSARY
-    network_every: ClassVar[int] = EVERY
+    tasks: ClassVar[tuple[str, ...]] = ("class",)
+    requires: ClassVar[frozenset[Need]] = DomainAdversary.requires | {Need.LOGITS}
 
-    def taught(self, context: NetworkContext) -> Projection:
-        """Return how the network is taught."""
-        return Projection(context, self.values, len(context.classes))
+    @classmethod
+    def during(cls, trials: Sequence[GradientProjection], context: TrainingContext) -> Projection:
+        """Return the trials' heads that guess the group."""
+        return Projection(context, trials, len(context.classes))
 
 
 class Projection(WithDomainHead):
@@ -41,29 +40,36 @@ class Projection(WithDomainHead):
 
     def moved(self, phase: str) -> tuple[str, ...]:
         """Everything, or the head that guesses the group."""
-        return (NETWORK, HEAD, DOMAIN) if phase == NETWORK_LEARNS else (DOMAIN,)
+        return (NETWORK, DOMAIN) if phase == NETWORK_LEARNS else (DOMAIN,)
 
-    def gradients(self, phase: str, parts: Parts, batch: PictureBatch) -> torch.Tensor:
-        """Leave the gradient in what moves; return the loss of the class, or of the group where the network rests."""
+    def objective(self, phase: str, batch: Batch, loss: torch.Tensor) -> torch.Tensor:
+        """Return the loss of the class, or that of the group where the network rests."""
+        return loss if phase == NETWORK_LEARNS else self.group_loss(batch.output, batch)
+
+    def gradients(self, phase: str, batch: Batch, loss: torch.Tensor, leaves: Leaves) -> bool:
+        """Project the gradient of the class, where the network learns."""
         if phase != NETWORK_LEARNS:
-            _, output = self.at_rest(parts, batch.pictures)
-            return self.teach_domain_head(parts, output, batch)
-        _, output = self.said(parts, batch.pictures)
-        loss = self.class_loss(output, batch)
-        against = self.group_loss(self.through(parts[DOMAIN], output), batch)
-        network, head = learning(parts), list(parts[DOMAIN].parameters())
-        g_class = self.torch.autograd.grad(loss, network, retain_graph=True)
-        g_group = self.torch.autograd.grad(against, [*network, *head])
-        for parameter, g_c, g_d in zip(network, g_class, g_group, strict=False):
-            parameter.grad = self.projected(g_c, g_d)
-        for parameter, g_d in zip(head, g_group[len(network) :], strict=True):
-            parameter.grad = g_d
-        return loss.detach()
+            return False
+        against = self.group_loss(batch.output, batch)
+        (of_class,) = leaves.gradients(loss, NETWORK, again=True)
+        of_group, of_head = leaves.gradients(against, NETWORK, DOMAIN)
+        leaves.set(NETWORK, [self.projected(g_c, g_d) for g_c, g_d in zip(of_class, of_group, strict=True)])
+        leaves.set(DOMAIN, of_head)
+        return True
 
-    def projected(self, g_c: torch.Tensor, g_d: torch.Tensor) -> torch.Tensor:
-        """Return g_c - strength g_d - (g_c . g_d / |g_d|^2) g_d, without the last where g_d is too short."""
-        length = g_d.norm()
+    def projected(self, g_c: Any, g_d: Any) -> Any:
+        """Return g_c - strength g_d - (g_c . g_d / |g_d|^2) g_d of each trial, without the last where g_d is too short.
+
+        What has no gradient of the group moves by that of the class.
+        """
+        import torch
+
+        if g_c is None or g_d is None:
+            return g_c
+        if g_d.ndim == 1:  # one number a trial
+            return self.projected(g_c[:, None], g_d[:, None])[:, 0]
+        inner = tuple(range(1, g_d.ndim))
+        length = torch.linalg.vector_norm(g_d, dim=inner, keepdim=True)
         # No branch and no constant that has to travel to the device: a step is recorded once and replayed.
-        along = (length > SHORTEST) * (g_c * g_d).sum() / length.clamp_min(SHORTEST).square()
-        moved: torch.Tensor = g_c - (self.strength + along) * g_d
-        return moved
+        along = (length > SHORTEST) * (g_c * g_d).sum(inner, keepdim=True) / length.clamp_min(SHORTEST).square()
+        return g_c - (self.strengths.view(length.shape) + along) * g_d

@@ -14,12 +14,13 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import treatment
 from equipoise.foundation.reproducibility import stream
 from equipoise.training.material import Codes, Rows
+from equipoise.training.metric.heads.nearest import nearest
 from equipoise.training.parameters import Choice, Parameter, Table
 from equipoise.training.selecting import UNDEFINED, needs_scores, scores_of
 from equipoise.training.treatment import Afterwards, Representations, Treatment
 from equipoise.treatments.linear_head import Heads
 from equipoise.treatments.linear_svm import linear_svm
-from equipoise.treatments.null_space import NullSpace
+from equipoise.treatments.null_space import NullSpace, NullSpaceProjection
 
 Floats = NDArray[np.float64]
 
@@ -63,13 +64,33 @@ class IterativeNullSpaceProjection(Treatment):
         with threadpool_limits(limits=1, user_api="blas"):
             return self._chosen(found)
 
+    def erase(self, found: Representations) -> NullSpaceProjection | None:
+        """Return the projection of an embedding that dev rows like best, each by its nearest training row."""
+        if not int(self.values["iterations"]):
+            return None
+        with threadpool_limits(limits=1, user_api="blas"):
+            search = _Search(found, self.values["classifier"], self.values["conditional_on_class"])
+            target, dev = found.train.target, found.dev.inputs.astype(np.float64)
+            assert target is not None
+            spaces, classes = [], []
+            for space in search.spaces(int(self.values["iterations"])):
+                spaces.append(space)
+                classes.append(target[nearest(space.left(dev), search.train)])
+            scores = scores_of(
+                np.stack(classes), found.dev, len(found.classes), len(found.groups), found.task,
+                performance=found.performance, fairness=found.fairness,
+            )  # fmt: skip
+            best = scores.best(found.selection)
+        notes = (f"INLP: {search.taken(len(spaces), best, found.selection)}", *search.notes)
+        return NullSpaceProjection(spaces[best].basis, notes)
+
     def _chosen(self, found: Representations) -> Afterwards:
         assert found.train.target is not None
         heads = Heads(found.train.target, len(found.classes), found.task == "regression", found.weights)
         dev, test = (rows.inputs.astype(np.float64) for rows in (found.dev, found.test))
         if not int(self.values["iterations"]):
             head = heads.fitted(found.train.inputs.astype(np.float64), NullSpace(dev.shape[1]))
-            return Afterwards(head.predicted(dev), head.predicted(test), (HEAD_ALONE,))
+            return Afterwards(head.predict(dev), head.predict(test), (HEAD_ALONE,), postprocessor=head)
         search = _Search(found, self.values["classifier"], self.values["conditional_on_class"])
         fitted = [heads.fitted(search.train, space) for space in search.spaces(int(self.values["iterations"]))]
         said = np.stack([head.values(dev) for head in fitted])
@@ -83,7 +104,8 @@ class IterativeNullSpaceProjection(Treatment):
         notes = [f"INLP: {search.taken(len(fitted), best, found.selection)}", *search.notes]
         if found.selection == "dto" and np.isnan(scores.fairness[best]):
             notes.append(UNDEFINED[found.task])
-        return Afterwards(fitted[best].predicted(dev), fitted[best].predicted(test), tuple(notes))
+        head = fitted[best]
+        return Afterwards(head.predict(dev), head.predict(test), tuple(notes), postprocessor=head)
 
 
 class _Search:

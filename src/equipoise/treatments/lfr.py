@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,9 @@ from threadpoolctl import threadpool_limits
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.registry import treatment
 from equipoise.foundation.reproducibility import stream
-from equipoise.training.parameters import Parameter, check_parameters
+from equipoise.training.model import Transformation, checked_array, fitted_part
+from equipoise.training.parameters import Parameter, Table, check_parameters
+from equipoise.training.treatment import TrainingInputs, Treatment
 from equipoise.treatments.inputs import classes_of, groups_of, rows_of
 from equipoise.treatments.lfr_objective import (
     Floats,
@@ -46,7 +48,6 @@ class Budget(Exception):
     """A start has used its evaluations."""
 
 
-@treatment("lfr", stage="pre", paper="003")
 class LearnedFairRepresentations:
     """LFR: every person as a mixture of a few prototypes that keep the label and hide the group.
 
@@ -59,8 +60,6 @@ class LearnedFairRepresentations:
     there were; ``collapsed_`` and, in words, ``collapse_``: at the base rate as threshold every row gets one class.
     """
 
-    # Why studies do not train with it (treatments that they do train with are subclasses of Treatment).
-    outside_studies = "it is an estimator that replaces the inputs themselves: fit, transform and predict"
     parameters: Mapping[str, Parameter] = {
         "prototypes": Parameter("how many prototypes", 5, least=1, low=2, high=20, whole=True),
         "utility": Parameter("weight of the cross-entropy, A_y", 1.0, least=0, low=0.1, high=10),
@@ -203,6 +202,60 @@ def _rows(X: ArrayLike) -> Floats:  # noqa: N803
             help="scale the columns first, to a standard deviation of 1, say.",
         )
     return rows
+
+
+@fitted_part
+class PrototypeMixture(Transformation):
+    """x_hat: each row as its mixture of prototypes ``[prototype, column]``."""
+
+    kind = "lfr"
+
+    def __init__(self, prototypes: Floats) -> None:
+        self.prototypes = prototypes
+
+    def __call__(self, inputs: NDArray[Any]) -> Floats:
+        """Return each row as its mixture."""
+        return np.asarray(memberships(inputs.astype(np.float64), self.prototypes) @ self.prototypes)
+
+    def state(self) -> dict[str, Any]:
+        """Return the prototypes."""
+        return {"prototypes": self.prototypes}
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> Self:
+        """Make it again."""
+        return cls(checked_array(state, "prototypes", [None, None], "LFR"))
+
+
+@treatment("lfr", alias="LFR", stage="pre", paper="003")
+class PrototypeRepresentation(Treatment):
+    """LFR: every person as a mixture of a few prototypes that keep the label and hide the group.
+
+    ``LearnedFairRepresentations`` is fitted on the training rows, and the learner is trained on x_hat in place of the
+    inputs. Rows of several weights are refused: the objective counts people.
+    """
+
+    parameters: ClassVar[Table] = {
+        name: one for name, one in LearnedFairRepresentations.parameters.items() if name != "threshold"
+    }
+    tasks: ClassVar[tuple[str, ...]] = ("class",)
+    two_classes: ClassVar[bool] = True
+
+    def transform(self, rows: TrainingInputs, generator: np.random.Generator) -> PrototypeMixture:
+        """Return the mixture of the prototypes that were learnt."""
+        if rows.weights is not None:
+            raise BadInput(
+                "A treatment before LFR weighs rows, and the objective of LFR counts people",
+                available="rows that count alike",
+                help="let lfr come first, or use downsampling or oversampling in place of weights.",
+            )
+        settings = {name: int(value) if LearnedFairRepresentations.parameters[name].whole else float(value)
+                    for name, value in self.values.items()}  # fmt: skip
+        model = LearnedFairRepresentations(seed=int(generator.integers(2**32))).set_params(**settings)
+        model.fit(rows.inputs, rows.target, rows.group)
+        mixture = PrototypeMixture(model.prototypes_)
+        mixture.notes = (model.collapse_,) if model.collapse_ else ()
+        return mixture
 
 
 class _Search:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
+
+from equipoise.training.model import Transformation, checked_array, fitted_part
 
 Floats = NDArray[np.float64]
 
@@ -42,3 +47,27 @@ class NullSpace:
     def projection(self) -> Floats:
         """The projection as a matrix ``[column, column]``."""
         return np.eye(self.basis.shape[1]) - self.basis.T @ self.basis
+
+
+@fitted_part
+class NullSpaceProjection(Transformation):
+    """Rows without some directions, ``basis [direction, column]``, which are orthonormal."""
+
+    kind: ClassVar[str] = "null_space"
+
+    def __init__(self, basis: Floats, notes: tuple[str, ...] = ()) -> None:
+        self.basis, self.notes = basis, notes
+
+    def __call__(self, inputs: NDArray[Any]) -> Floats:
+        """Return the rows that are left."""
+        rows = inputs.astype(np.float64)
+        return np.asarray(rows - (rows @ self.basis.T) @ self.basis)
+
+    def state(self) -> dict[str, Any]:
+        """Return the directions."""
+        return {"basis": self.basis}
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> NullSpaceProjection:
+        """Make it again."""
+        return cls(checked_array(state, "basis", (None, None), "the directions of a projection"))

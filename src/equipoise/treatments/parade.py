@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from equipoise.foundation.imports import require
 from equipoise.foundation.registry import treatment
 from equipoise.foundation.reproducibility import stream
-from equipoise.training.metric.heads.acting import DuringMetric, Learnt, MetricBatch, MetricContext, MetricEnded
+from equipoise.training.callback import Batch, Part, TrainingCallback, TrainingContext
+from equipoise.training.compatibility import Need
+from equipoise.training.metric.heads.ending import MetricEnded
 from equipoise.training.metric.leakage import leakage_of
 from equipoise.training.parameters import Choice, Parameter, Table
-from equipoise.training.precision import dtype_of
 from equipoise.training.treatment import Treatment
 from equipoise.treatments.sensitive_head import SensitiveHead
 
@@ -32,6 +33,7 @@ class Parade(Treatment):
     Rows whose value is unknown have no part in the terms of that attribute. A cell without rows is no matter.
     """
 
+    requires: ClassVar[frozenset[Need]] = frozenset({Need.PAIR_LOSS})
     parameters: ClassVar[Table] = {
         "alpha": Parameter("weight of the sensitive heads' losses, alpha_SA", 0.3, least=0, low=0.1, high=0.9,
                            scale="linear"),
@@ -43,7 +45,7 @@ class Parade(Treatment):
     }  # fmt: skip
 
     @classmethod
-    def metric(cls, trials: Sequence[Parade], context: MetricContext) -> Separated:
+    def during(cls, trials: Sequence[Parade], context: TrainingContext) -> Separated:
         """Return the trials' sensitive heads."""
         return Separated(context, trials)
 
@@ -58,27 +60,25 @@ class Parade(Treatment):
         return leakage_of(ended)
 
 
-class Separated(DuringMetric):
+class Separated(TrainingCallback):
     """What PARADE adds to the loss of each head: the sum over attributes of alpha L_SA - rho c."""
 
-    def __init__(self, context: MetricContext, trials: Sequence[Parade]) -> None:
-        library = require("torch", extra="train", purpose="PARADE")
-        kind = {"dtype": dtype_of(context.settings), "device": context.settings.device}
-        over = [1 if trial.values["scaling"] == SUM else context.recipe.embedding_size for trial in trials]
-        self.alphas = library.tensor([trial.values["alpha"] for trial in trials], **kind)
-        rhos = [trial.values["rho"] / number for trial, number in zip(trials, over, strict=True)]
-        self.rhos = library.tensor(rhos, **kind)
+    def __init__(self, context: TrainingContext, trials: Sequence[Parade]) -> None:
+        assert context.metric is not None
+        over = [1 if trial.values["scaling"] == SUM else context.metric.embedding_size for trial in trials]
+        self.alphas = context.numbers([trial.values["alpha"] for trial in trials])
+        self.rhos = context.numbers([trial.values["rho"] / number for trial, number in zip(trials, over, strict=True)])
         self.rates = [trial.values["separation_rate"] for trial in trials]
         shuffled = [trial.values["shuffled"] for trial in trials]
         self.heads = [
             SensitiveHead(context, place, told(context, place, shuffled)) for place in range(len(context.attributes))
         ]
 
-    def parameters(self) -> list[Learnt]:
-        """Return what learns beside the target heads."""
-        return [learnt for head in self.heads for learnt in head.parameters(self.rates)]
+    def parts(self) -> Mapping[str, Part]:
+        """Return what is trained beside the target heads."""
+        return {name: part for head in self.heads for name, part in head.parts(self.rates).items()}
 
-    def penalty(self, batch: MetricBatch) -> torch.Tensor:
+    def penalty(self, batch: Batch) -> torch.Tensor:
         """Return what is added to the loss of each head, ``[trial]``."""
         total: torch.Tensor = self.alphas.new_zeros(len(self.alphas))
         for head in self.heads:
@@ -95,8 +95,9 @@ class Separated(DuringMetric):
         return {f"sensitive.{place}": points for place, points in found.items() if np.isfinite(points).all()}
 
 
-def told(context: MetricContext, place: int, shuffled: Sequence[bool]) -> torch.Tensor:
+def told(context: TrainingContext, place: int, shuffled: Sequence[bool]) -> torch.Tensor:
     """Return an attribute's codes ``[trial, row]``; those of a shuffled trial are permuted over its known rows."""
+    assert context.codes is not None
     codes = context.codes[place]
     if not any(shuffled):
         return codes

@@ -1,20 +1,32 @@
-"""How outputs of a class in a group are read: arranged, weighted by priors, and turned into predictions."""
+"""How outputs of a class in a group are read: arranged, weighted by priors, and turned into predictions.
+
+Chances of two classes become predictions by a draw for each row.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
+from equipoise.training.fixing import copies_of, sample_uniforms
 from equipoise.training.material import Codes, Predicted
+from equipoise.training.model import PostProcessor, Reads, checked_settings
 from equipoise.training.treatment import Outputs
 
 Floats = NDArray[np.float64]
 
 
-def arranged(outputs: NDArray[np.float32], said: Outputs) -> Floats:
+def arranged(outputs: NDArray[np.float32], groups: int, classes: int) -> Floats:
     """Return outputs ``[row, group, class]``: the outputs of a group stand side by side, as the authors have them."""
-    return outputs.astype(np.float64).reshape(len(outputs), len(said.groups), len(said.classes))
+    if outputs.ndim != 2 or outputs.shape[1] != groups * classes:
+        raise BadInput(
+            f"The outputs have the shape {outputs.shape}", available=f"{classes} classes in each of {groups} groups"
+        )
+    return outputs.astype(np.float64).reshape(len(outputs), groups, classes)
 
 
 def softmax(logits: Floats, axes: int | tuple[int, ...]) -> Floats:
@@ -47,6 +59,36 @@ def predicted(scores: Floats) -> Predicted:
     return Predicted(scores.argmax(axis=1), shares.astype(np.float32))
 
 
+class ByCell(PostProcessor):
+    """A readout of a softmax with an output for each class in each group.
+
+    Parameters
+    ----------
+    readout : str
+        How a class is read.
+    groups, classes : int
+        How many there are; the outputs of a group stand side by side.
+    """
+
+    reads: ClassVar[Reads] = "outputs"
+    readouts: ClassVar[tuple[str, ...]]
+
+    def __init__(self, readout: str, groups: int, classes: int) -> None:
+        self.readout, self.groups, self.classes = readout, groups, classes
+
+    def state(self) -> dict[str, Any]:
+        """Return the readout and its numbers."""
+        return {"readout": self.readout, "groups": self.groups, "classes": self.classes}
+
+    @classmethod
+    def numbers_of(cls, state: Mapping[str, Any]) -> tuple[str, int, int]:
+        """Return readout, groups and classes of a state, checked."""
+        known = checked_settings(state, {"readout": str, "groups": int, "classes": int}, "the readout")
+        if known["readout"] not in cls.readouts or min(known["groups"], known["classes"]) < 1:
+            raise BadInput(f"The saved readout is {known!r}", available=", ".join(cls.readouts))
+        return known["readout"], known["groups"], known["classes"]
+
+
 def groups_of_test(said: Outputs, readout: str) -> Codes:
     """Return the groups of test rows, which a readout needs."""
     if said.test_group is None and not len(said.test):
@@ -57,3 +99,13 @@ def groups_of_test(said: Outputs, readout: str) -> Codes:
             help="choose a readout that does not need them.",
         )
     return said.test_group
+
+
+def randomly_decided(chance: Floats, seed: int, purpose: str, ids: Codes) -> Predicted:
+    """Return the second of two classes with each row's chance, and the chances as scores.
+
+    What is drawn for a row depends on the seed, the purpose and the row's id, and on no other row.
+    """
+    drawn = sample_uniforms(seed, 0, ids, copies_of(ids), purpose)
+    scores = np.stack([1.0 - chance, chance], axis=1)
+    return Predicted((drawn < chance).astype(np.int64), scores.astype(np.float32))

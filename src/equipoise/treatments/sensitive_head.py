@@ -16,8 +16,8 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.networks.mlp import stacked_mlp
 from equipoise.networks.separation import separation
+from equipoise.training.callback import Batch, Part, TrainingContext
 from equipoise.training.fixing import seed_of
-from equipoise.training.metric.heads.acting import Learnt, MetricBatch, MetricContext
 from equipoise.training.metric.loss import mean_where
 from equipoise.training.precision import dtype_of
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class SensitiveHead:
     """Linear(features, D) with the loss and miner of the target head, whose classes are the values of one attribute."""
 
-    def __init__(self, context: MetricContext, place: int, codes: torch.Tensor) -> None:
+    def __init__(self, context: TrainingContext, place: int, codes: torch.Tensor) -> None:
         self.attribute, values = context.attributes[place], context.values[place]
         if len(values) < 2:
             raise BadInput(
@@ -37,34 +37,37 @@ class SensitiveHead:
                 help="leave it out of the groups.",
             )
         self.torch = require("torch", extra="train", purpose="PARADE")
-        self.context, self.codes = context, codes
+        assert context.metric is not None
+        assert context.draws is not None
+        self.recipe, self.draws, self.codes = context.metric, context.draws, codes
         # Only where a value is unknown must heads be looked at one by one.
         self.whole = bool((codes >= 0).all())
-        self.loss, self.miner = context.recipe.make_loss(), context.recipe.make_miner()
-        width, dtype, device = context.recipe.embedding_size, dtype_of(context.settings), context.settings.device
+        self.loss, self.miner = context.metric.make_loss(), context.metric.make_miner()
+        width, dtype, device = context.metric.embedding_size, dtype_of(context.settings), context.settings.device
         # Streams of its own: a group shall not begin where the class of the same number does.
         seeds = [seed_of(seed, "sensitive", self.attribute) for seed in context.seeds]
         self.head = stacked_mlp((context.features, width), seeds, part="sensitive head", dtype=dtype, device=device)
         self.learnt = self.loss.start(seeds, len(values), width, dtype=str(dtype).split(".")[-1], device=device)
         self.separation = separation(width, seeds, dtype=dtype, device=device)
 
-    def parameters(self, separation_rates: Sequence[float]) -> list[Learnt]:
-        """Return what learns: the head as the target head does, what the loss learns, and xi at its own rates."""
-        made = [
-            Learnt(self.head.parameters, self.context.recipe.rates, self.context.recipe.decays),
-            Learnt(self.separation.parameters, tuple(separation_rates)),
-        ]
+    def parts(self, separation_rates: Sequence[float]) -> dict[str, Part]:
+        """Return what is trained: the head as the target head is, xi at its own rates, and what the loss learns."""
+        parts = {
+            "head": Part(self.head.parameters, self.recipe.rates, self.recipe.decays),
+            "separation": Part(self.separation.parameters, tuple(separation_rates)),
+        }
         if self.learnt:
             assert self.loss.rate is not None
-            made.append(Learnt(list(self.learnt.values()), self.loss.rate))
-        return made
+            parts["loss"] = Part(list(self.learnt.values()), self.loss.rate)
+        return {f"sensitive {name} {self.attribute}": part for name, part in parts.items()}
 
-    def terms(self, batch: MetricBatch) -> tuple[torch.Tensor, torch.Tensor]:
+    def terms(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """Return L_SA and c of each trial, both ``[trial]``; c is summed over the dimensions, a mean over rows."""
         codes = self.codes.gather(1, batch.places)
         points = self.embedded(batch.features)
-        own = self._loss(points, codes, batch.more(f"sensitive {self.attribute}"))
-        return own, mean_where(self.separation(batch.embedding.to(points.dtype), points), codes >= 0)
+        numbers = self.draws(f"sensitive {self.attribute}", batch.step, codes.shape[1])
+        own = self._loss(points, codes, numbers)
+        return own, mean_where(self.separation(batch.output.to(points.dtype), points), codes >= 0)
 
     def embedded(self, features: torch.Tensor) -> torch.Tensor:
         """Return the sensitive embedding of features ``[trial, row, feature]``, of length 1 where the loss wants it."""

@@ -2,51 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from equipoise.foundation.registry import treatment
-from equipoise.training.images.teaching import HEAD, NETWORK, NetworkContext, PictureBatch
-from equipoise.training.parameters import Table
-from equipoise.training.treatment import Treatment
-from equipoise.treatments.domain_heads import ADVERSARY, DOMAIN, EVERY, NETWORK_LEARNS, WithDomainHead, learning
+from equipoise.training.callback import Batch, TrainingContext
+from equipoise.training.compatibility import Need
+from equipoise.treatments.domain_heads import NETWORK_LEARNS, DomainAdversary, WithDomainHead
 
 if TYPE_CHECKING:
     import torch
 
-    from equipoise.training.images.teaching import Parts
-
 
 @treatment("uniform_confusion", alias="S-UC", stage="in", paper="004", extra="train")
-class UniformConfusion(Treatment):
+class UniformConfusion(DomainAdversary):
     """The network minimises CE + strength (-mean over groups of log q_g), q what a head guesses from its features.
 
     They take turns: the network learns in one epoch of three, and in the others the head learns to guess the group from
     the features as they are. Adam at a constant rate, 2.5 times the epochs. A cell without rows is no matter.
     """
 
-    parameters: ClassVar[Table] = ADVERSARY
-    network_every: ClassVar[int] = EVERY
+    requires: ClassVar[frozenset[Need]] = DomainAdversary.requires | {Need.HIDDEN}
 
-    def taught(self, context: NetworkContext) -> Confusion:
-        """Return how the network is taught."""
-        return Confusion(context, self.values, context.features)
+    @classmethod
+    def during(cls, trials: Sequence[UniformConfusion], context: TrainingContext) -> Confusion:
+        """Return the trials' heads that guess the group."""
+        return Confusion(context, trials, context.width)
 
 
 class Confusion(WithDomainHead):
     """The head that guesses the group reads the features."""
 
-    def moved(self, phase: str) -> tuple[str, ...]:
-        """Network and head, or the head that guesses the group."""
-        return (NETWORK, HEAD) if phase == NETWORK_LEARNS else (DOMAIN,)
-
-    def gradients(self, phase: str, parts: Parts, batch: PictureBatch) -> torch.Tensor:
-        """Leave the gradient in what moves; return its loss."""
+    def objective(self, phase: str, batch: Batch, loss: torch.Tensor) -> torch.Tensor:
+        """Return the loss of the class with the confusion, or that of the group where the network rests."""
         if phase != NETWORK_LEARNS:
-            features, _ = self.at_rest(parts, batch.pictures)
-            return self.teach_domain_head(parts, features, batch)
-        features, output = self.said(parts, batch.pictures)
-        guesses = self.through(parts[DOMAIN], features)
-        confusion = self.weighed(-guesses.log_softmax(1).mean(1), batch)
-        loss = self.class_loss(output, batch) + self.strength * confusion
-        self.torch.autograd.backward(loss, inputs=learning(parts))
-        return loss.detach()
+            return self.group_loss(batch.hidden, batch)
+        guesses = self.domain(batch.hidden)
+        return loss + self.strengths * batch.mean(-guesses.log_softmax(-1).mean(-1))

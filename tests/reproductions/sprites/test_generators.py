@@ -22,9 +22,10 @@ from reproductions.sprites.triplets import PAIRS, Pair, triplets_of
 
 from equipoise.cohorts.factors import codes_of_cells
 from equipoise.cohorts.pictures.sprites import CELLS, FACTORS
-from equipoise.discovery.generative import KINDS, RecordedStep, Stand, VAESettings
-from equipoise.discovery.generative._training import put_back
+from equipoise.discovery.generative import KINDS, Stand, VAESettings
 from equipoise.foundation.errors import BadInput
+from equipoise.training.images.optimising import state_of
+from equipoise.training.recording import ONLY, Recorder, put_back
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
@@ -96,14 +97,16 @@ def test_putting_back_leaves_what_a_fresh_optimiser_goes_on_from() -> None:
         (weight**2).sum().backward()
         optimiser.step()
 
-    recorded = RecordedStep(step, [weight], optimiser, "cpu")
-    recorded.take(lambda: None)
-    recorded.take(lambda: None)
+    def moved() -> dict[str, torch.Tensor]:
+        return {"weight": weight, **state_of(optimiser)}
+
+    recorder, before = Recorder("cpu", moved), {"weight": weight.detach().clone()}
+    for _ in range(2):
+        recorder.take(ONLY, step)
     twice = weight.detach().clone()
-    put_back([weight], [torch.ones(3)], optimiser)
+    put_back(moved(), before)
     assert np.array_equal(weight.detach().numpy(), np.ones(3))
-    after = []
-    recorded.take(lambda: None)
-    recorded.take(lambda: None, lambda: after.append(weight.detach().clone()))
-    recorded.wait()
-    assert torch.equal(after[0], twice)
+    for _ in range(2):
+        recorder.take(ONLY, step)
+    recorder.wait()
+    assert torch.equal(weight, twice)

@@ -260,7 +260,6 @@ def checked(path: Path) -> None:
     ("extra", "complaint"),
     [
         ('[[treatments]]\nname = "reweigthing"', r"\(treatments 3, name\).*did you mean 'reweighting'"),
-        ('[[treatments]]\nname = "lfr"', "an estimator and cannot be used.*Study\\(train="),
         ('[[treatments]]\nname = "adversarial"\nstrenght = 1', r"\(treatments 3, strenght\).*did you mean 'strength'"),
         ('[[treatments]]\nname = "adversarial"\nstrength = -1', r"^plan.toml, line 36 \(treatments 3, strength\)"),
         ('[[treatments]]\nname = "adversarial"\nstrength = [1, "x"]', "strength is 'x'.*a number of at least 0"),

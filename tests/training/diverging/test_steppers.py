@@ -15,6 +15,9 @@ from equipoise.training.learners.mlp import MultilayerPerceptron, built
 from equipoise.training.learners.scikit_learn import ScikitLearn
 from equipoise.training.material import Material, Settings
 from equipoise.training.preparing import Prepared, prepared
+from equipoise.treatments.fairbatch import FairBatch
+from equipoise.treatments.gradient_projection import GradientProjection
+from equipoise.treatments.uniform_confusion import UniformConfusion
 from training_cases import Rival, jobs_of, planted
 
 torch = pytest.importorskip("torch")
@@ -48,8 +51,8 @@ def test_a_watched_perceptron_learns_what_an_unwatched_one_does(treatments: Any)
     material, settings = planted(), Settings()
     (trial, _) = trials(MultilayerPerceptron, material, MLP, (0, 0), treatments)
     plain = built(material, [trial], settings)
-    plain.follow(plain.arranged(1))
-    plain.follow(plain.arranged(2), 2)
+    for epoch, steps in ((1, None), (2, 2)):
+        plain.follow(plain.arranged(epoch), steps, plain.callbacks.phase(epoch))
     with MultilayerPerceptron().watched(material, settings) as make:
         stepper = make(trial)
         seen = [stepper.step(watched=number % 2 == 0) for number in range(6)]
@@ -67,6 +70,26 @@ def test_a_watched_perceptron_learns_what_an_unwatched_one_does(treatments: Any)
     found = stepper.predictions()
     assert found is not None
     assert found.shape == (120,)
+
+
+@pytest.mark.parametrize("treatment", [UniformConfusion(), GradientProjection(), FairBatch()])
+def test_a_watched_perceptron_rests_and_learns_in_the_epochs_that_its_treatment_says(treatment: Any) -> None:
+    material, settings = planted(), Settings()
+    (trial, _) = trials(MultilayerPerceptron, material, MLP, (0, 0), (treatment,))
+    plain = built(material, [trial], settings)
+    with MultilayerPerceptron().watched(material, settings) as make:
+        stepper = make(trial)
+        for epoch in (1, 2, 3, 4):
+            before = [value.clone() for _, value in stepper.values()]
+            (steps,) = plain.epoch(epoch).shape[:1]
+            seen = [stepper.step(watched=True) for _ in range(steps)]
+            for (_, mine), other in zip(stepper.values(), plain.network.values, strict=True):
+                assert torch.equal(mine, other)
+            moves = isinstance(treatment, FairBatch) or epoch in (1, 4)
+            moved = [not torch.equal(value, was) for (_, value), was in zip(stepper.values(), before, strict=True)]
+            assert moved == [moves] * len(before)
+            noted = any(one.kind == "gradient" for step in seen for one in step)
+            assert noted is (moves and not isinstance(treatment, GradientProjection))
 
 
 def test_identical_perceptrons_are_the_same_and_jitter_shows_first_in_the_gradients() -> None:

@@ -23,8 +23,7 @@ from equipoise.networks.building import build  # noqa: E402
 from equipoise.training.fixing import copies_of, fix_seeds, sample_keys  # noqa: E402
 from equipoise.training.images import checkpoints, fitting, side_by_side  # noqa: E402
 from equipoise.training.images.pictures import Pictures  # noqa: E402
-from equipoise.training.images.recorded_steps import Steps  # noqa: E402
-from equipoise.training.images.run import Run  # noqa: E402
+from equipoise.training.images.run import Run, Steps  # noqa: E402
 from equipoise.training.images.schedule import rates  # noqa: E402
 from equipoise.training.material import Job, Material, Outcome, Settings  # noqa: E402
 from equipoise.training.preparing import prepared  # noqa: E402
@@ -231,10 +230,10 @@ def test_memory_that_runs_out_halves_the_batch_and_says_so(monkeypatch: pytest.M
     material = cases.material()
     batch = Run._batch
 
-    def small_memory(self: Run, places: Any) -> Any:
+    def small_memory(self: Run, phase: str, places: Any, repeat: int) -> Any:
         if len(places) > 4:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB.")
-        return batch(self, places)
+        return batch(self, phase, places, repeat)
 
     monkeypatch.setattr(Run, "_batch", small_memory)
     found = train(material, LEARNER, cases.jobs(material, [0, 1]), WHOLE, stack=2)
@@ -246,7 +245,7 @@ def test_memory_that_runs_out_halves_the_batch_and_says_so(monkeypatch: pytest.M
 def test_memory_that_never_suffices_is_said_with_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     material = cases.material()
 
-    def no_memory(self: Run, places: Any) -> Any:
+    def no_memory(self: Run, phase: str, places: Any, repeat: int) -> Any:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB.")
 
     monkeypatch.setattr(Run, "_batch", no_memory)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -16,15 +16,19 @@ torch = pytest.importorskip("torch")
 from equipoise.audits import downstream as classifiers  # noqa: E402
 from equipoise.audits.downstream import C_GRID, DomainIndependent  # noqa: E402
 from equipoise.foundation.errors import BadInput  # noqa: E402
+from equipoise.training.callback import TrainingCallback  # noqa: E402
 from equipoise.training.learner import Progress  # noqa: E402
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
 from equipoise.training.learners.raw_features import RawFeatures  # noqa: E402
 from equipoise.training.material import Job, Material, Settings  # noqa: E402
-from equipoise.training.metric.heads import downstream, fitting  # noqa: E402
+from equipoise.training.metric.heads import downstream  # noqa: E402
 from equipoise.training.metric.heads.fitting import looked_at  # noqa: E402
 from equipoise.training.metric.heads.trainings import balanced_rows  # noqa: E402
+from equipoise.training.preparing import training_rows  # noqa: E402
+from equipoise.training.stacking import Stack  # noqa: E402
 from equipoise.training.train import stack_size, train  # noqa: E402
 from equipoise.training.treatment import Treatment  # noqa: E402
+from equipoise.treatments.equal_opportunity import EqualOpportunityClass  # noqa: E402
 from equipoise.treatments.oversampling import Oversampling  # noqa: E402
 from equipoise.treatments.reweighting import Reweighting  # noqa: E402
 from space_cases import clustered  # noqa: E402
@@ -279,7 +283,7 @@ def test_a_loss_that_breaks_stops_its_trial_names_the_step_and_keeps_what_was_go
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     material, truth = clustered()
-    step = fitting.HeadStack.step
+    step = Stack.step
     taken = 0
 
     def breaking(self: Any, *given: Any) -> Any:
@@ -289,10 +293,10 @@ def test_a_loss_that_breaks_stops_its_trial_names_the_step_and_keeps_what_was_go
         if taken == 5 * 20 + 3:  # five steps an epoch
             losses[1] = float("nan")
             with torch.no_grad():
-                self.heads.weight[1] = float("nan")
+                self.network.weight[1] = float("nan")
         return losses
 
-    monkeypatch.setattr(fitting.HeadStack, "step", breaking)
+    monkeypatch.setattr(Stack, "step", breaking)
     jobs = [everything(material, seed) for seed in (0, 1)]
     good, bad = run(material, jobs, Settings(selection="performance"))
     assert not good.notes
@@ -342,10 +346,54 @@ def test_treatments_choose_rows_and_keep_further_arrays_but_see_no_test_row() ->
     assert one.kept["leakage.features"].shape == (12,)
 
 
-def test_a_treatment_that_weighs_rows_has_no_place_here() -> None:
+class Noted(Treatment):
+    """It notes the rows of every batch, and how they are weighed."""
+
+    batches: ClassVar[list[Any]] = []
+
+    @classmethod
+    def during(cls, trials: Any, context: Any) -> Any:
+        return Noting(cls.batches)
+
+
+class Noting(TrainingCallback):
+    def __init__(self, batches: list[Any]) -> None:
+        self.noted = batches
+
+    def penalty(self, batch: Any) -> None:
+        self.noted.append(batch)
+
+
+@pytest.mark.parametrize("backbone", ["none", "small"])
+def test_rows_that_are_weighed_are_drawn_by_their_weights_and_weigh_the_same_in_a_batch(backbone: str) -> None:
+    material = clustered()[0] if backbone == "none" else squares()
+    jobs = [everything(material, treatments=(*before, Noted())) for before in ((Reweighting(),), ())]
+    how = {"backbone": backbone, "batch_size": 16, "epochs": 12 if backbone == "none" else 40}
+    shares = []
+    for job in jobs:
+        Noted.batches.clear()
+        (one,) = run(material, [job], **how)
+        assert one.failure is None
+        assert Noted.batches
+        assert all(batch.weight is None for batch in Noted.batches)
+        cells = torch.cat([batch.target * 2 + batch.group for batch in Noted.batches], dim=1)
+        shares.append(torch.bincount(cells[0]) / cells.numel())
+    target, group = material.train.target, material.train.group
+    assert target is not None
+    assert group is not None
+    given = np.bincount(target * 2 + group) / len(target)
+    weights = Reweighting().weigh(training_rows(np.arange(len(target)), material))
+    assert weights is not None
+    wanted = np.bincount(target * 2 + group, weights=weights) / weights.sum()
+    weighed, plain = (share.numpy() for share in shares)
+    assert np.abs(weighed - wanted).max() < 0.03 < np.abs(weighed - given).max()
+    assert np.abs(plain - given).max() < 0.03
+
+
+def test_a_treatment_of_row_losses_has_no_place_here() -> None:
     material, _ = clustered()
-    (one,) = run(material, [everything(material, treatments=(Reweighting(),))])
-    assert "weighs training rows" in one.failure
+    (one,) = run(material, [everything(material, treatments=(EqualOpportunityClass(),))])
+    assert "no row has a loss of its own" in one.failure
     assert "mlp" in one.failure
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from equipoise.foundation.registry import Entry
 
-EXAMPLES = ("list", "list measures", "list treatments --json")
+EXAMPLES = ("list", "list measures", "list treatments --json", "list treatments --matrix")
 
 
 def list_registered(
@@ -25,17 +25,29 @@ def list_registered(
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    matrix: Annotated[
+        bool, typer.Option("--matrix", help="Of treatments: which learners each one fits, and why not the others.")
+    ] = False,
 ) -> None:  # fmt: skip
     """Count what is registered, or list one kind with papers, aliases and what it needs."""
     from rich.console import Console
 
-    from equipoise.foundation.errors import unknown_name
+    from equipoise.foundation.errors import BadInput, unknown_name
     from equipoise.foundation.registry import KINDS, plural_of, registry
 
     plurals = {plural_of(name): name for name in KINDS}
     singular = plurals.get(kind or "", kind)
     if singular is not None and singular not in KINDS:
         raise unknown_name("kind", str(kind), plurals, "equipoise list")
+    if matrix:
+        if singular != "treatment":
+            raise BadInput(
+                f"--matrix was given with {kind or 'no kind'}",
+                available="--matrix with treatments, which it compares with learners",
+                help="equipoise list treatments --matrix",
+            )
+        typer.echo(_matrix_document()) if json else _show_matrix(Console())
+        return
     chosen = {plural: one for plural, one in plurals.items() if singular in (None, one)}
     if json:
         typer.echo(_document(chosen))
@@ -70,6 +82,47 @@ def _show(plural: str, entries: tuple[Entry, ...], console: Console) -> None:
         needs = "" if entry.available else f" (needs the extra {entry.extra})"
         table.add_row(*map(Text, (entry.name, entry.alias or "", entry.paper, entry.summary + needs)))
     console.print(table)
+
+
+def _show_matrix(console: Console) -> None:
+    """Print treatments x learners: a dot where they fit, and elsewhere the number of a reason, told below."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from equipoise.training.compatibility import learners, matrix
+
+    reasons: dict[str, int] = {}
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("treatment", no_wrap=True)
+    for name in learners():
+        table.add_column(name, justify="center")
+    for treatment, row in matrix().items():
+        cells = [
+            "●" if reason is None else f"({reasons.setdefault(str(reason), len(reasons) + 1)})"
+            for reason in row.values()
+        ]
+        table.add_row(*map(Text, (treatment, *cells)))
+    console.print(table)
+    console.print(Text("● fits; a number says why not:"))
+    for reason, number in reasons.items():
+        console.print(Text(f"({number}) {reason}"))
+
+
+def _matrix_document() -> str:
+    """Return treatments x learners as JSON, a record for each pair."""
+    import json
+
+    from equipoise.training.compatibility import matrix
+
+    records = [
+        {
+            "treatment": treatment, "learner": learner, "compatible": reason is None,
+            "reason": None if reason is None else str(reason),
+            "missing": [] if reason is None else [need.value for need in reason.missing],
+        }
+        for treatment, row in matrix().items() for learner, reason in row.items()
+    ]  # fmt: skip
+    return json.dumps({"schema": "equipoise.compatibility/1", "records": records}, ensure_ascii=False, indent=1)
 
 
 def _document(chosen: dict[str, str]) -> str:

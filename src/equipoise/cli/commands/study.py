@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from equipoise.cli._options import arguments, takes
-from equipoise.studies.options import CHECK, DIAGNOSE, EXPORT, FOLDER, OPEN, RESULT, RUN, STUDY_OPTIONS
+from equipoise.studies.options import CHECK, DIAGNOSE, EXPORT, FOLDER, OPEN, REFIT, RESULT, RUN, STUDY_OPTIONS
 
 HELP = "Compare treatments under controlled data conditions. An interrupted study continues where it stopped."
 KEPT = "what is recorded is kept. Run again to continue"
@@ -24,6 +24,10 @@ EXAMPLES = {
     "report": (
         "study report plan.toml --html study.html --open",
         "study report plan.toml --measures accuracy --measures demographic_parity --json study.json",
+    ),
+    "refit": (
+        "study refit plan.toml --treatment reweighting --to model",
+        "study refit plan.toml --treatment 'adversarial(strength=1)' --condition 'CB alpha 1' --seed 3 --to model",
     ),
     "diagnose": ("study diagnose plan.toml --steps 200 --html diagnosis.html",),
     "export": ("study export plan.toml trials.parquet",),
@@ -193,6 +197,29 @@ def diagnose(plan: PlanFile, *, values: dict[str, Any]) -> None:
     output.deliver(diagnosis)
 
 
+@takes(STUDY_OPTIONS["refit"])
+def refit(plan: PlanFile, *, values: dict[str, Any]) -> None:
+    """Train one treatment of the plan again, and save the model with its audit.
+
+    Ends with 1 if rounding is deterministic and the model does not predict what the store holds; it is saved all the
+    same.
+    """
+    from equipoise.cli._console import show_progress
+    from equipoise.foundation.reproducibility import command_line
+    from equipoise.studies import read_plan
+    from equipoise.studies import refit as refit_cell
+
+    read = read_plan(plan)
+    with read.located(), show_progress("Preparing the model", quiet=values["quiet"]) as tracker:
+        given = arguments(STUDY_OPTIONS["refit"], values, REFIT)
+        done = refit_cell(read.study(), _store(plan, values), **given, progress=tracker, command=command_line())
+    if not values["quiet"]:
+        for sentence in done.words:
+            typer.echo(sentence)
+    if done.deterministic and done.agreements and not done.equal:
+        raise typer.Exit(1)
+
+
 @takes(STUDY_OPTIONS["export"])
 def export(
     plan: PlanFile,
@@ -287,5 +314,5 @@ def pack(
 
 
 COMMANDS = {
-    command.__name__: command for command in (check, run, status, report, diagnose, export, merge, worker, pack)
+    command.__name__: command for command in (check, run, status, report, diagnose, refit, export, merge, worker, pack)
 }

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from equipoise.discovery.generative._generator import style_generator as style_generator
     from equipoise.discovery.generative._training import ENTRY as ENTRY
     from equipoise.discovery.generative._training import GANSettings as GANSettings
-    from equipoise.discovery.generative._training import RecordedStep as RecordedStep
     from equipoise.discovery.generative._training import Report as Report
     from equipoise.discovery.generative._training import Stand as Stand
     from equipoise.discovery.generative._training import Telling as Telling
@@ -68,7 +67,6 @@ _MODULES = {
     "_training": (
         "ENTRY",
         "GANSettings",
-        "RecordedStep",
         "Report",
         "Stand",
         "Telling",

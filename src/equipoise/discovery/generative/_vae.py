@@ -17,7 +17,6 @@ from equipoise.discovery.generative._training import (
     SIDE,
     Feed,
     Pictures,
-    RecordedStep,
     Report,
     Stand,
     Telling,
@@ -37,6 +36,8 @@ from equipoise.foundation.files import TensorFile
 from equipoise.foundation.imports import require
 from equipoise.networks.vae import vae_decoder, vae_encoder
 from equipoise.training.fixing import fix_seeds, seed_of
+from equipoise.training.images.optimising import state_of
+from equipoise.training.recording import ONLY, Recorder
 
 if TYPE_CHECKING:
     import torch
@@ -226,19 +227,28 @@ class _Run:
         self.batch = self.torch.zeros(shape, **kind).to(memory_format=self.torch.channels_last)
         self.drawn = self.torch.zeros(chosen.batch_size, chosen.latent_size, **kind)
         self.losses: dict[str, torch.Tensor] = {}
-        self.recorded = RecordedStep(self._step, self.moved, self.optimiser, chosen.device, record=record)
+        self.recorder = Recorder(chosen.device, self._tensors, record=record)
+        self.recorder.record(ONLY, self._step)
 
     def take(self, step: int) -> None:
         """Take a step (they count from 1)."""
-        self.recorded.take(lambda: self._prepare(step), lambda: self.telling(step, self.losses))
+        with self.recorder.streamed():
+            self._prepare(step)
+            self.recorder.take(ONLY, self._step)
+            self.telling(step, self.losses)
 
     def done(self) -> TrainedVAE:
         """Return what was trained."""
-        self.recorded.wait()
+        self.recorder.wait()
         stands = tuple(self.telling.stands)
         return TrainedVAE(
             _done(self.encoder), _done(self.decoder), self.kind, self.settings, self.feed.channels, stands
         )
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        """Return all that a step moves."""
+        weights = {f"weight {place}": weight for place, weight in enumerate(self.moved)}
+        return weights | state_of(self.optimiser)
 
     def _prepare(self, step: int) -> None:
         self.rate.fill_(self.settings.rate_at(step))

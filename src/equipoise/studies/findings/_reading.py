@@ -42,6 +42,7 @@ from equipoise.studies.plans import (
     trainings_of,
     unread,
 )
+from equipoise.studies.running import MODEL
 from equipoise.studies.storage import (
     Damage,
     Look,
@@ -253,7 +254,7 @@ def data_of(
     def kept(name: str, place: int) -> NDArray[Any] | None:
         return store.kept([own[place]], name).get(own[place])
 
-    kept_names = tuple(store.kept_names())
+    kept_names = tuple(name for name in store.kept_names() if name != MODEL)
     remembered = remembered_beside(store.place.path, "" if truth is None else truth.digest) if kept_names else None
     return StudyData(
         name=name,

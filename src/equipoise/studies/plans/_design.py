@@ -31,13 +31,13 @@ from equipoise.studies.plans._naming import (
 )
 from equipoise.studies.plans._trial import Named, Trial, canonical, treatment_name
 from equipoise.tallies.labels import factorise, shown
-from equipoise.training.acting import check_acts, learners_for
+from equipoise.training.compatibility import check_compatible
+from equipoise.training.learner import Learner
 from equipoise.training.material import Precision, Rounding, Selection
 from equipoise.training.parameters import Given, completed
 from equipoise.training.selecting import needs_scores, no_scores
 from equipoise.training.treatment import Treatment
 
-STAGES = {"pre": "before training", "in": "during training", "post": "after training"}
 DEVICES = ("cpu", "cuda")
 BALANCED_ACCURACY = "balanced_accuracy"  # a number of the report that no measure is registered for
 
@@ -212,22 +212,15 @@ def _as_entry(given: Any) -> Any:
     raise BadInput(f"The learner is {given!r}", available="a name, settings with a name, an estimator, or a factory")
 
 
-def check_stages(learner: Named, arms: Sequence[Arm]) -> None:
-    """Refuse a treatment that acts where the learner lets nothing in."""
+def check_treatments(learner: Named, arms: Sequence[Arm], task: str) -> None:
+    """Refuse a treatment whose ground the learner does not have."""
     kind: Any = registry.get("learner", learner.name).thing
-    stages = getattr(kind, "stages", tuple(STAGES))
+    if not (isinstance(kind, type) and issubclass(kind, Learner)):
+        return
     for named in (named for arm in arms for named in arm.treatments):
-        entry = registry.get("treatment", named.name)
-        stage, treatment = str(entry.details["stage"]), cast(type[Treatment], entry.thing)
         with placed("treatments"):
-            if stage not in stages:
-                able = learners_for(treatment, stage)
-                raise BadInput(
-                    f"The treatment {named.name!r} acts {STAGES[stage]}, and the learner {learner.name!r} cannot",
-                    available=f"treatments that act {listing(STAGES[one] for one in stages)}, or another learner",
-                    help=f"learner = {listing(able)} takes it." if able else "choose another treatment.",
-                )
-            check_acts(kind, learner.name, treatment, named.name)
+            treatment = cast(type[Treatment], registry.get("treatment", named.name).thing)
+            check_compatible(kind, learner.name, treatment, named.name, task)
 
 
 def check_precision(learner: Named, how: How) -> None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from equipoise.studies.running._folder import merge as merge
     from equipoise.studies.running._folder import part_of as part_of
     from equipoise.studies.running._folder import run_to_folder as run_to_folder
+    from equipoise.studies.running._kept_models import MODEL as MODEL
+    from equipoise.studies.running._kept_models import model_of as model_of
     from equipoise.studies.running._own_function import OwnWork as OwnWork
     from equipoise.studies.running._own_function import shown_cohort as shown_cohort
     from equipoise.studies.running._packing import is_pack as is_pack
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "_environment": ("check_device", "new_owner"),
     "_folder": ("Merged", "merge", "part_of", "run_to_folder"),
+    "_kept_models": ("MODEL", "model_of"),
     "_own_function": ("OwnWork", "shown_cohort"),
     "_packing": ("is_pack", "pack", "unpack"),
     "_progress": ("Standing", "Steadied", "Watcher", "seconds_left"),

@@ -96,6 +96,7 @@ def write(folder: Path, handed: Handed) -> None:
         "work": description_of(replace(work, learners={}), ""),  # learners may be objects
         "learners": {key: _coded(dict(values)) for key, values in work.learners.items()},
         "checkpoints": work.checkpoints,
+        "keep_models": work.keep_models,
         "truth": described,
         "shared": [os.fspath(one) if isinstance(one, os.PathLike) else one for one in vars(handed.shared).values()],
         "threads": handed.threads,
@@ -120,6 +121,7 @@ def read(folder: Path) -> Handed:
         work_of(said["work"], tensors),
         learners={key: _restored(values) for key, values in said["learners"].items()},
         checkpoints=said["checkpoints"],
+        keep_models=said["keep_models"],
     )
     if "own" in said:
         work = _own_work(work, said["own"], tensors)

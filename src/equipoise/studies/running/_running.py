@@ -54,12 +54,14 @@ def run_in_store(
     artefacts: str | os.PathLike[str] | None = None,
     checkpoints: str | os.PathLike[str] | None = None,
     on_change: Callable[[PlanChange], None] | None = None,
+    keep_models: bool = False,
 ) -> None:
     """Train every trial of a study that its store has not, and record it there.
 
     ``artefacts`` is the folder for what is too large for the store, and ``checkpoints`` the one in which long trainings
     keep where they are; by default both are beside the store. ``on_change`` is told where trials that were done under
-    the study's name do not fit it any more, before anything is trained; by default that is a warning.
+    the study's name do not fit it any more, before anything is trained; by default that is a warning. ``keep_models``
+    keeps the weights of perceptrons that are trained now, up to 4 MiB each.
     """
     from equipoise.studies.storage import open_store
 
@@ -76,7 +78,7 @@ def run_in_store(
         if retry_failed:
             store.forget_failed()
         free_dead(store)
-        work = replace(study.work, checkpoints=checkpoints_of(store, checkpoints))
+        work = replace(study.work, checkpoints=checkpoints_of(store, checkpoints), keep_models=keep_models)
         shared = workers > 1 and _is_importable(study)
         if shared:
             from equipoise.studies.running._workers import CannotLeave, Shared, run_workers

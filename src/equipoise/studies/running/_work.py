@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from equipoise.studies.plans import Named, Recorded, Stack, Trial, canonical, make_treatment
+from equipoise.studies.running._kept_models import kept_model
 from equipoise.training.material import Codes, Job, Material, Outcome, Settings
 
 # Trains some trials of one stack: the trials, and something that is told how far it is.
@@ -23,7 +24,8 @@ class Work:
     all hyper-parameters of each learner by ``named_key``, which may be objects (an estimator, a module); where one is
     not there, its settings in the trial are all it has. ``about`` is what every trial's environment says of the data:
     the cohort's name and fingerprint. ``checkpoints`` is a folder in which long trainings keep where they are.
-    ``partitions`` has a code for every class by ``draw_name``, where the condition parts classes.
+    ``partitions`` has a code for every class by ``draw_name``, where the condition parts classes. ``keep_models`` asks
+    trainings for their models, which are no part of what is predicted.
     """
 
     material: Material
@@ -34,6 +36,7 @@ class Work:
     about: Mapping[str, Any] = field(default_factory=dict)
     checkpoints: str | None = None
     partitions: Mapping[str, Codes] = field(default_factory=dict)
+    keep_models: bool = False
 
     @cached_property
     def stack_of(self) -> Mapping[str, Stack]:
@@ -58,7 +61,7 @@ class Work:
         from equipoise.training.train import train
 
         first = trials[0]
-        settings = replace(settings_of(first), checkpoints=self.checkpoints)
+        settings = replace(settings_of(first), checkpoints=self.checkpoints, keep_models=self.keep_models)
         # The plan has fixed who trains with whom.
         return train(self.material, first.learner, self.jobs(trials), settings, progress, stack=len(trials))
 
@@ -110,16 +113,17 @@ def _recorded(trial: Trial, outcome: Outcome, environment: Mapping[str, Any]) ->
     failure = outcome.failure
     if failure is None and (outcome.dev is None or outcome.test is None):
         failure = "The training gave no predictions."
+    model, left_out = kept_model(outcome.model if failure is None else None)
     return Recorded(
         trial=trial,
         state="done" if failure is None else "failed",
         predictions={"dev": outcome.dev, "test": outcome.test} if failure is None else {},  # type: ignore[dict-item]
         history=outcome.history,
         best_epoch=outcome.best_epoch,
-        notes=outcome.notes,
+        notes=outcome.notes if left_out is None else (*outcome.notes, left_out),
         failure=failure,
         seconds=outcome.seconds,
         environment=environment,
-        kept=outcome.kept if failure is None else {},
+        kept={**outcome.kept, **model} if failure is None else {},
         traceback=None if failure is None else outcome.traceback,
     )

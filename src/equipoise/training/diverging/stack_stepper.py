@@ -39,9 +39,9 @@ class StackStepper:
     def step(self, watched: bool) -> list[Seen]:
         """Take one step."""
         self.seen, self.watched = [], watched
-        rows = next(self._batches)
+        rows, phase, number = next(self._batches)
         self.stack.network.training(True)
-        loss = self.stack.step(rows)
+        loss = self.stack.step(rows, phase, number)
         self.watched = False
         if not watched:
             return []
@@ -67,11 +67,12 @@ class StackStepper:
         if self.watched:
             self.seen.append(Seen(kind, name, value.detach().clone()))  # type: ignore[arg-type]
 
-    def _endless(self) -> Iterator[Arranged]:
+    def _endless(self) -> Iterator[tuple[Arranged, str, int]]:
+        """Yield batches with the phase of their epoch and their number in it."""
         for epoch in count(1):
-            arranged = self.stack.arranged(epoch)
-            for begin in range(0, arranged.places.shape[1], arranged.size):
-                yield arranged.batch(slice(begin, begin + arranged.size))
+            arranged, phase = self.stack.arranged(epoch), self.stack.callbacks.phase(epoch)
+            for number, begin in enumerate(range(0, arranged.places.shape[1], arranged.size)):
+                yield arranged.batch(slice(begin, begin + arranged.size)), phase, number
 
 
 class _Shown:
@@ -93,6 +94,15 @@ class _Shown:
     def set_values(self, values: Sequence[torch.Tensor]) -> None:
         """Go on with other values."""
         self._network.set_values(values)
+
+    @property
+    def shown(self) -> dict[str, torch.Tensor]:
+        """What layers gave that are shown by name."""
+        return self._network.shown
+
+    def show(self, layer: str) -> None:
+        """Let calls show a layer."""
+        self._network.show(layer)
 
     def training(self, on: bool) -> None:
         """Switch between training and predicting."""

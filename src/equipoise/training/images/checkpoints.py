@@ -18,10 +18,10 @@ import numpy as np
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
-from equipoise.training.images.optimising import load, state_of
 from equipoise.training.images.run import Run
 from equipoise.training.material import Epoch, Material, Settings
 from equipoise.training.preparing import Prepared
+from equipoise.training.trainer import Standing
 
 if TYPE_CHECKING:
     import torch
@@ -29,28 +29,29 @@ if TYPE_CHECKING:
 SCHEMA = "equipoise.checkpoint/1"
 # The entry of the header that says what the training is and where it stands.
 ENTRY = "equipoise.checkpoint"
-OPTIMISER = "optimiser"
+SPLITS = ("dev", "test", "train")
 WAY_OUT = "remove the file, or name another folder for checkpoints: the training then starts again."
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
-    """What one trial has so far: its best epoch, the outputs there (``[row, output]``) and all epochs on dev rows."""
+class Remembered:
+    """The outputs of a trial in its best epoch, ``[row, output]``.
 
-    best: float = float("inf")
-    epoch: int = 0
+    Those of its training rows are kept where a treatment after training wants them.
+    """
+
     dev: Any = None
     test: Any = None
-    history: tuple[Epoch, ...] = ()
+    train: Any = None
 
 
 @dataclass(eq=False)
 class Stand:
-    """Where a training is: epochs done, what each trial that shares it has kept, seconds spent."""
+    """Where a training is: epochs done, and the standing and the best outputs of each trial that shares it."""
 
-    kept: list[Kept]
+    standings: list[Standing]
+    remembered: list[Remembered]
     epoch: int = 0
-    seconds: float = 0.0
 
 
 def training_name(trials: Sequence[Prepared], settings: Settings, data: str, version: int) -> str:
@@ -96,19 +97,20 @@ def save(folder: str, name: str, run: Run, stand: Stand) -> None:
     from safetensors.torch import save as packed
 
     os.makedirs(folder, exist_ok=True)
-    tensors = {key: value.detach().cpu().contiguous() for key, value in _tensors(run).items()}
-    for place, kept in enumerate(stand.kept):
-        for split in ("dev", "test"):
+    tensors = {key: value.detach().cpu().contiguous() for key, value in run.state().items()}
+    for place, kept in enumerate(stand.remembered):
+        for split in SPLITS:
             if getattr(kept, split) is not None:
-                tensors[f"kept.{place}.{split}"] = run.torch.from_numpy(np.ascontiguousarray(getattr(kept, split)))
+                # Copies: a file takes no tensors that share their memory.
+                tensors[f"kept.{place}.{split}"] = run.torch.from_numpy(getattr(kept, split).copy())
     said = {
         "schema": SCHEMA,
         "training": name,
         "epoch": stand.epoch,
-        "seconds": stand.seconds,
+        "seconds": sum(standing.seconds for standing in stand.standings),
         "kept": [
-            [repr(one.best), one.epoch, [list(map(repr, astuple(epoch))) for epoch in one.history]]
-            for one in stand.kept
+            [repr(standing.best), standing.best_epoch, [list(map(repr, astuple(epoch))) for epoch in standing.history]]
+            for standing in stand.standings
         ],
     }
     write_whole(path_of(folder, name), packed(tensors, metadata={ENTRY: json.dumps(said)}), announced=False)
@@ -130,7 +132,7 @@ def resume(folder: str, name: str, run: Run) -> Stand | None:
                 raise BadInput(f"The checkpoint {path.name} is of another plan or trial", help=WAY_OUT)
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - it is no mapping
             stand = _stand(said, tensors)
-            _put(run, tensors)
+            run.load(tensors)
             return stand
     except BadInput:
         raise
@@ -145,33 +147,15 @@ def forget(folder: str, names: Sequence[str]) -> None:
             path_of(folder, name).unlink(missing_ok=True)
 
 
-def _tensors(run: Run) -> dict[str, torch.Tensor]:
-    found: dict[str, torch.Tensor] = {}
-    for name, part in run.parts.items():
-        found |= {f"{name}.{key}": value for key, value in part.state_dict().items()}
-        found |= {f"{OPTIMISER}.{name}.{key}": value for key, value in state_of(run.optimisers[name]).items()}
-    return found
-
-
-def _put(run: Run, tensors: dict[str, torch.Tensor]) -> None:
-    for name, part in run.parts.items():
-        # In place: recorded steps and optimisers read the parameters where they are.
-        part.load_state_dict({key: tensors[f"{name}.{key}"] for key in part.state_dict()})
-        start = f"{OPTIMISER}.{name}."
-        load(run.optimisers[name], {key.removeprefix(start): value for key, value in tensors.items()
-                                    if key.startswith(start)})  # fmt: skip
-
-
 def _stand(said: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Stand:
-    kept = [
-        Kept(
-            float(best), int(epoch),
-            _array(tensors.get(f"kept.{place}.dev")), _array(tensors.get(f"kept.{place}.test")),
-            tuple(Epoch(int(number), *map(float, numbers)) for number, *numbers in history),
-        )
-        for place, (best, epoch, history) in enumerate(said["kept"])
-    ]  # fmt: skip
-    return Stand(kept, int(said["epoch"]), float(said["seconds"]))
+    share = float(said["seconds"]) / max(len(said["kept"]), 1)
+    stand = Stand([], [], int(said["epoch"]))
+    for place, (best, epoch, history) in enumerate(said["kept"]):
+        epochs = [Epoch(int(number), *map(float, numbers)) for number, *numbers in history]
+        stand.standings.append(Standing(float(best), int(epoch), epochs, share))
+        arrays = {split: _array(tensors.get(f"kept.{place}.{split}")) for split in SPLITS}
+        stand.remembered.append(Remembered(**arrays))
+    return stand
 
 
 def _array(tensor: torch.Tensor | None) -> Any:

@@ -14,19 +14,15 @@ from equipoise.foundation.imports import require
 from equipoise.training.grouping import trainings_of
 from equipoise.training.images.checkpoints import data_name, forget, training_name
 from equipoise.training.images.pictures import Pictures
-from equipoise.training.images.recorded_steps import Steps
-from equipoise.training.images.run import Run, Teach
+from equipoise.training.images.run import Run, Steps
 from equipoise.training.images.side_by_side import SideBySide
+from equipoise.training.images.tasks import MakeTask
 from equipoise.training.learner import Report
 from equipoise.training.material import Material, Outcome, Settings
 from equipoise.training.precision import product_precision
 from equipoise.training.preparing import Prepared
-from equipoise.training.rounding import (
-    ask_for_workspace,
-    deterministic_algorithms,
-    deterministic_note,
-    is_deterministic,
-)
+from equipoise.training.rounding import deterministic_algorithms
+from equipoise.training.trainer import Trainer, by_rounding
 
 # Steps that are timed with and without deterministic algorithms, and a batch's smallest piece.
 TIMED_STEPS, LEAST_PIECE = 20, 2
@@ -36,27 +32,24 @@ Shared = tuple[str, list[Prepared]]
 
 def fit_pictures(
     material: Material, stack: Sequence[Prepared], settings: Settings, report: Report, *, version: int,
-    teach: Teach | None = None,
+    task: MakeTask | None = None,
 ) -> list[Outcome]:  # fmt: skip
     """Train the networks of a stack, trials that differ only in their readout by one network; in their order.
 
-    ``version`` is the learner's; ``teach`` makes what teaches a network, by default its treatments do.
+    ``version`` is the learner's; ``task`` makes what a network is trained for, by default to tell classes.
     """
-    in_time = not is_deterministic(settings.rounding) or ask_for_workspace() or settings.device == "cpu"
     data = data_name(material) if settings.checkpoints is not None else ""
     grouped = [[stack[place] for place in places] for places in trainings_of(stack)]
     shared = [(training_name(trials, settings, data, version), trials) for trials in grouped]
+
+    def fitter() -> Fitter:
+        return Fitter(material, Pictures(material.train.inputs, settings.device), settings, report, task)
+
     with product_precision(settings):
-        pictures = Pictures(material.train.inputs, settings.device)
-        fitter = Fitter(material, pictures, settings, report, teach)
-        if is_deterministic(settings.rounding):
-            times = fitter.overhead(stack[0])
-            with deterministic_algorithms() as without:
-                found = fitter.fit(shared)
-            note = deterministic_note(times, without, in_time, TIMED_STEPS)
-            found = {place: replace(one, notes=(*one.notes, note)) for place, one in found.items()}
-        else:
-            found = fitter.fit(shared)
+        outcomes = by_rounding(settings, lambda: fitter().overhead(stack[0]), lambda: fitter().fit(shared), TIMED_STEPS)
+    # Trials come back training by training.
+    arranged = [trial for _, trials in shared for trial in trials]
+    found = {id(trial): outcome for trial, outcome in zip(arranged, outcomes, strict=True)}
     if settings.checkpoints is not None:
         # Not before all of the stack has ended: it is recorded as a whole.
         forget(settings.checkpoints, [name for name, _ in shared])
@@ -67,32 +60,28 @@ class Fitter:
     """Trains shared networks side by side; where the card's memory runs out, fewer at once, then smaller pieces."""
 
     def __init__(
-        self, material: Material, pictures: Pictures, settings: Settings, report: Report, teach: Teach | None = None
+        self, material: Material, pictures: Pictures, settings: Settings, report: Report, task: MakeTask | None = None
     ) -> None:
         self.torch = require("torch", extra="train", purpose="Training on pictures")
         self.material, self.pictures, self.settings, self.report = material, pictures, settings, report
-        self.teach = teach
+        self.task = task
 
-    def fit(self, shared: Sequence[Shared], pieces: int = 1) -> dict[int, Outcome]:
-        """Return the outcome of every trial by its identity in memory."""
+    def fit(self, shared: Sequence[Shared], pieces: int = 1) -> list[Outcome]:
+        """Return the outcomes of the trials, training by training."""
         beside: SideBySide | None = None
         try:
-            beside = SideBySide(
-                shared, self.material, self.pictures, self.settings, self.report, pieces=pieces, teach=self.teach
-            )
-            ended = beside.train()
+            beside = SideBySide(shared, self.material, self.pictures, self.settings, pieces=pieces, task=self.task)
+            ended = Trainer(beside, self.material, self.settings, self.report).run()
         except self.torch.OutOfMemoryError as error:
             said = str(error).splitlines()[0]
         else:
-            found = {id(trial): outcome for (_, trials), outcomes in zip(shared, ended, strict=True)
-                     for trial, outcome in zip(trials, outcomes, strict=True)}  # fmt: skip
-            return found if pieces == 1 else self._noted(found, shared[0][1][0], pieces)
+            return ended if pieces == 1 else self._noted(ended, shared[0][1][0], pieces)
         # Out of the handler: the error holds on to the frames, and they to the memory.
         del beside
         self._free()
         if len(shared) > 1:
             half = len(shared) // 2
-            return self.fit(shared[:half]) | self.fit(shared[half:])
+            return self.fit(shared[:half]) + self.fit(shared[half:])
         rows = _batch_size(shared[0][1][0])
         if rows // (2 * pieces) < LEAST_PIECE:
             raise BadInput(
@@ -101,14 +90,14 @@ class Fitter:
             )
         return self.fit(shared, 2 * pieces)
 
-    def _noted(self, found: dict[int, Outcome], trial: Prepared, pieces: int) -> dict[int, Outcome]:
+    def _noted(self, ended: Sequence[Outcome], trial: Prepared, pieces: int) -> list[Outcome]:
         rows = _batch_size(trial)
         note = (
             f"A batch of {rows} rows did not fit into the memory of the device{self._memory()}: the gradients of "
             f"{pieces} pieces of {-(-rows // pieces)} rows were added up; batch statistics, and what a treatment makes "
             "of a gradient, are those of the pieces."
         )
-        return {place: replace(one, notes=(*one.notes, note)) for place, one in found.items()}
+        return [replace(one, notes=(*one.notes, note)) for one in ended]
 
     def _memory(self) -> str:
         if self.settings.device == "cpu":
@@ -137,7 +126,7 @@ class Fitter:
         return math.nan
 
     def _seconds(self, trial: Prepared) -> float:
-        run = Run(trial, self.material, self.pictures, self.settings, teach=self.teach)
+        run = Run(trial, self.material, self.pictures, self.settings, task=self.task)
         steps, phase = Steps(run), run.phase(1)
         steps.begin(1)
         steps.take(phase)

@@ -47,15 +47,6 @@ def state_of(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
     return found
 
 
-def restore(optimiser: torch.optim.Optimizer, kept: dict[str, torch.Tensor]) -> None:
-    """Put back what an optimiser remembered, in place; what it did not remember then is 0, as before a first step."""
-    for name, value in state_of(optimiser).items():
-        if name in kept:
-            value.copy_(kept[name])
-        else:
-            value.zero_()
-
-
 def load(optimiser: torch.optim.Optimizer, kept: dict[str, torch.Tensor]) -> None:
     """Give a new optimiser what another one remembered, laid out in memory as the parameters are.
 

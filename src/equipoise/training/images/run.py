@@ -6,33 +6,43 @@ on the device. Nothing in it depends on which other runs share the machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.imports import require
 from equipoise.networks.building import SMALL, build
+from equipoise.training.callback import LAST, NETWORK, Batch, Leaves, OwnRecipe, Part, TrainingContext, callbacks_of
 from equipoise.training.device_keys import device_keys
 from equipoise.training.fixing import copies_of, fix_seeds
 from equipoise.training.images.low_weights import low_weights
-from equipoise.training.images.optimising import Descent, optimiser_of
-from equipoise.training.images.pictures import Crop, Pictures, Scaling
+from equipoise.training.images.optimising import Descent, load, optimiser_of, state_of
+from equipoise.training.images.pictures import Crop, Pictures, Scaling, check_pictures
 from equipoise.training.images.schedule import rates
-from equipoise.training.images.teaching import NETWORK, NetworkContext, PictureBatch, Teaching
-from equipoise.training.material import Material, Settings
+from equipoise.training.images.tasks import HEAD, Classification, MakeTask
+from equipoise.training.losses import cross_entropy
+from equipoise.training.material import Material, Rows, Settings
 from equipoise.training.precision import casting_of, dtype_of, layout_of
-from equipoise.training.preparing import Prepared, overrides, training_rows
+from equipoise.training.preparing import Prepared
+from equipoise.training.recording import WARM_UP, Recorder
 from equipoise.training.rounding import is_jittered, jittered
+from equipoise.training.stacking import group_columns
 
 if TYPE_CHECKING:
     import torch
+    from torch.utils.hooks import RemovableHandle
 
-# What teaches the network of a trial, where its treatments do not say it.
-Teach = Callable[[Prepared, NetworkContext], Teaching]
+# Pictures at once, and their pixels: they bound the memory that reading takes.
+AT_ONCE, PIXELS = 1_000, 4_000_000
+# How the names of what is remembered begin, in checkpoints.
+OPTIMISER, CALLBACKS = "optimiser", "callbacks"
+# How parts of callbacks are called that are tensors and no layer.
+BESIDE = "beside"
 # Pictures of so many pixels and more are first made smaller by a network that has a form for it.
 LARGE = 128
 
@@ -51,11 +61,14 @@ class ImageRecipe:
 
 
 class Run:
-    """One trial's network, its optimisers and the tensors of the epoch it is in."""
+    """One trial's network, its optimisers and the tensors of the epoch it is in.
+
+    ``task`` says what the network is trained for; by default it tells classes.
+    """
 
     def __init__(
         self, trial: Prepared, material: Material, pictures: Pictures, settings: Settings, pieces: int = 1,
-        teach: Teach | None = None,
+        task: MakeTask | None = None,
     ) -> None:  # fmt: skip
         self.torch = require("torch", extra="train", purpose="Training on pictures")
         self.trial, self.material, self.pictures, self.settings = trial, material, pictures, settings
@@ -64,41 +77,38 @@ class Run:
         fix_seeds(trial.seed)
         channels, name = material.train.inputs.shape[3], trial.values["network"]
         large, frozen = pictures.height >= LARGE and name != SMALL, bool(trial.values.get("frozen_norm", False))
-        network, features = build(name, channels, large=large, frozen_norm=frozen)
-        self.teaching = self._teaching(features, teach)
-        parts = {NETWORK: network, **self.teaching.parts()}
-        self.recipe = recipe_of(trial.values, self.teaching)
-        self.parts = {name: self._placed(part) for name, part in parts.items()}
+        network, self.features = build(name, channels, large=large, frozen_norm=frozen)
+        self.task = (task or Classification)(trial, material, self.features)
+        head = self.torch.nn.Linear(self.features, self.task.outputs)
+        self.parts = {NETWORK: self._placed(network), HEAD: self._placed(head)}
+        self.recipe = recipe_of(trial.values, self.task.recipe)
         self.rows = self._there(trial.rows)
         self.batch_size = min(self.recipe.batch_size, len(trial.rows))
         self.steps = len(trial.rows) // self.batch_size
         self.scaling = Scaling(pictures, trial.rows, dtype_of(settings))
         self._place_tensors()
-        self.optimisers = {name: self._optimiser(name, part) for name, part in self.parts.items()}
+        # What the layers gave that callbacks asked for, by name; hooks fill it.
+        self._shown: dict[str, torch.Tensor] = {}
+        self.callbacks = callbacks_of([trial.treatments], self._context, self.task.callback)
+        self.task.callbacks = self.callbacks
+        self.optimisers = {name: optimiser_of(part.parameters(), self.recipe.descent, self.rate)
+                           for name, part in self.parts.items()}  # fmt: skip
+        # What each part of a callback is called among the parts of the run.
+        self._names: dict[str, str] = {}
+        for name, part in self.callbacks.parts.items():
+            self._add(name, part)
 
-    def _optimiser(self, name: str, part: torch.nn.Module) -> torch.optim.Optimizer:
-        own = self.teaching.own_rates().get(name)
-        if own is None:
-            return optimiser_of(part.parameters(), self.recipe.descent, self.rate)
-        rate: torch.Tensor = self.torch.full_like(self.rate, own.learning_rate)
-        return optimiser_of(part.parameters(), Descent("adam", 0.0, own.weight_decay), rate)
-
-    def _teaching(self, features: int, teach: Teach | None) -> Teaching:
-        trial = self.trial
-        acting = overrides(trial.treatments, "taught")
-        if len(acting) > 1:
-            raise BadInput(f"Two treatments teach the network ({', '.join(acting)})", available="one at most")
-        context = NetworkContext(
-            features, self.material.classes, self.material.groups, training_rows(trial.rows, self.material).counts,
-            casting_of(self.settings),
-        )  # fmt: skip
-        if teach is not None:
-            return teach(trial, context)
-        for treatment in trial.treatments:
-            found = treatment.taught(context)
-            if found is not None:
-                return found
-        return Teaching(context)
+    def _add(self, name: str, part: Part) -> None:
+        """Put a part of a callback where optimisers and checkpoints look for it."""
+        lone = isinstance(part.layer, LoneLinear)
+        beside = sum(own.startswith(BESIDE) for own in self._names.values())
+        own = self._names[name] = name if lone else f"{BESIDE} {beside}"
+        self.parts[own] = part.layer.module if lone else held(part.tensors)
+        descent, rate = self.recipe.descent, self.rate
+        if part.rate is not None:
+            descent = Descent("adam", 0.0, only(part.decay))
+            rate = self.torch.full_like(self.rate, only(part.rate))
+        self.optimisers[own] = optimiser_of(self.parts[own].parameters(), descent, rate)
 
     def _placed(self, part: torch.nn.Module) -> torch.nn.Module:
         moved: Any = part.to(device=self.settings.device, dtype=dtype_of(self.settings)).train()
@@ -126,15 +136,50 @@ class Run:
         self.counter = torch.zeros(1, dtype=torch.int64, device=self.settings.device)
         self.losses = torch.zeros(self.steps, device=self.settings.device)
 
+    def _context(self) -> TrainingContext:
+        """Return what callbacks see: a lone network is a stack of one."""
+
+        def linear(name: str, inputs: int, outputs: int) -> Part:
+            module = self._placed(self.torch.nn.Linear(inputs, outputs))
+            return Part(list(module.parameters()), layer=LoneLinear(module, casting_of(self.settings)))
+
+        def shape_of(name: str) -> tuple[int, ...]:
+            return (self.task.width,) if name == LAST else self._show(name)
+
+        return TrainingContext(
+            seeds=(self.trial.seed,),
+            width=self.task.width,
+            classes=self.material.classes,
+            groups=self.material.groups,
+            target=self.target[None],
+            cell=self.target[None],
+            group=self.group[None],
+            batch_size=self.batch_size,
+            settings=self.settings,
+            linear=linear,
+            layer=shape_of,
+            features=self.features,
+            epochs=self.recipe.epochs,
+            **group_columns(self.material, [self.trial], self.settings),
+            **self.task.known,
+        )
+
+    def _show(self, name: str) -> tuple[int, ...]:
+        """Put what a layer of the network gives into every batch; return its shape for one row."""
+        show_layer(self.parts[NETWORK], name, self._shown)
+        self.read(self.material.train.inputs[:1])
+        return tuple(self._shown.pop(name).shape[1:])
+
     def begin(self, epoch: int) -> None:
         """Write the order, the crops and the rates of an epoch (they count from 1)."""
-        given = self.teaching.places(epoch)
+        self.callbacks.begin(epoch)
+        given = self.callbacks.batches(epoch, self._all_row_losses)
         if given is None:
             keys = device_keys(self.trial.seed, epoch, self.ids, self.copies, "order")
             # What does not fill a batch waits for another epoch's order.
             places = keys.argsort()[: self.steps * self.batch_size]
         else:
-            places = self._there(given.reshape(-1))
+            places = given[0].reshape(-1)
         if is_jittered(self.settings.rounding):
             job = self.trial.job
             places = self._there(jittered(places.cpu().numpy(), self.batch_size, job.seed, job.repeat, epoch))
@@ -147,44 +192,110 @@ class Run:
         self.rates.copy_(self._there(found))
         self.counter.zero_()
 
+    def _all_row_losses(self) -> torch.Tensor:
+        """Return the loss of every training row as the network is now, ``[1, row]``, without augmentation."""
+        with self.torch.no_grad():
+            outputs = self.read(self.material.train.inputs[self.trial.rows]).to(self.target.device)
+            return self._row_losses(outputs[None], self.target[None], self.group[None])
+
     def step(self, phase: str) -> None:
-        """Move the network by one batch."""
-        for part in self.parts.values():
-            part.zero_grad(set_to_none=True)
+        """Move the network by one batch, as many times as a treatment takes each."""
         places = self.places.index_select(0, self.counter)[0]
-        with self._casting():
-            if self.pieces == 1:
-                loss = self.teaching.gradients(phase, self.parts, self._batch(places))
-            else:
-                loss = self._in_pieces(phase, places)
         self.rate.copy_(self.rates.index_select(0, self.counter)[0])
-        for name in self.teaching.moved(phase):
-            self.optimisers[name].step()
+        loss = [self._moved_by(phase, places, repeat) for repeat in range(self.callbacks.repeats)][-1]
         self.losses.index_copy_(0, self.counter, loss.reshape(1).to(self.losses.dtype))
         self.counter.add_(1)
 
-    def _casting(self) -> AbstractContextManager[None]:
+    def _moved_by(self, phase: str, places: torch.Tensor, repeat: int) -> torch.Tensor:
+        """Take one step; return its loss."""
+        for part in self.parts.values():
+            part.zero_grad(set_to_none=True)
+        with self._low():
+            loss = (self._gradients if self.pieces == 1 else self._in_pieces)(phase, places, repeat)
+        for name in self.moved(phase):
+            self.optimisers[name].step()
+        return loss
+
+    def moved(self, phase: str) -> list[str]:
+        """Name the parts that move in a phase."""
+        named = [self._names.get(name, name) for name in self.callbacks.moved(phase)]
+        return [part for name in named for part in ((NETWORK, HEAD) if name == NETWORK else (name,))]
+
+    def _low(self) -> AbstractContextManager[None]:
         return low_weights(self.parts.values()) if self.settings.precision == "bfloat16" else nullcontext()
 
-    def _batch(self, places: torch.Tensor) -> PictureBatch:
-        pictures = self.pictures.crops(self.rows.index_select(0, places), self.crop.of(places))
-        target, group, weight = (one.index_select(0, places) for one in (self.target, self.group, self.weight))
-        return PictureBatch(self.shown(pictures), target, group, weight, places, self.counter)
+    def _gradients(self, phase: str, places: torch.Tensor, repeat: int) -> torch.Tensor:
+        """Leave the gradient of a batch in the parameters that move; return the loss."""
+        batch = self._batch(phase, places, repeat)
+        total = self.callbacks.total(phase, batch)
+        self.callbacks.backward(phase, batch, total, self._leaves())
+        loss: torch.Tensor = total.detach()
+        return loss
+
+    def _leaves(self) -> Leaves:
+        own = {name: list(self.parts[part].parameters()) for name, part in self._names.items()}
+        network = [leaf for name in (NETWORK, HEAD) for leaf in self.parts[name].parameters()]
+        lone = {name for name, part in self._names.items() if not part.startswith(BESIDE)}
+        return Leaves({NETWORK: network, **own}, lone | {NETWORK})
+
+    def _batch(self, phase: str, places: torch.Tensor, repeat: int) -> Batch:
+        pictures = self.shown(self.pictures.crops(self.rows.index_select(0, places), self.crop.of(places)))
+        target, group, weight = (one.index_select(0, places)[None] for one in (self.target, self.group, self.weight))
+        # Where the network rests, no gradient goes back through it; batch statistics are those of training.
+        with nullcontext() if NETWORK in self.callbacks.moved(phase) else self.torch.no_grad():
+            features, output = (one[None] for one in self.said(pictures))
+            losses = None if self.callbacks.by_batch else self._row_losses(output, target, group)
+        hidden = self.task.hidden(features, output)
+        layers = {name: layer[None] for name, layer in self._shown.items()}
+        # A metric learner draws rows by their weights: they are not weighed a second time.
+        weights = None if "metric" in self.task.known else weight
+        return Batch(
+            places[None], target, target, group, weights, hidden, output, losses, features, self.counter, layers,
+            repeat,
+        )  # fmt: skip
+
+    def _row_losses(self, output: torch.Tensor, target: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
+        own = self.callbacks.row_loss(output, target, group)
+        return cross_entropy(output, target) if own is None else own
+
+    def said(self, pictures: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return features and outputs of pictures, in full precision."""
+        with casting_of(self.settings)():
+            features = self.parts[NETWORK](pictures)
+            output = self.parts[HEAD](features)
+        return whole(features), self.task.finished(whole(output))
 
     def shown(self, pictures: torch.Tensor) -> torch.Tensor:
         """Return pictures as the network takes them: scaled, and laid in memory as its weights are."""
         return self.scaling(pictures).contiguous(memory_format=layout_of(self.settings))
 
-    def _in_pieces(self, phase: str, places: torch.Tensor) -> torch.Tensor:
+    def read(self, inputs: NDArray[np.uint8]) -> torch.Tensor:
+        """Return what is read of pictures, ``[row, output]``, with the batch statistics of training held fixed."""
+        number = at_once(*inputs.shape[1:3])
+        for part in self.parts.values():
+            part.eval()
+        outputs = []
+        with self.torch.inference_mode():
+            for start in range(0, len(inputs), number):
+                here = self.torch.from_numpy(inputs[start : start + number]).to(self.settings.device)
+                features, output = self.said(self.shown(here.permute(0, 3, 1, 2)))
+                # They stay on the device until all are there: nobody waits between two parts.
+                outputs.append(self.task.read(features, output).float())
+        for part in self.parts.values():
+            part.train()
+        joined: torch.Tensor = self.torch.cat(outputs) if outputs else self.torch.zeros((0, self.task.numbers))
+        return joined
+
+    def _in_pieces(self, phase: str, places: torch.Tensor, repeat: int) -> torch.Tensor:
         """Add up the gradients of the pieces of a batch, each by its share of the rows."""
-        moving = [one for name in self.teaching.moved(phase) for one in self.parts[name].parameters()]
+        moving = [one for name in self.moved(phase) for one in self.parts[name].parameters()]
         summed: list[Any] = [None] * len(moving)
         total: torch.Tensor = self.torch.zeros((), device=self.settings.device)
         for piece in places.tensor_split(self.pieces):
             for part in self.parts.values():
                 part.zero_grad(set_to_none=True)
             share = len(piece) / len(places)
-            total = total + share * self.teaching.gradients(phase, self.parts, self._batch(piece))
+            total = total + share * self._gradients(phase, piece, repeat)
             for at, parameter in enumerate(moving):
                 if parameter.grad is not None:
                     added = share * parameter.grad
@@ -193,22 +304,139 @@ class Run:
             parameter.grad = gradient
         return total
 
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """Return all that steps move, where it lies."""
+        return {"counter": self.counter, "losses": self.losses, **self.state()}
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Return what the training has learnt and remembers, for checkpoints."""
+        values: dict[str, torch.Tensor] = {}
+        for name, part in self.parts.items():
+            values |= {f"{name}.{key}": value for key, value in part.state_dict().items()}
+            moments = state_of(self.optimisers[name])
+            values |= {f"{OPTIMISER}.{name}.{key}": value for key, value in moments.items()}
+        return values | {f"{CALLBACKS}.{key}": value for key, value in self.callbacks.state().items()}
+
+    def load(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Go on from what ``state`` returned."""
+
+        def own(start: str) -> dict[str, torch.Tensor]:
+            return {key.removeprefix(start): value for key, value in state.items() if key.startswith(start)}
+
+        for name, part in self.parts.items():
+            # In place: recorded steps and optimisers read the parameters where they are.
+            part.load_state_dict({key: state[f"{name}.{key}"] for key in part.state_dict()})
+            load(self.optimisers[name], own(f"{OPTIMISER}.{name}."))
+        self.callbacks.restore(own(f"{CALLBACKS}."))
+
     def phase(self, epoch: int) -> str:
         """Name the kind of step of an epoch."""
-        return self.teaching.phase(epoch)
+        return self.callbacks.phase(epoch)
 
 
-def recipe_of(values: dict[str, Any], teaching: Teaching) -> ImageRecipe:
+class Steps:
+    """The steps of one run: ``take(phase)`` is one of them; ``wait`` returns when all of them are done."""
+
+    def __init__(self, run: Run, *, record: bool = True) -> None:
+        self.run = run
+        self._recorder = Recorder(run.settings.device, run.tensors, record=record)
+
+    def begin(self, epoch: int) -> None:
+        """Prepare an epoch; its kind of step is recorded if it has not been."""
+        run, phase = self.run, self.run.phase(epoch)
+        with self._recorder.streamed():
+            run.begin(epoch)
+        self._recorder.record(phase, lambda: run.step(phase), min(WARM_UP, run.steps))
+
+    def take(self, phase: str) -> None:
+        """Take one step."""
+        self._recorder.take(phase, lambda: self.run.step(phase))
+
+    def again(self, phase: str) -> None:
+        """Take the first step of the epoch once more, with the network as it is now."""
+        with self._recorder.streamed():
+            self.run.counter.zero_()
+        self.take(phase)
+
+    def wait(self) -> None:
+        """Return when every step is done."""
+        self._recorder.wait()
+
+
+class LoneLinear:
+    """A linear layer of one network, as callbacks see it: with the dimension of trials."""
+
+    def __init__(self, module: torch.nn.Module, casting: Callable[[], AbstractContextManager[object]]) -> None:
+        self.module, self._casting = module, casting
+
+    def __call__(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Return ``[1, row, output]``, in full precision."""
+        with self._casting():
+            outputs = self.module(inputs[0])
+        return whole(outputs)[None]
+
+
+def show_layer(network: torch.nn.Module, name: str, shown: dict[str, torch.Tensor]) -> RemovableHandle:
+    """Let a network write into ``shown`` what a layer gives, at every call until the handle is removed."""
+    layers = dict(network.named_modules())
+    if name not in layers or not name:
+        raise unknown_name("layer", name, [layer for layer in layers if layer], "the network")
+    handle: RemovableHandle = layers[name].register_forward_hook(
+        lambda _part, _entered, left: shown.update({name: whole(left)})
+    )
+    return handle
+
+
+def held(tensors: Sequence[torch.Tensor]) -> torch.nn.Module:
+    """Return a module whose parameters are these very tensors, which others go on reading."""
+    import torch
+
+    module = torch.nn.Module()
+    for place, tensor in enumerate(tensors):
+        # What torch takes for a parameter without making another tensor of it.
+        tensor._is_param = True
+        module.register_parameter(f"value{place}", tensor)  # type: ignore[arg-type, unused-ignore]
+    return module
+
+
+def only(values: float | Sequence[float]) -> float:
+    """Return the number of the only trial."""
+    return float(values) if isinstance(values, int | float) else float(values[0])
+
+
+def whole(output: torch.Tensor) -> torch.Tensor:
+    """Return float32 for what was computed in fewer bits."""
+    return output.float() if output.element_size() < 4 else output
+
+
+def at_once(height: int, width: int) -> int:
+    """Return how many pictures of a size are read at once."""
+    return min(AT_ONCE, max(PIXELS // (height * width), 1))
+
+
+def recipe_of(values: dict[str, Any], own: OwnRecipe | None) -> ImageRecipe:
     """Return how a network is trained; a treatment's own optimiser has its own rate and goes on for longer."""
-    own = teaching.recipe
     epochs = int(values["epochs"])
     shared = {"network": values["network"], "batch_size": int(values["batch_size"])}
     if own is not None:
         return ImageRecipe(
-            **shared, epochs=max(round(own.longer * epochs), 1), learning_rate=own.learning_rate, schedule="constant",
+            **shared, epochs=own.epochs(epochs), learning_rate=own.learning_rate, schedule="constant",
             augmentation=values["augmentation"], descent=Descent(own.optimiser, values["momentum"], own.weight_decay),
         )  # fmt: skip
     return ImageRecipe(
         **shared, epochs=epochs, learning_rate=values["learning_rate"], schedule=values["schedule"],
         augmentation=values["augmentation"], descent=Descent("sgd", values["momentum"], values["weight_decay"]),
     )  # fmt: skip
+
+
+def logits_of(run: Run, rows: Rows, what: str) -> NDArray[np.float32]:
+    """Return the outputs of every row, ``[row, output]``; the network is as it is, its batch statistics fixed."""
+    check_pictures(rows.inputs, what)
+    if rows.inputs.shape[1:] != run.material.train.inputs.shape[1:]:
+        raise BadInput(
+            f"The pictures of {what} have the shape {rows.inputs.shape[1:]}, and those of the training rows "
+            f"{run.material.train.inputs.shape[1:]}",
+            available="one size and number of channels for all",
+        )
+    read: NDArray[np.float32] = run.read(rows.inputs).cpu().numpy()
+    return read

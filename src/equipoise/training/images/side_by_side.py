@@ -1,27 +1,26 @@
-"""Several runs side by side, epoch by epoch: their steps are interleaved, and nothing of one enters another."""
+"""Networks side by side as a backend of the trainer: their steps are interleaved, and nothing of one enters another."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
-from equipoise.training.finishing import failed
+from equipoise.training.finishing import after_training, failed, representations_of
 from equipoise.training.images import checkpoints
-from equipoise.training.images.checkpoints import Kept, Stand
+from equipoise.training.images.checkpoints import Remembered, Stand
 from equipoise.training.images.pictures import Pictures
-from equipoise.training.images.reading import Logits, logits_of, read
-from equipoise.training.images.recorded_steps import Steps
-from equipoise.training.images.run import Run, Teach
-from equipoise.training.learner import Progress, Report
-from equipoise.training.material import Epoch, Material, Outcome, Predicted, Settings
+from equipoise.training.images.run import Run, Steps, logits_of
+from equipoise.training.images.tasks import MakeTask
+from equipoise.training.material import Material, Outcome, Predicted, Settings
 from equipoise.training.preparing import Prepared
-from equipoise.training.selecting import UNDEFINED, scores_of
-from equipoise.training.treatment import Afterwards
+from equipoise.training.reading import Logits, read
+from equipoise.training.trainer import Backend, DevReading, Floats, Standing
+from equipoise.training.treatment import Afterwards, Representations
 
 # Seconds between checkpoints at least, and how many times as long as writing one took: a twentieth of the time at most
 EVERY, TIMES = 60.0, 20.0
@@ -29,156 +28,179 @@ EVERY, TIMES = 60.0, 20.0
 
 @dataclass(eq=False)
 class Training:
-    """One network and the trials that share it: they differ only in how it is read."""
+    """One network and the trials that share it (their places among all): they differ only in how it is read."""
 
     name: str
-    trials: Sequence[Prepared]
+    trials: Sequence[int]
     run: Run
     steps: Steps
-    stand: Stand
-    stopped: str | None = None
+    epoch: int = 0
 
 
-class SideBySide:
+class SideBySide(Backend):
     """Trainings of one kind that share a device; all have equally many steps and epochs."""
 
     def __init__(
         self, shared: Sequence[tuple[str, Sequence[Prepared]]], material: Material, pictures: Pictures,
-        settings: Settings, report: Report, *, pieces: int = 1, teach: Teach | None = None,
+        settings: Settings, *, pieces: int = 1, task: MakeTask | None = None,
     ) -> None:  # fmt: skip
-        self.material, self.settings, self.report, self.teach = material, settings, report, teach
+        self.material, self.settings = material, settings
         self.save_at, self.unsaved = time.monotonic() + EVERY, ""
-        self.trainings = [self._training(name, trials, pictures, pieces) for name, trials in shared]
+        self.trials: list[Prepared] = []
+        self.trainings: list[Training] = []
+        self.training_of: list[Training] = []
+        self._standings: list[Standing] = []
+        self.remembered: list[Remembered] = []
+        for name, trials in shared:
+            run = Run(trials[0], material, pictures, settings, pieces, task)
+            places = range(len(self.trials), len(self.trials) + len(trials))
+            training = Training(name, places, run, Steps(run))
+            self.trainings.append(training)
+            self.trials += trials
+            self.training_of += [training] * len(trials)
+            self._resume(training)
+        self.epochs = self.trainings[0].run.recipe.epochs
 
-    def _training(self, name: str, trials: Sequence[Prepared], pictures: Pictures, pieces: int) -> Training:
-        run = Run(trials[0], self.material, pictures, self.settings, pieces, self.teach)
-        stand = None
-        if self.settings.checkpoints is not None:
-            stand = checkpoints.resume(self.settings.checkpoints, name, run)
-        return Training(name, trials, run, Steps(run), stand or Stand([Kept() for _ in trials]))
+    def _resume(self, training: Training) -> None:
+        """Put a training where its checkpoint says it was, if it has one."""
+        folder, stand = self.settings.checkpoints, None
+        if folder is not None:
+            stand = checkpoints.resume(folder, training.name, training.run)
+        number = len(training.trials)
+        stand = stand or Stand([Standing() for _ in range(number)], [Remembered()] * number)
+        training.epoch = stand.epoch
+        self._standings += stand.standings
+        self.remembered += stand.remembered
 
-    def train(self) -> list[list[Outcome]]:
-        """Train to the end; return the outcomes of each training's trials."""
-        last = self.trainings[0].run.recipe.epochs
-        try:
-            for epoch in range(1, last + 1):
-                # A run that was resumed waits until the others are where it is.
-                going = [one for one in self.trainings if one.stand.epoch < epoch and one.stopped is None]
-                if going:
-                    self._epoch(going, epoch, last)
-        finally:
-            # Where one run fails the memory of all is given up: no other may still be writing into it.
-            for one in self.trainings:
-                one.steps.wait()
-        return [self._outcomes(one) for one in self.trainings]
+    def standings(self) -> list[Standing]:
+        """Return where the trials stand, at their checkpoints where they have some."""
+        return self._standings
 
-    def _epoch(self, going: Sequence[Training], epoch: int, last: int) -> None:
-        begun = time.perf_counter()
-        phase = going[0].run.phase(epoch)
-        for one in going:
-            one.steps.begin(epoch)
+    def done(self, trial: int) -> int:
+        """Return the epochs that the training of a trial has behind it."""
+        return self.training_of[trial].epoch
+
+    def epoch(self, number: int, trials: Sequence[int]) -> list[Floats]:
+        """Take the steps of an epoch, those of the trainings in turn."""
+        going = self._trainings(trials)
+        phase = going[0].run.phase(number)
+        for training in going:
+            training.steps.begin(number)
         for _ in range(going[0].run.steps):
-            for one in going:
-                one.steps.take(phase)
-        for one in going:
-            one.steps.wait()
-            self._judge(one, epoch, last)
-        spent = (time.perf_counter() - begun) / len(going)
-        for one in going:
-            one.stand.epoch = epoch
-            one.stand.seconds += spent
-        self._save(going, epoch, last)
-        running = sum(one.stopped is None for one in going)
-        self.report(Progress(sum(len(one.trials) for one in self.trainings), running, epoch, last))
+            for training in going:
+                training.steps.take(phase)
+        for training in going:
+            training.steps.wait()
+            training.epoch = number
+        losses = {id(training): training.run.losses.double().cpu().numpy() for training in going}
+        return [losses[id(self.training_of[trial])] for trial in trials]
 
-    def _judge(self, one: Training, epoch: int, last: int) -> None:
-        """Read the dev rows; a trial that stands better than ever keeps what the network says of the test rows."""
-        losses = one.run.losses.double().cpu().numpy()
-        if not np.isfinite(losses).all():
-            step = int(np.flatnonzero(~np.isfinite(losses))[0]) + 1
-            one.stopped = (
-                f"The loss was no longer a finite number in epoch {epoch}, step {step} of {one.run.steps}: training "
-                "stopped. A lower learning_rate may help."
-            )
-            return
-        if not one.run.teaching.looks(epoch, last):
-            return
-        dev, test = logits_of(one.run, self.material.dev, "the dev rows"), None
-        if not np.isfinite(dev).all():
-            one.stopped = (
-                f"The outputs of the network were no longer finite after epoch {epoch}: training stopped. A lower "
-                "learning_rate may help."
-            )
-            return
-        nothing: Logits = dev[:0]
-        own = one.run.teaching.classes(dev)
-        for place, trial in enumerate(one.trials):
-            kept = one.stand.kept[place]
-            said = read(trial, self.material, dev, nothing).dev if own is None else Predicted(own)
-            seen, criterion = self._seen(said, float(losses.mean()), epoch)
-            kept = replace(kept, history=(*kept.history, seen))
-            if self.settings.selection == "last":
-                criterion = -epoch if epoch == last else math.inf
-            if criterion < kept.best:
-                test = logits_of(one.run, self.material.test, "the test rows") if test is None else test
-                # Copies: a checkpoint takes no tensors that share their memory.
-                kept = replace(kept, best=criterion, epoch=epoch, dev=dev.copy(), test=test.copy())
-            one.stand.kept[place] = kept
+    def _trainings(self, trials: Sequence[int]) -> list[Training]:
+        return list({id(self.training_of[trial]): self.training_of[trial] for trial in trials}.values())
 
-    def _seen(self, said: Predicted, loss: float, epoch: int) -> tuple[Epoch, float]:
-        """Return an epoch as the dev rows saw it, and what the best epoch has least of."""
-        material = self.material
-        found = scores_of(
-            said.values[None], material.dev, len(material.classes), len(material.groups), material.task,
-            performance=self.settings.performance, fairness=self.settings.fairness,
-            scores=None if said.scores is None else said.scores[None],
-        )  # fmt: skip
-        selection = "performance" if self.settings.selection == "last" else self.settings.selection
-        return Epoch(epoch, loss, float(found.performance[0]), float(found.fairness[0])), float(
-            found.losses(selection)[0]
-        )
+    def looks(self, number: int) -> bool:
+        """Tell whether the task reads the dev rows after an epoch."""
+        return self.trainings[0].run.task.looks(number, self.epochs)
 
-    def _save(self, going: Sequence[Training], epoch: int, last: int) -> None:
-        folder = self.settings.checkpoints
-        begun = time.monotonic()
-        if folder is None or self.unsaved or epoch == last or begun < self.save_at:
+    def eligible(self, number: int) -> bool:
+        """Tell whether the treatments act in an epoch."""
+        return self.trainings[0].run.callbacks.eligible(number)
+
+    def read(self, trials: Sequence[int]) -> DevReading:
+        """Return what the trials say of the dev rows, each by its own readout."""
+        # What is remembered of this epoch if it is the best one.
+        self._dev = {
+            id(training): logits_of(training.run, self.material.dev, "the dev rows")
+            for training in self._trainings(trials)
+        }
+        finite, values, scores = [], [], []
+        for trial in trials:
+            outputs = self._dev[id(self.training_of[trial])]
+            finite.append(bool(np.isfinite(outputs).all()))
+            said = self._said(trial, outputs if finite[-1] else np.zeros_like(outputs))
+            values.append(said.values)
+            scores.append(said.scores)
+        return DevReading(values, finite, None if any(own is None for own in scores) else scores)
+
+    def _said(self, trial: int, outputs: Logits) -> Predicted:
+        task = self.training_of[trial].run.task
+        own = task.classes(outputs)
+        if own is not None:
+            return Predicted(own)
+        logits = outputs[:, : task.outputs]
+        return read(self.trials[trial], self.material, logits, logits[:0]).dev
+
+    def remember(self, trials: Sequence[int]) -> None:
+        """Keep what the networks of these trials say of dev and test rows."""
+        tests: dict[int, Logits] = {}
+        for trial in trials:
+            training = self.training_of[trial]
+            run, name = training.run, id(training)
+            if name not in tests:
+                tests[name] = logits_of(run, self.material.test, "the test rows")
+            train = None
+            if run.task.keeps_training_rows:
+                train = run.read(self.material.train.inputs[self.trials[trial].rows]).cpu().numpy()
+            self.remembered[trial] = Remembered(self._dev[name], tests[name], train)
+
+    def save(self, number: int, standings: Sequence[Standing]) -> None:
+        """Write checkpoints, where enough time has gone by."""
+        folder, begun = self.settings.checkpoints, time.monotonic()
+        if folder is None or self.unsaved or number == self.epochs or begun < self.save_at:
             return
         try:
-            for one in going:
-                if one.stopped is None:
-                    checkpoints.save(folder, one.name, one.run, one.stand)
+            for training in self.trainings:
+                own = [standings[trial] for trial in training.trials]
+                if training.epoch == number and not all(standing.stopped for standing in own):
+                    remembered = [self.remembered[trial] for trial in training.trials]
+                    checkpoints.save(folder, training.name, training.run, Stand(own, remembered, number))
         except (BadInput, OSError) as error:
             # A disk that is full is no reason to give up what was trained.
             self.unsaved = str(error).splitlines()[0]
         now = time.monotonic()
         self.save_at = now + max(EVERY, TIMES * (now - begun))
 
-    def _outcomes(self, one: Training) -> list[Outcome]:
-        seconds = one.stand.seconds / len(one.trials)
-        notes: tuple[str, ...] = ()
-        if len(one.trials) > 1:
-            notes = (f"One training of {one.stand.seconds:.1f} s was read in {len(one.trials)} ways; each is "
-                     "credited with its share of the time.",)  # fmt: skip
-        if self.unsaved:
-            notes = (*notes, f"No checkpoint could be written, so a killed training starts again: {self.unsaved}")
-        return [self._outcome(one, place, seconds, notes) for place in range(len(one.trials))]
+    def close(self) -> None:
+        """Wait for every step of every training."""
+        for training in self.trainings:
+            training.steps.wait()
 
-    def _outcome(self, one: Training, place: int, seconds: float, notes: tuple[str, ...]) -> Outcome:
-        kept = one.stand.kept[place]
-        ended = Outcome(history=kept.history, best_epoch=kept.epoch, notes=notes, seconds=seconds)
-        if one.stopped is not None and (not kept.epoch or self.settings.selection == "last"):
-            return replace(ended, failure=one.stopped)
-        if not kept.epoch:
-            return replace(ended, failure="No epoch could be chosen: the performance on the dev rows was never defined")
-        if (own := one.run.teaching.classes(kept.dev)) is not None:
-            outputs = {"outputs.dev": kept.dev, "outputs.test": kept.test}
-            more = notes if one.stopped is None else (*notes, one.stopped)
-            return replace(ended, dev=Predicted(own), kept=outputs, notes=more)
+    def finish(self, ended: Sequence[Outcome]) -> list[Outcome]:
+        """Return predictions of the best epochs, and what treatments make of them."""
+        return [self._finished(trial, outcome) for trial, outcome in enumerate(ended)]
+
+    def _finished(self, trial: int, outcome: Outcome) -> Outcome:
+        if outcome.failure is not None:
+            return outcome
+        outcome = replace(outcome, notes=(*self._notes(trial, outcome.seconds), *outcome.notes))
+        task, kept = self.training_of[trial].run.task, self.remembered[trial]
+        if (own := task.classes(kept.dev)) is not None:
+            return replace(outcome, dev=Predicted(own), kept={"outputs.dev": kept.dev, "outputs.test": kept.test})
         try:
-            found: Afterwards = read(one.trials[place], self.material, kept.dev, kept.test)
+            dev, test = (outputs[:, : task.outputs] for outputs in (kept.dev, kept.test))
+            said: Afterwards = read(self.trials[trial], self.material, dev, test)
         except Exception as error:  # noqa: BLE001 - one readout that fails stops no other
-            return failed(error, ended)
-        more = (*notes, *found.notes, *([one.stopped] if one.stopped is not None else []))
-        if self.settings.selection == "dto" and math.isnan(kept.history[kept.epoch - 1].fairness):
-            more = (*more, UNDEFINED[self.material.task])
-        return replace(ended, dev=found.dev, test=found.test, notes=more, kept=found.kept)
+            return failed(error, outcome)
+        outcome = replace(outcome, dev=said.dev, test=said.test, notes=(*outcome.notes, *said.notes), kept=said.kept)
+        return after_training(self.trials[trial], outcome, lambda: self._representations(trial))
+
+    def _notes(self, trial: int, seconds: float) -> tuple[str, ...]:
+        ways, notes = len(self.training_of[trial].trials), []
+        if ways > 1:
+            notes.append(
+                f"One training of {seconds * ways:.1f} s was read in {ways} ways; each is credited with its share of "
+                "the time."
+            )
+        if self.unsaved:
+            notes.append(f"No checkpoint could be written, so a killed training starts again: {self.unsaved}")
+        return tuple(notes)
+
+    def _representations(self, trial: int) -> Representations:
+        """Return the features of the best epoch, for a treatment after training."""
+        kept, width = self.remembered[trial], self.training_of[trial].run.task.outputs
+
+        def features(split: str) -> NDArray[np.float32]:
+            rows: NDArray[np.float32] = getattr(kept, split)[:, width:]
+            return rows
+
+        return representations_of(self.material, self.trials[trial], self.settings, features)

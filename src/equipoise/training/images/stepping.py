@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.training.diverging.stepping import ModuleStepper
 from equipoise.training.images.pictures import Pictures
-from equipoise.training.images.reading import logits_of
-from equipoise.training.images.run import Run
+from equipoise.training.images.run import Run, logits_of
 from equipoise.training.material import Material, Rows, Settings
 from equipoise.training.preparing import Prepared
 

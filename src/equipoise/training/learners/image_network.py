@@ -9,6 +9,7 @@ from typing import ClassVar
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import learner
 from equipoise.networks.building import NETWORKS
+from equipoise.training.compatibility import NETWORK, Need
 from equipoise.training.diverging.stepping import Stepper
 from equipoise.training.images.fitting import fit_pictures, side_by_side_of
 from equipoise.training.images.pictures import Pictures, check_pictures
@@ -37,8 +38,8 @@ class ImageNetwork(Learner):
         "schedule": Choice("schedule of the step size", "steps", SCHEDULES),
         "augmentation": Choice("whether training pictures are shifted by up to 4 pixels and mirrored", True),
     }
-    stages: ClassVar[tuple[str, ...]] = ("pre", "in")
-    alone: ClassVar[bool] = True
+    offers: ClassVar[frozenset[Need]] = NETWORK | {Need.NAMED_LAYER}
+    takes_pictures: ClassVar[bool] = True
     precisions: ClassVar[tuple[str, ...]] = ("float32", "tf32", "bfloat16", "float64")
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:

@@ -8,20 +8,22 @@ from typing import Any, ClassVar
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.registry import learner
 from equipoise.networks.building import NETWORKS
+from equipoise.training.compatibility import Need
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.images.fitting import side_by_side_of
 from equipoise.training.images.pictures import check_pictures
 from equipoise.training.learner import Learner, Report
 from equipoise.training.material import Material, Outcome, Settings
 from equipoise.training.metric.heads.downstream import check_downstream, described_downstream
-from equipoise.training.metric.heads.fitting import fit_heads
+from equipoise.training.metric.heads.fitting import StackedEmbeddings
 from equipoise.training.metric.heads.recipe import USUAL, check_recipe, recipe_of
-from equipoise.training.metric.heads.stack import HeadStack
+from equipoise.training.metric.heads.stack import head_stack
 from equipoise.training.metric.heads.trainings import check_trainings, without_usual
 from equipoise.training.metric.pictures.fitting import fit_networks, picture_values
 from equipoise.training.parameters import Choice, Given, OneOf, Parameter, Table
 from equipoise.training.preparing import Prepared
 from equipoise.training.sizing import size_for
+from equipoise.training.stacked import fit_stack
 
 NO_BACKBONE = "none"
 DOWNSTREAM = Given(
@@ -56,8 +58,10 @@ class MetricLearning(Learner):
         "downstream": DOWNSTREAM,
         "trainings": TRAINED,
     }  # fmt: skip
-    stages: ClassVar[tuple[str, ...]] = ("pre", "in")
-    metric: ClassVar[bool] = True
+    offers: ClassVar[frozenset[Need]] = frozenset({
+        Need.ROWS, Need.ROW_WEIGHTS, Need.STEPS, Need.ROW_LOSSES, Need.HIDDEN, Need.PAIR_LOSS, Need.FLAT_INPUTS,
+        Need.EMBEDDING,
+    })  # fmt: skip
     precisions: ClassVar[tuple[str, ...]] = ("float32", "tf32", "float64")
 
     @classmethod
@@ -97,7 +101,9 @@ class MetricLearning(Learner):
         _width(material)
         fix_seeds(stack[0].seed)
         recipe = recipe_of(stack)
-        return fit_heads(lambda: HeadStack(stack, material, recipe, settings), material, settings, report)
+        return fit_stack(
+            lambda: head_stack(stack, material, recipe, settings), material, settings, report, StackedEmbeddings
+        )
 
 
 def _width(material: Material) -> int:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar
 
 from equipoise.foundation.registry import learner
 from equipoise.networks.mlp import stacked_mlp
+from equipoise.training.callback import outputs_of, recipe_of_treatments
+from equipoise.training.compatibility import NETWORK, Need
 from equipoise.training.diverging.stack_stepper import StackStepper
 from equipoise.training.diverging.stepping import Stepper
-from equipoise.training.fitting import fit
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Report
 from equipoise.training.material import Material, Outcome, Settings
+from equipoise.training.model import FittedModel
+from equipoise.training.network_model import MlpModel
 from equipoise.training.parameters import Choice, Parameter, Table
 from equipoise.training.precision import dtype_of, product_precision
 from equipoise.training.preparing import Prepared
 from equipoise.training.sizing import size_for
 from equipoise.training.stack_parts import Recipe
+from equipoise.training.stacked import StackedNetworks, fit_stack
 from equipoise.training.stacking import Stack
 
 RECIPE: Table = {
@@ -44,7 +49,9 @@ class MultilayerPerceptron(Learner):
         **RECIPE,
     }
     for_regression: ClassVar[Mapping[str, Any]] = {**REGRESSION, "layers": 1, "width": 200}
+    offers: ClassVar[frozenset[Need]] = NETWORK | {Need.FLAT_INPUTS}
     precisions: ClassVar[tuple[str, ...]] = PRECISIONS
+    model: ClassVar[type[FittedModel]] = MlpModel
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """32 where a step is small, 2 where its arithmetic is the limit."""
@@ -54,7 +61,8 @@ class MultilayerPerceptron(Learner):
 
     def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
         """Train the stack to its end."""
-        return fit(lambda: built(material, stack, settings), material, settings, report)
+        kind = partial(StackedNetworks, model_of=MlpModel.of_values)
+        return fit_stack(lambda: built(material, stack, settings), material, settings, report, kind)
 
     @contextmanager
     def watched(self, material: Material, settings: Settings) -> Iterator[Callable[[Prepared], Stepper]]:
@@ -66,8 +74,7 @@ class MultilayerPerceptron(Learner):
 def built(material: Material, stack: Sequence[Prepared], settings: Settings) -> Stack:
     """Build the perceptrons of a stack, every seed fixed before."""
     values = stack[0].values
-    outputs = 1 if material.task == "regression" else len(material.classes)
-    sizes = [flat_width(material, "mlp"), *[int(values["width"])] * int(values["layers"]), outputs]
+    sizes = [flat_width(material, "mlp"), *[int(values["width"])] * int(values["layers"]), outputs_for(stack, material)]
     fix_seeds(stack[0].seed)
     network = stacked_mlp(
         sizes, [trial.seed for trial in stack], activation=values["activation"],
@@ -76,13 +83,31 @@ def built(material: Material, stack: Sequence[Prepared], settings: Settings) -> 
     return Stack(network, stack, material, recipe_of(stack), settings)
 
 
+def outputs_for(stack: Sequence[Prepared], material: Material) -> int:
+    """Return how many outputs the networks of a stack have."""
+    if material.task == "regression":
+        return 1
+    return outputs_of(stack[0].treatments, len(material.classes), len(material.groups))
+
+
 def recipe_of(stack: Sequence[Prepared]) -> Recipe:
-    """Return how a stack is trained, from the hyper-parameters of its trials."""
+    """Return how a stack is trained: by the hyper-parameters of its trials, or by a treatment's own optimiser.
+
+    Where the network learns in some epochs only, a better one is waited for as many times as long.
+    """
     values = stack[0].values
+    own = [recipe_of_treatments(trial.treatments) for trial in stack]
+    epochs = int(values["epochs"])
     return Recipe(
-        epochs=int(values["epochs"]),
+        epochs=epochs if own[0] is None else own[0].epochs(epochs),
         batch_size=int(values["batch_size"]),
-        patience=int(values["patience"]),
-        rates=tuple(float(trial.values["learning_rate"]) for trial in stack),
-        decays=tuple(float(trial.values["weight_decay"]) for trial in stack),
+        patience=int(values["patience"]) * max((one.network_every for one in stack[0].treatments), default=1),
+        rates=tuple(
+            float(trial.values["learning_rate"]) if recipe is None else recipe.learning_rate
+            for trial, recipe in zip(stack, own, strict=True)
+        ),
+        decays=tuple(
+            float(trial.values["weight_decay"]) if recipe is None else recipe.weight_decay
+            for trial, recipe in zip(stack, own, strict=True)
+        ),
     )

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation.errors import BadInput, told
 from equipoise.foundation.imports import require
 from equipoise.foundation.registry import learner
 from equipoise.networks.stacked_module import StackedModule, draws, draws_or_keeps
-from equipoise.training.fitting import fit
+from equipoise.training.compatibility import NETWORK, Need
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Report
-from equipoise.training.learners.mlp import PRECISIONS, RECIPE, REGRESSION, recipe_of
+from equipoise.training.learners.mlp import PRECISIONS, RECIPE, REGRESSION, outputs_for, recipe_of
 from equipoise.training.material import Material, Outcome, Settings
+from equipoise.training.model import FittedModel
 from equipoise.training.named_objects import FORM, VERSION, name_of, name_parts, named_object, source_hash, spelt
+from equipoise.training.network_model import ModuleModel
 from equipoise.training.parameters import Given, Table
 from equipoise.training.plain_values import plain_value
 from equipoise.training.precision import dtype_of
 from equipoise.training.preparing import Prepared
 from equipoise.training.rounding import is_jittered
 from equipoise.training.sizing import size_for
+from equipoise.training.stacked import StackedNetworks, fit_stack
 from equipoise.training.stacking import Stack
 
 if TYPE_CHECKING:
@@ -46,7 +50,9 @@ class Module(Learner):
         **RECIPE,
     }
     for_regression: ClassVar[Mapping[str, Any]] = REGRESSION
+    offers: ClassVar[frozenset[Need]] = NETWORK | {Need.FLAT_INPUTS}
     precisions: ClassVar[tuple[str, ...]] = PRECISIONS
+    model: ClassVar[type[FittedModel]] = ModuleModel
 
     @classmethod
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
@@ -102,7 +108,14 @@ class Module(Learner):
             fix_seeds(stack[0].seed)
             return Stack(network, stack, material, recipe_of(stack), settings)
 
-        ended = fit(build, material, settings, report)
+        def model_of(trained: Stack, place: int, values: Sequence[torch.Tensor]) -> ModuleModel:
+            trial = stack[place]
+            given = trial.values["factory"]
+            factory = given if isinstance(given, str) else spelt(given)
+            module = _made(trial, material, trial.seed)
+            return ModuleModel.of_module(trained, values, module, factory, trial.values["settings"])
+
+        ended = fit_stack(build, material, settings, report, partial(StackedNetworks, model_of=model_of))
         if is_jittered(settings.rounding) and draws(_made(stack[0], material, 0)):
             return [replace(one, notes=(*one.notes, DRAWS)) for one in ended]
         return ended
@@ -112,7 +125,7 @@ def _made(trial: Prepared, material: Material, seed: int) -> torch.nn.Module:
     """Build a trial's network, every seed fixed before."""
     library = require("torch", extra="train", purpose="The learner module")
     factory = _factory(trial.values)
-    outputs = 1 if material.task == "regression" else len(material.classes)
+    outputs = outputs_for([trial], material)
     fix_seeds(seed)
     width = flat_width(material, "module")
     try:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import learner
+from equipoise.training.compatibility import Need
 from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Progress, Report
 from equipoise.training.learners.metric_learner import DOWNSTREAM, TRAINED
@@ -36,8 +37,7 @@ class RawFeatures(Learner):
         "trainings": TRAINED,
     }
     chooses_epochs: ClassVar[bool] = False
-    stages: ClassVar[tuple[str, ...]] = ("pre",)
-    metric: ClassVar[bool] = True
+    offers: ClassVar[frozenset[Need]] = frozenset({Need.ROWS, Need.FLAT_INPUTS, Need.EMBEDDING})
     precisions: ClassVar[tuple[str, ...]] = ("float32",)
 
     @classmethod
@@ -66,7 +66,7 @@ class RawFeatures(Learner):
         unit = bool(stack[0].values["unit_length"])
         points = {split: _lengths(getattr(material, split).inputs, unit) for split in SPLITS}
         each = [points] * len(stack)
-        read = endings(stack, material, [Outcome(best_epoch=1)] * len(stack), each, each, 1, report)
+        read = endings(stack, material, [Outcome(best_epoch=1)] * len(stack), each, each, 1, settings, report)
         report(Progress(len(stack), 0, 1, 1))
         return [_judged(one, material, settings) for one in read]
 

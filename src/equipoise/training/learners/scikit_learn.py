@@ -16,17 +16,21 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import learner
 from equipoise.foundation.reproducibility import stream
+from equipoise.training.compatibility import Need
+from equipoise.training.estimator_model import EstimatorModel
 from equipoise.training.finishing import after_training, failed, representations_of
 from equipoise.training.fixing import fix_seeds, seed_of
 from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Progress, Report
-from equipoise.training.material import Codes, Epoch, Material, Outcome, Predicted, Settings
+from equipoise.training.material import Epoch, Material, Outcome, Settings
+from equipoise.training.model import FittedModel
 from equipoise.training.named_objects import FORM, VERSION, attribute_of, name_of, name_parts, source_hash, spelt
 from equipoise.training.parameters import Given, Table
 from equipoise.training.plain_values import plain_value
-from equipoise.training.preparing import Prepared, overrides
+from equipoise.training.preparing import Prepared, overrides, training_rows
 from equipoise.training.rounding import is_deterministic, is_jittered
 from equipoise.training.selecting import scores_of
+from equipoise.training.treatment import TrainingRows
 
 HOW = f'a class of scikit-learn by its dotted name ("sklearn.linear_model.LogisticRegression"), {FORM} or an object'
 WHAT = "setting of an estimator"
@@ -42,13 +46,16 @@ class ScikitLearn(Learner):
     """Any scikit-learn estimator by its dotted name, or an object with fit and predict; one fit, no epochs."""
 
     chooses_epochs: ClassVar[bool] = False
-    stages: ClassVar[tuple[str, ...]] = ("pre", "post")
+    offers: ClassVar[frozenset[Need]] = frozenset(
+        {Need.ROWS, Need.ROW_WEIGHTS, Need.REPRESENTATIONS, Need.FLAT_INPUTS, Need.SCORES, Need.REFITTING}
+    )
     parameters: ClassVar[Table] = {
         "estimator": Given("what is fitted", HOW, "sklearn.linear_model.LogisticRegression"),
         "settings": Given("what it is made with", 'names and values, such as {"C": 0.1}'),
         "version": VERSION,
     }
     for_regression: ClassVar[Mapping[str, Any]] = {"estimator": "sklearn.linear_model.Ridge"}
+    model: ClassVar[type[FittedModel]] = EstimatorModel
 
     @classmethod
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
@@ -174,15 +181,22 @@ def _trained(material: Material, trial: Prepared, settings: Settings) -> Outcome
         )
     begun = time.perf_counter()
     made, notes = _fitted(material, trial, settings)
-    dev, test = (_predicted(made, rows.inputs, material) for rows in (material.dev, material.test))
+    model = EstimatorModel(made, material.train.inputs.shape[1], len(material.classes), material.task)
+    dev, test = (model.predict(rows.inputs) for rows in (material.dev, material.test))
     found = scores_of(
         dev.values[None], material.dev, len(material.classes), len(material.groups), material.task,
         performance=settings.performance, fairness=settings.fairness,
         scores=None if dev.scores is None else dev.scores[None],
     )  # fmt: skip
     epoch = Epoch(1, math.nan, float(found.performance[0]), float(found.fairness[0]))
-    ended = Outcome(dev, test, (epoch,), 1, notes, None, time.perf_counter() - begun)
-    return after_training(trial, ended, lambda: representations_of(material, trial, settings, lambda rows: rows))
+
+    def inputs(split: str) -> NDArray[np.float32]:
+        rows: NDArray[np.float32] = getattr(material, split).inputs
+        return rows[trial.rows] if split == "train" else rows
+
+    kept = model if settings.keep_models else None
+    ended = Outcome(dev, test, (epoch,), 1, notes, None, time.perf_counter() - begun, model=kept)
+    return after_training(trial, ended, lambda: representations_of(material, trial, settings, inputs))
 
 
 def _fitted(material: Material, trial: Prepared, settings: Settings) -> tuple[Any, tuple[str, ...]]:
@@ -204,14 +218,33 @@ def _fitted(material: Material, trial: Prepared, settings: Settings) -> tuple[An
     if is_deterministic(settings.rounding):
         notes.append(FIXED)
     assert material.train.target is not None
+    name = type(made).__name__
+    made = _wrapped(made, trial, training_rows(rows, material))
     options = {} if weights is None else {_weight_option(made): weights}
     inputs = material.train.inputs[rows].astype(settings.precision, copy=False)
     alone = threadpool_limits(1) if is_deterministic(settings.rounding) else nullcontext()
     with warnings.catch_warnings(record=True) as caught, alone:
         warnings.simplefilter("always")
         made.fit(inputs, material.train.target[rows], **options)
-    said = dict.fromkeys(f"{type(made).__name__}: {_first_line(warning.message)}" for warning in caught)
-    return made, (*notes, *said)
+    said = dict.fromkeys(f"{name}: {_first_line(warning.message)}" for warning in caught)
+    return made, (*notes, *getattr(made, "notes", ()), *said)
+
+
+def _wrapped(made: Any, trial: Prepared, rows: TrainingRows) -> Any:
+    """Let a treatment fit the estimator in its own way; two of them cannot."""
+    acting = overrides(trial.treatments, "wrap")
+    if len(acting) > 1:
+        raise BadInput(f"Two treatments refit the estimator ({', '.join(acting)})", available="one at most")
+    if acting and trial.weights is not None:
+        raise BadInput(
+            f"A treatment of this trial weighs rows, and {acting[0]} refits the estimator with weights of its own",
+            available="rows that count alike",
+            help="use downsampling or oversampling in place of weights.",
+        )
+    for treatment in trial.treatments if acting else ():
+        found = treatment.wrap(made, rows, _weight_option(made))
+        made = made if found is None else found
+    return made
 
 
 def _check_kind(made: Any, task: str) -> None:
@@ -263,38 +296,6 @@ def _weight_option(made: Any) -> str:
             help="choose an estimator whose fit takes sample_weight, or downsample instead.",
         )
     return f"{step}__sample_weight" if step else "sample_weight"
-
-
-def _predicted(made: Any, inputs: NDArray[np.float32], material: Material) -> Predicted:
-    values = np.asarray(made.predict(inputs))
-    if material.task == "regression":
-        return Predicted(_numbers(values, len(inputs)).astype(np.float32))
-    if values.shape != (len(inputs),) or not np.isin(values, np.arange(len(material.classes))).all():
-        raise BadInput(
-            f"{type(made).__name__} predicted {values.dtype} of the shape {values.shape}, not classes",
-            available=f"one class code per row, 0 to {len(material.classes) - 1}",
-            help="use a classifier; a regressor is for cohorts whose task is a regression.",
-        )
-    return Predicted(values.astype(np.int64), _scores(made, inputs, len(material.classes)))
-
-
-def _numbers(values: NDArray[Any], rows: int) -> NDArray[Any]:
-    if values.shape != (rows,) or values.dtype.kind not in "fiu" or not np.isfinite(values).all():
-        raise BadInput(
-            f"The estimator predicted {values.dtype} of the shape {values.shape}", available="one finite number per row"
-        )
-    return values
-
-
-def _scores(made: Any, inputs: NDArray[np.float32], classes: int) -> NDArray[np.float32] | None:
-    """Return probabilities ``[row, class]``; a class that no training row had gets 0."""
-    if not hasattr(made, "predict_proba"):
-        return None
-    found = np.asarray(made.predict_proba(inputs), dtype=np.float32)
-    seen: Codes = np.asarray(getattr(made, "classes_", np.arange(found.shape[1])), dtype=np.int64)
-    scores = np.zeros((len(inputs), classes), dtype=np.float32)
-    scores[:, seen] = found
-    return scores
 
 
 def _first_line(message: Any) -> str:

@@ -8,7 +8,7 @@ one for every row, which is most of the time of a step on a CPU and too many to 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -67,6 +67,35 @@ def uniforms_of_epoch(
         numbers = np.stack([stream(seed, *names).random(shape) for seed in seeds], axis=1)
     there: torch.Tensor = library.from_numpy(numbers).to(device)
     return there
+
+
+class Draws:
+    """The uniform numbers of an epoch by name: made when they are first asked for, renewed in place by each epoch.
+
+    A recorded step reads them where they lie. ``None`` names those of the miner of the target.
+    """
+
+    def __init__(self, seeds: Sequence[int], device: str) -> None:
+        self._seeds, self._device = list(seeds), device
+        self._epoch = (1, 0, 0)
+        self._numbers: dict[str | None, torch.Tensor] = {}
+
+    def begin(self, epoch: int, steps: int, batch_size: int) -> None:
+        """Draw the numbers of an epoch (they count from 1)."""
+        self._epoch = (epoch, steps, batch_size)
+        for name, numbers in self._numbers.items():
+            numbers.copy_(self._drawn(name))
+
+    def __call__(self, name: str | None, step: Any, rows: int) -> torch.Tensor:
+        """Return the numbers of a step, ``[trial, 2, sample]``; the step may be a number, or a tensor on the device."""
+        if name not in self._numbers:
+            self._numbers[name] = self._drawn(name)
+        numbers = self._numbers[name]
+        own: torch.Tensor = numbers[step] if isinstance(step, int) else numbers.index_select(0, step)[0]
+        return own[..., :rows]
+
+    def _drawn(self, name: str | None) -> torch.Tensor:
+        return uniforms_of_epoch(self._seeds, *self._epoch, self._device, name=name)
 
 
 def uniforms_for(labels: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:

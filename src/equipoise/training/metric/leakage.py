@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from equipoise.training.material import Codes
 
 if TYPE_CHECKING:
-    from equipoise.training.metric.heads.acting import MetricEnded
+    from equipoise.training.metric.heads.ending import MetricEnded
 
 PROBE = "linear"
 # Trials on the same frozen features and rows share what can be read from them; the last few answers are remembered.

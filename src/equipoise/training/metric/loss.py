@@ -55,7 +55,20 @@ class MetricLoss:
         self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
     ) -> torch.Tensor:
         """Return the loss of each head."""
-        raise NotImplementedError
+        losses, there = self.anchor_losses(embeddings, labels, mined, learnt)
+        return losses.mean(-1) if there is None else mean_where(losses, there)
+
+    def anchor_losses(
+        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return the losses whose mean is that of the head, ``[..., anchor]``, and which there are (None: all).
+
+        Anchors are those that were mined, or every sample where nothing is.
+        """
+        raise BadInput(
+            f"The loss {type(self).__name__} is one of whole batches: no anchor has a loss of its own",
+            available="a loss of anchors, such as triplet, margin or multi_similarity",
+        )
 
 
 def leaf(

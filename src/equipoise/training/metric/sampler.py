@@ -20,10 +20,12 @@ class Sampler:
     def __init__(self, **values: Any) -> None:
         self.values = completed(self.parameters, values, f"the sampler {type(self).__name__}")
 
-    def batches(self, labels: NDArray[Any], batch_size: int, seed: int, epoch: int) -> Codes:
+    def batches(
+        self, labels: NDArray[Any], batch_size: int, seed: int, epoch: int, weights: NDArray[np.float64] | None = None
+    ) -> Codes:
         """Return the places in ``labels`` (one a training row) of every batch of an epoch, ``[step, sample]``.
 
-        An epoch has as many batches as the rows fill whole.
+        An epoch has as many batches as the rows fill whole. With ``weights`` rows are drawn in proportion to them.
         """
         raise NotImplementedError
 
@@ -36,6 +38,21 @@ class ByClass:
         self.places: Codes = np.argsort(codes, kind="stable")
         self.sizes: Codes = sizes.astype(np.int64)
         self.begins: Codes = np.cumsum(self.sizes) - self.sizes
+
+    def drawn(
+        self, weights: NDArray[np.float64], draws: tuple[int, int], number: int, generator: np.random.Generator
+    ) -> Codes:
+        """Return rows ``[step, draw, row]``: of a class drawn by the weight of its rows, ``number`` rows by theirs."""
+        heights = np.cumsum(weights[self.places])
+        ends = heights[self.begins + self.sizes - 1]
+        starts = np.concatenate([[0.0], ends[:-1]])
+        chosen = np.searchsorted(ends, generator.random((*draws, 1)) * ends[-1], side="right")
+        chosen = np.minimum(chosen, len(ends) - 1)
+        aims = starts[chosen] + generator.random((*draws, number)) * (ends[chosen] - starts[chosen])
+        places = np.searchsorted(heights, aims, side="right")
+        within = np.clip(places, self.begins[chosen], (self.begins + self.sizes - 1)[chosen])
+        rows: Codes = self.places[within]
+        return rows
 
 
 def steps_of(rows: int, batch_size: int, multiple: int, sampler: str) -> int:

@@ -34,15 +34,15 @@ def learner(made: Any, **values: Any) -> equipoise.MetricLearner:
 def shown(monkeypatch: pytest.MonkeyPatch, **values: Any) -> list[Any]:
     """Fit, and return the batches that the network was shown."""
     seen: list[Any] = []
-    step = loop._step
+    step = loop.EmbedderTraining.step
 
-    def watched(embedder: Any, fed: Any, *more: Any) -> Any:
+    def watched(training: Any, fed: Any, *more: Any) -> Any:
         seen.append(fed.inputs.clone())
-        return step(embedder, fed, *more)
+        return step(training, fed, *more)
 
-    monkeypatch.setattr(loop, "_step", watched)
+    monkeypatch.setattr(loop.EmbedderTraining, "step", watched)
     learner(backbone(), **values).fit(X, Y)
-    monkeypatch.setattr(loop, "_step", step)
+    monkeypatch.setattr(loop.EmbedderTraining, "step", step)
     return seen
 
 
@@ -63,13 +63,14 @@ def test_a_frozen_normalisation_of_ones_own_backbone_does_not_move_by_a_bit() ->
 
 def test_a_frozen_normalisation_is_that_of_evaluation_while_training(monkeypatch: pytest.MonkeyPatch) -> None:
     modes = []
-    step = loop._step
+    step = loop.EmbedderTraining.step
 
-    def watched(embedder: Any, *more: Any) -> Any:
-        modes.append((embedder.network.training, embedder.network[1].training))
-        return step(embedder, *more)
+    def watched(training: Any, *more: Any) -> Any:
+        network = training.embedder.network
+        modes.append((network.training, network[1].training))
+        return step(training, *more)
 
-    monkeypatch.setattr(loop, "_step", watched)
+    monkeypatch.setattr(loop.EmbedderTraining, "step", watched)
     learner(backbone(), frozen_norm=True).fit(X, Y)
     assert set(modes) == {(True, False)}
 

@@ -20,12 +20,17 @@ from sklearn.utils import estimator_checks  # noqa: E402
 
 import equipoise  # noqa: E402
 from equipoise.foundation.errors import BadInput  # noqa: E402
+from equipoise.training.callback import NETWORK, Batch, Part, TrainingCallback, TrainingContext  # noqa: E402
+from equipoise.training.compatibility import Need  # noqa: E402
+from equipoise.training.losses import cross_entropy  # noqa: E402
 from equipoise.training.material import Settings  # noqa: E402
 from equipoise.training.metric.estimator import loop  # noqa: E402
-from equipoise.training.metric.heads.acting import DuringMetric, Learnt  # noqa: E402
 from equipoise.training.train import train  # noqa: E402
 from equipoise.training.treatment import Treatment  # noqa: E402
+from equipoise.treatments.adversarial import Adversarial  # noqa: E402
+from equipoise.treatments.equal_opportunity import EqualOpportunityClass  # noqa: E402
 from equipoise.treatments.oversampling import Oversampling  # noqa: E402
+from equipoise.treatments.parade import Parade  # noqa: E402
 from equipoise.treatments.reweighting import Reweighting  # noqa: E402
 from space_cases import FEATURES, clustered  # noqa: E402
 from squares import pictures  # noqa: E402
@@ -76,6 +81,102 @@ def test_it_learns_what_the_learner_of_studies_learns() -> None:
     made = learner(epochs=3, random_state=5, precision="float64").fit(X, Y)
     np.testing.assert_allclose(made.transform(MATERIAL.test.inputs), outcome.kept["embedding.test"], atol=1e-3)
     assert made.history_ == pytest.approx([epoch.loss for epoch in outcome.history], abs=1e-9)
+
+
+class Turns(Treatment):
+    """A linear layer that guesses the group and the heads take turns: every other epoch is that of the layer."""
+
+    requires = frozenset({Need.HIDDEN})
+
+    @classmethod
+    def during(cls, trials: Any, context: TrainingContext) -> Taking:
+        return Taking(context)
+
+
+class Taking(TrainingCallback):
+    def __init__(self, context: TrainingContext) -> None:
+        self.guess = context.linear("guess", context.width, len(context.groups))
+
+    def parts(self) -> dict[str, Part]:
+        return {"guess": self.guess}
+
+    def phase(self, epoch: int) -> str:
+        return "heads" if epoch % 2 else "guess"
+
+    def moved(self, phase: str) -> tuple[str, ...]:
+        return (NETWORK,) if phase == "heads" else ("guess",)
+
+    def objective(self, phase: str, batch: Batch, loss: Any) -> Any:
+        hidden = batch.hidden if phase == "heads" else batch.hidden.detach()
+        told = cross_entropy(self.guess(hidden), batch.group).mean(1)
+        return loss - 0.1 * told if phase == "heads" else told
+
+
+@pytest.mark.parametrize(
+    "treatment",
+    [Reweighting(), Oversampling(), Adversarial(strength=0.3, width=300), Parade(rho=10.0), Turns()],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_treatment_does_what_it_does_in_a_study(treatment: Treatment) -> None:
+    (treated, untreated) = train(
+        MATERIAL, Learns("metric_learner", {**SMALL, "epochs": 4}),
+        [*jobs_of(MATERIAL, [5], [treatment]), *jobs_of(MATERIAL, [5])],
+        Settings(selection="last", precision="float64"),
+    )  # fmt: skip
+    assert treated.failure is None
+    groups = {MATERIAL.attributes[0]: np.asarray(MATERIAL.train.group)}
+    made = learner(epochs=4, random_state=5, precision="float64", treatments=[treatment])
+    found = made.fit(X, Y, sensitive_features=groups).transform(MATERIAL.test.inputs)
+    np.testing.assert_allclose(found, treated.kept["embedding.test"], atol=1e-3)
+    assert made.history_ == pytest.approx([epoch.loss for epoch in treated.history], abs=1e-9)
+    assert np.abs(found - untreated.kept["embedding.test"]).max() > 0.01
+
+
+def test_the_group_of_a_row_whose_value_is_missing_is_called_so() -> None:
+    groups = {"sex": np.where(Y == 3, None, np.array(["f", "m"])[Y % 2]), "race": np.array(["a", "b"])[Y // 4]}
+    learner(treatments=[Sensitive()], epochs=1).fit(X, Y, sensitive_features=groups)
+    assert Sensitive.seen.groups == ("(missing) & a", "f & a", "f & b", "m & a", "m & b")
+    named = [Sensitive.seen.groups[code] for code in Sensitive.seen.group[0].tolist()]
+    told = [f"{sex or '(missing)'} & {race}" for sex, race in zip(groups["sex"], groups["race"], strict=True)]
+    assert named == told
+
+
+class Reads(Treatment):
+    """It reads a layer by its name."""
+
+    layer = "0"
+    seen: Any = None
+
+    @classmethod
+    def during(cls, trials: Any, context: TrainingContext) -> Reading:
+        return Reading(context.layer(cls.layer), cls)
+
+
+class Reading(TrainingCallback):
+    def __init__(self, shape: tuple[int, ...], kind: type[Reads]) -> None:
+        self.shape, self.kind = shape, kind
+
+    def penalty(self, batch: Batch) -> Any:
+        self.kind.seen = (self.shape, batch.layer(self.kind.layer), batch.features, batch.output)
+        return batch.layer(self.kind.layer).square().mean((1, 2))
+
+
+def test_a_treatment_reads_a_layer_of_the_backbone_by_name_while_it_trains() -> None:
+    import pickle
+
+    how: Any = {"epochs": 1, "treatments": [Reads()]}
+    made = learner(own_backbone(), **how).fit(X, Y, sensitive_features=Y % 2)
+    shape, layer, features, output = Reads.seen
+    assert shape == (10,)
+    assert layer.shape == (1, 32, 10)
+    torch.testing.assert_close(layer.relu(), features)
+    assert output.shape == (1, 32, 8)
+    again = pickle.loads(pickle.dumps(made))  # nothing of the training is left in the network
+    np.testing.assert_array_equal(again.transform(X), made.transform(X))
+    plain = learner(own_backbone(), epochs=1).fit(X, Y)
+    assert np.abs(made.transform(X) - plain.transform(X)).max() > 1e-3
+    with pytest.raises(BadInput, match=r"(?s)There is no layer '0' in a head on features.*last"):
+        learner(**how).fit(X, Y, sensitive_features=Y % 2)
 
 
 @pytest.mark.parametrize(
@@ -150,17 +251,18 @@ def test_a_file_brings_the_same_embedding_back(tmp_path: Path, backbone: str | N
     assert loaded.loss_values == {"margin": 0.3}
 
 
-class Second(DuringMetric):
+class Second(TrainingCallback):
     """A head for the groups, which nobody may see later."""
 
-    def __init__(self, context: Any) -> None:
-        shape = (1, context.features, context.recipe.embedding_size)
+    def __init__(self, context: TrainingContext) -> None:
+        assert context.metric is not None
+        shape = (1, context.features, context.metric.embedding_size)
         self.weight = torch.full(shape, 0.123, requires_grad=True)
 
-    def parameters(self) -> list[Learnt]:
-        return [Learnt([self.weight], 1e-3)]
+    def parts(self) -> dict[str, Part]:
+        return {"second": Part([self.weight], 1e-3)}
 
-    def penalty(self, batch: Any) -> Any:
+    def penalty(self, batch: Batch) -> Any:
         return (batch.features @ self.weight).square().mean((1, 2))
 
 
@@ -168,7 +270,7 @@ class Sensitive(Treatment):
     seen: Any = None
 
     @classmethod
-    def metric(cls, trials: Any, context: Any) -> Second:
+    def during(cls, trials: Any, context: TrainingContext) -> Second:
         cls.seen = context
         return Second(context)
 
@@ -194,7 +296,7 @@ def test_a_file_holds_the_released_head_and_nothing_else(tmp_path: Path) -> None
 
 def test_the_last_good_state_is_kept_where_a_loss_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
     good = learner(epochs=4).fit(X, Y)
-    step, taken = loop._step, 0
+    step, taken = loop.EmbedderTraining.step, 0
 
     def breaking(*given: Any) -> Any:
         nonlocal taken
@@ -203,10 +305,10 @@ def test_the_last_good_state_is_kept_where_a_loss_breaks(monkeypatch: pytest.Mon
         if taken < 22:
             return loss
         with torch.no_grad():
-            given[0].head.weight.fill_(float("nan"))
+            given[0].embedder.head.weight.fill_(float("nan"))
         return loss * float("nan")
 
-    monkeypatch.setattr(loop, "_step", breaking)
+    monkeypatch.setattr(loop.EmbedderTraining, "step", breaking)
     made = learner(epochs=9)
     with pytest.warns(RuntimeWarning, match="epoch 5, step 2 of 5: training stopped, and the values of epoch 4"):
         made.fit(X, Y)
@@ -248,7 +350,9 @@ def test_a_backbone_that_returns_no_features_is_refused(what: str, words: str) -
         ((X, Y), {"backbone": "small"}, "pictures: uint8"),
         ((X.astype(np.uint8).reshape(-1, 2, 2, 3), Y), {"backbone": "resnet19"}, "resnet19"),
         ((X, Y), {"backbone": 3}, "of the kind int"),
-        ((X, Y), {"treatments": [Reweighting()]}, "weighs training rows"),
+        ((X, Y), {"treatments": [EqualOpportunityClass()]}, "no row has a loss of its own"),
+        ((X, Y), {"treatments": [Reweighting()]}, "groups of the rows are not known"),
+        ((X, Y), {"treatments": [Adversarial()]}, "groups of the rows are not known"),
         ((X, Y), {"treatments": [Oversampling()]}, "groups of the rows are not known"),
         ((Batches(X, Y), None, Y), {"treatments": [Oversampling()]}, "a data loader has no groups"),
         ((Batches(X, Y),), {"backbone": "small"}, "a backbone by name"),

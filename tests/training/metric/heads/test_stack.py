@@ -10,12 +10,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from equipoise.foundation.errors import BadInput  # noqa: E402
+from equipoise.training.callback import Batch, Part, TrainingCallback, TrainingContext  # noqa: E402
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
 from equipoise.training.material import Settings  # noqa: E402
 from equipoise.training.metric.drawing import uniforms_of_epoch  # noqa: E402
-from equipoise.training.metric.heads.acting import DuringMetric, Learnt, MetricBatch  # noqa: E402
 from equipoise.training.metric.heads.recipe import miner_of, recipe_of  # noqa: E402
-from equipoise.training.metric.heads.stack import Draws, HeadStack  # noqa: E402
+from equipoise.training.metric.heads.stack import head_stack  # noqa: E402
+from equipoise.training.stacking import Stack  # noqa: E402
 from equipoise.training.treatment import Treatment  # noqa: E402
 from space_cases import CLASSES, FEATURES, clustered, trials_of  # noqa: E402
 
@@ -24,9 +25,14 @@ SMALL = {"embedding_size": 5, "batch_size": 16}
 LOSSES = ("margin", "triplet", "contrastive", "n_pair", "multi_similarity", "arcface", "proxy_nca")
 
 
-def stack_of(material: Any, seeds: Any, settings: Settings = EXACT, treatments: Any = (), **values: Any) -> HeadStack:
+def stack_of(material: Any, seeds: Any, settings: Settings = EXACT, treatments: Any = (), **values: Any) -> Stack:
     trials = trials_of(material, MetricLearning, seeds, treatments, **{**SMALL, **values})
-    return HeadStack(trials, material, recipe_of(trials), settings)
+    return head_stack(trials, material, recipe_of(trials), settings)
+
+
+def leaves_of(stack: Stack) -> list[Any]:
+    """All that is trained: the heads, and what their loss and treatments add."""
+    return [leaf for optimiser in stack.optimisers.values() for leaf in optimiser.parameters]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -40,7 +46,7 @@ def test_a_head_in_a_stack_is_the_head_alone(loss: str) -> None:
         alone = stack_of(material, (seed,), loss=loss, learning_rate=rates[place], weight_decay=decays[place])
         found = torch.cat([alone.epoch(1), alone.epoch(2)])
         torch.testing.assert_close(losses[:, place], found[:, 0], rtol=0, atol=1e-10)
-        for many, one in zip(together.leaves, alone.leaves, strict=True):
+        for many, one in zip(leaves_of(together), leaves_of(alone), strict=True):
             torch.testing.assert_close(many[place], one[0], rtol=0, atol=1e-10)
 
 
@@ -48,11 +54,11 @@ def test_a_head_in_a_stack_is_the_head_alone(loss: str) -> None:
 def test_a_head_is_what_a_plain_loop_makes_of_it(loss: str) -> None:
     material, _ = clustered()
     stack = stack_of(material, (4,), loss=loss, learning_rate=1e-2)
-    recipe = stack.recipe
+    recipe, (weight, bias) = recipe_of(stack.trials), stack.network.parameters
     head = torch.nn.Linear(FEATURES, 5, dtype=torch.float64)
     with torch.no_grad():
-        head.weight.copy_(stack.heads.weight[0].T)
-        head.bias.copy_(stack.heads.bias[0, 0])
+        head.weight.copy_(weight[0].T)
+        head.bias.copy_(bias[0, 0])
     own, miner = recipe.make_loss(), recipe.make_miner()
     learnt = own.start(4, CLASSES, 5, dtype="float64")
     optimisers = [torch.optim.Adam(head.parameters(), lr=1e-2, weight_decay=4e-4)]
@@ -77,38 +83,40 @@ def test_a_head_is_what_a_plain_loop_makes_of_it(loss: str) -> None:
             expected.append(value.item())
     found = torch.cat([stack.epoch(1), stack.epoch(2)])[:, 0]
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-10)
-    np.testing.assert_allclose(stack.heads.weight[0].T.detach(), head.weight.detach(), atol=1e-10)
+    np.testing.assert_allclose(weight[0].T.detach(), head.weight.detach(), atol=1e-10)
 
 
-class Pulled(DuringMetric):
+class Pulled(TrainingCallback):
     """A second head for the group that learns at its own rate, and pulls on the embedding."""
 
-    def __init__(self, context: Any, strengths: list[float]) -> None:
+    def __init__(self, context: TrainingContext, strengths: list[float]) -> None:
         self.context = context
         self.strengths = torch.tensor(strengths, dtype=torch.float64)
         self.centres = torch.zeros(
-            (len(context.seeds), len(context.values[0]), context.recipe.embedding_size),
+            (len(context.seeds), len(context.values[0]), context.width),
             dtype=torch.float64,
             requires_grad=True,
         )
 
-    def parameters(self) -> list[Learnt]:
-        return [Learnt([self.centres], 0.05)]
+    def parts(self) -> dict[str, Part]:
+        return {"centres": Part([self.centres], 0.05)}
 
-    def penalty(self, batch: MetricBatch) -> Any:
-        groups = self.context.codes[0].gather(1, batch.places)
-        shape = batch.embedding.shape
-        own = self.centres.gather(1, groups[..., None].expand(shape))
-        assert not torch.equal(batch.more("one"), batch.numbers)
-        assert torch.equal(batch.more("one"), batch.more("one"))
-        return self.strengths * (batch.embedding - own).square().sum(-1).mean(-1)
+    def penalty(self, batch: Batch) -> Any:
+        context, rows = self.context, batch.places.shape[1]
+        assert context.draws is not None
+        groups = context.codes[0].gather(1, batch.places)
+        own = self.centres.gather(1, groups[..., None].expand(batch.output.shape))
+        numbers = context.draws("one", batch.step, rows)
+        assert not torch.equal(numbers, context.draws(None, batch.step, rows))
+        assert torch.equal(numbers, context.draws("one", batch.step, rows))
+        return self.strengths * (batch.output - own).square().sum(-1).mean(-1)
 
 
 class Pulling(Treatment):
     strength = 1.0
 
     @classmethod
-    def metric(cls, trials: Any, context: Any) -> Pulled:
+    def during(cls, trials: Any, context: TrainingContext) -> Pulled:
         return Pulled(context, [one.strength for one in trials])
 
 
@@ -118,8 +126,8 @@ def test_what_a_treatment_adds_is_trained_beside_the_heads_and_mixes_none() -> N
     plain = stack_of(material, (0, 1))
     first = together.epoch(1)
     assert not torch.equal(first[1:], plain.epoch(1)[1:])
-    (acting,) = together.objective.during
-    assert acting.centres.abs().min() > 0  # type: ignore[attr-defined]
+    (_, acting) = together.callbacks
+    assert acting.centres.abs().min() > 0
     alone = stack_of(material, (1,), treatments=(Pulling(),))
     torch.testing.assert_close(alone.epoch(1)[:, 0], first[:, 1], rtol=0, atol=1e-10)
 
@@ -173,12 +181,9 @@ def test_nothing_is_read_back_inside_an_epoch() -> None:
     material, _ = clustered()
     stack = stack_of(material, (0, 1), Settings(device="cuda"))
     stack.epoch(1)
-    places = stack._places(2)
-    draws = Draws(stack.seeds, 2, len(places), places.shape[2], "cuda")
-    draws(None, 0)
+    batches = stack.arranged(2)
     torch.cuda.set_sync_debug_mode("error")
     try:
-        for step in range(len(places)):
-            stack.step(places[step], draws, step)
+        stack.follow(batches)
     finally:
         torch.cuda.set_sync_debug_mode("default")

@@ -11,16 +11,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from equipoise.training.callback import Batch, Part, TrainingCallback, TrainingContext  # noqa: E402
 from equipoise.training.images import checkpoints, side_by_side  # noqa: E402
 from equipoise.training.images.pictures import Pictures  # noqa: E402
 from equipoise.training.images.run import Run  # noqa: E402
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
 from equipoise.training.material import Settings  # noqa: E402
 from equipoise.training.metric.drawing import uniforms_of_epoch  # noqa: E402
-from equipoise.training.metric.heads.acting import DuringMetric, Learnt  # noqa: E402
 from equipoise.training.metric.heads.recipe import recipe_of  # noqa: E402
 from equipoise.training.metric.pictures.fitting import picture_values, with_training_rows  # noqa: E402
-from equipoise.training.metric.pictures.teaching import MetricTeaching  # noqa: E402
+from equipoise.training.metric.pictures.task import Embedding  # noqa: E402
 from equipoise.training.preparing import Prepared  # noqa: E402
 from equipoise.training.train import train  # noqa: E402
 from equipoise.training.treatment import Treatment  # noqa: E402
@@ -37,17 +37,17 @@ def run_of(loss: str, settings: Settings = EXACT, treatments: Any = (), **values
     (trial,) = trials_of(pictures, MetricLearning, (3,), treatments, **{**SMALL, "loss": loss, **values})
     shown = Prepared(trial.job, trial.rows, None, picture_values(trial))
 
-    def teach(one: Prepared, context: Any) -> MetricTeaching:
-        return MetricTeaching(one, context, pictures, recipe_of([one]), settings)
+    def task(one: Prepared, _: Any, features: int) -> Embedding:
+        return Embedding(one, pictures, features, recipe_of([one]), settings)
 
-    return Run(shown, pictures, Pictures(pictures.train.inputs, settings.device), settings, teach=teach)
+    return Run(shown, pictures, Pictures(pictures.train.inputs, settings.device), settings, task=task)
 
 
 @pytest.mark.parametrize("loss", ["margin", "proxy_nca", "n_pair"])
 def test_steps_are_those_of_a_plain_loop(loss: str) -> None:
     run = run_of(loss, augmentation=False)
     network, head = copy.deepcopy(run.parts["network"]), copy.deepcopy(run.parts["head"])
-    recipe = run.teaching.metric  # type: ignore[attr-defined]
+    recipe = run.task.metric  # type: ignore[attr-defined]
     own, miner = recipe.make_loss(), recipe.make_miner()
     learnt = own.start(3, 3, 6, dtype="float64")
     optimisers = [torch.optim.Adam([*network.parameters(), *head.parameters()], lr=1e-3, weight_decay=4e-4)]
@@ -97,24 +97,27 @@ def test_frozen_statistics_stay_as_they_were() -> None:
     assert all(torch.equal(value, after[name]) for name, value in before.items())
 
 
-class Centred(DuringMetric):
-    def __init__(self, context: Any) -> None:
+class Centred(TrainingCallback):
+    def __init__(self, context: TrainingContext) -> None:
         self.context = context
-        self.centre = torch.ones((1, context.recipe.embedding_size), dtype=torch.float64, requires_grad=True)
+        self.centre = torch.ones((1, context.width), dtype=torch.float64, requires_grad=True)
 
-    def parameters(self) -> list[Learnt]:
-        return [Learnt([self.centre], [0.01], [0.0])]
+    def parts(self) -> dict[str, Part]:
+        return {"centre": Part([self.centre], [0.01], [0.0])}
 
-    def penalty(self, batch: Any) -> Any:
-        assert batch.features.shape[-1] == self.context.features
-        assert torch.equal(self.context.codes[0].gather(1, batch.places) >= 0, batch.labels >= 0)
-        assert batch.more("else").shape == batch.numbers.shape
-        return (batch.embedding - self.centre[:, None]).square().mean((1, 2))
+    def penalty(self, batch: Batch) -> Any:
+        context, rows = self.context, batch.places.shape[1]
+        assert context.draws is not None
+        assert context.codes is not None
+        assert batch.features.shape[-1] == context.features
+        assert torch.equal(context.codes[0].gather(1, batch.places) >= 0, batch.target >= 0)
+        assert context.draws("else", batch.step, rows).shape == context.draws(None, batch.step, rows).shape
+        return (batch.output - self.centre[:, None]).square().mean((1, 2))
 
 
 class Centring(Treatment):
     @classmethod
-    def metric(cls, trials: Any, context: Any) -> Centred:
+    def during(cls, trials: Any, context: TrainingContext) -> Centred:
         return Centred(context)
 
     def metric_kept(self, ended: Any) -> Any:
@@ -123,12 +126,12 @@ class Centring(Treatment):
 
 def test_a_treatment_learns_beside_the_network_and_reads_its_features() -> None:
     run = run_of("margin", treatments=(Centring(),))
-    (acting,) = run.teaching.objective.during  # type: ignore[attr-defined]
+    (_, acting) = run.callbacks
     run.begin(1)
     run.step("all")
     # Adam's first step is its rate, whatever the gradient.
     torch.testing.assert_close(acting.centre, torch.full((1, 6), 0.99, dtype=torch.float64), rtol=0, atol=1e-4)
-    assert run.teaching.outputs == 6 + 128
+    assert run.task.numbers == 6 + 128
     pictures = material()
     treated = jobs(pictures, treatments=(Centring(),))
     (one,) = train(pictures, Learns("metric_learner", SMALL), treated, EXACT)
@@ -173,12 +176,14 @@ def test_the_nearest_row_is_looked_for_among_the_trials_own_rows() -> None:
     shown = with_training_rows(pictures)
     assert len(shown) == 30 + 96
     assert (shown.target[30:] == -1).all()
-    teaching: Any = run_of("margin").teaching
+    task = run_of("margin").task
     outputs = np.zeros((126, 6), dtype=np.float32)
     outputs[:30, 0] = np.arange(30)
     outputs[30:, 0] = np.arange(96)[::-1]
     expected = pictures.train.target[95 - np.arange(30)]
-    assert teaching.classes(outputs)[:30].tolist() == expected.tolist()
+    found = task.classes(outputs)
+    assert found is not None
+    assert found[:30].tolist() == expected.tolist()
 
 
 def test_too_few_rows_say_what_would_fit() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
-from equipoise.training.metric.heads.head import LinearHeads
+from equipoise.training.images.run import show_layer
+from equipoise.training.metric.heads.head import LinearHeads, no_such_layer
 
 if TYPE_CHECKING:
     import torch
+    from torch.utils.hooks import RemovableHandle
 
 NETWORK, HEAD, SCALE = "network.", "head.", "scale."
 # Numbers that are read at once: they bound the memory that embedding takes.
@@ -32,6 +34,24 @@ class Embedder:
     unit_length: bool
     scale: tuple[torch.Tensor, torch.Tensor] | None = None
     frozen_norm: bool = False
+    # What the layers that are shown gave in the last call, by name.
+    shown: dict[str, torch.Tensor] = field(default_factory=dict)
+    _hooks: list[RemovableHandle] = field(default_factory=list)
+
+    def show(self, layer: str, inputs: torch.Tensor) -> tuple[int, ...]:
+        """Let calls show a layer of the network; return its shape for one row, as a first look at inputs tells it."""
+        if self.network is None:
+            raise no_such_layer(layer)
+        self._hooks.append(show_layer(self.network, layer, self.shown))
+        self.read(inputs[:1])
+        return tuple(self.shown.pop(layer).shape[1:])
+
+    def hide(self) -> None:
+        """Show no layers any more."""
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks.clear()
+        self.shown.clear()
 
     def parameters(self) -> list[torch.Tensor]:
         """Everything that learns."""

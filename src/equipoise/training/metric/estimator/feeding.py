@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import stream
+from equipoise.training.callback import CallbackList
 from equipoise.training.fixing import copies_of
 from equipoise.training.images.pictures import Crop, Pictures, shifted
 from equipoise.training.material import Codes
-from equipoise.training.metric.drawing import ROWS
-from equipoise.training.metric.heads.recipe import MetricRecipe
-from equipoise.training.metric.heads.stack import Draws
+from equipoise.training.metric.drawing import ROWS, Draws
 
 if TYPE_CHECKING:
     import torch
@@ -25,39 +24,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Fed:
-    """One batch on the device: inputs, class codes, places in the training rows, and numbers to draw by, by name."""
+    """One batch on the device: inputs, class codes, and places in the training rows (-1 where nothing says them)."""
 
     inputs: torch.Tensor
     labels: torch.Tensor
     places: torch.Tensor
-    numbers: Any
+
+
+class LoaderDraws(Draws):
+    """Numbers for batches of any size, each from a stream of its own: a loader does not say how many there will be."""
+
+    def __init__(self, seed: int, device: str) -> None:
+        super().__init__([seed], device)
+        self.seed, self.device, self.epoch = seed, device, 1
+
+    def begin(self, epoch: int, steps: int, batch_size: int) -> None:
+        """Go on to another epoch."""
+        self.epoch = epoch
+
+    def __call__(self, name: str | None, step: Any, rows: int) -> torch.Tensor:
+        """Return the numbers of a step, ``[1, 2, sample]``."""
+        library = require("torch", extra="train", purpose="Metric learning")
+        names = ("mining", self.epoch, step) if name is None else ("mining", self.epoch, step, name)
+        drawn: torch.Tensor = library.from_numpy(stream(self.seed, *names).random((1, ROWS, rows)))
+        return drawn.to(self.device)
 
 
 class ArrayFeed:
-    """Rows ``[row, ...]`` that are all there: batches by the sampler, the same for the same seed."""
+    """Rows ``[row, ...]`` that are all there: callbacks make up the batches, the same for the same seed."""
 
-    def __init__(self, inputs: torch.Tensor, labels: Codes, rows: Codes, recipe: MetricRecipe, seed: int, device: str):
+    def __init__(self, inputs: torch.Tensor, labels: Codes, rows: Codes, seed: int, device: str) -> None:
         self.inputs, self.labels, self.rows = inputs, labels[rows], rows
-        self.recipe, self.seed, self.device = recipe, seed, device
-        self.sampler = recipe.make_sampler()
+        self.seed, self.device = seed, device
+        self.draws = Draws([seed], device)
 
     def first(self) -> torch.Tensor:
         """Return a few inputs, to see what a backbone makes of them."""
         return self.inputs[:2].to(self.device)
 
-    def batches(self, epoch: int) -> Iterator[Fed]:
+    def batches(self, epoch: int, callbacks: CallbackList) -> Iterator[Fed]:
         """Yield the batches of an epoch (they count from 1)."""
         library = require("torch", extra="train", purpose="Metric learning")
-        size = self.recipe.batch_size
-        places = self.sampler.batches(self.labels, size, self.seed, epoch)
-        draws = Draws([self.seed], epoch, len(places), size, self.device)
-        for step, here in enumerate(places):
-            yield Fed(
-                self.taken(self.rows[here], here, epoch),
-                library.from_numpy(self.labels[here]).to(self.device),
-                library.from_numpy(here).to(self.device),
-                lambda name, step=step: draws(name, step),
-            )
+        arranged = callbacks.batches(epoch, _no_row_losses)
+        assert arranged is not None, "a metric loss makes up its batches"
+        for here in arranged[0].cpu().numpy():
+            labels, places = (library.from_numpy(codes).to(self.device) for codes in (self.labels[here], here))
+            yield Fed(self.taken(self.rows[here], here, epoch), labels, places)
 
     def taken(self, rows: Codes, places: Codes, epoch: int) -> torch.Tensor:
         """Return the inputs of some rows."""
@@ -69,12 +81,11 @@ class PictureFeed(ArrayFeed):
     """Pictures as bytes on the device, shifted and mirrored at random where that is asked for."""
 
     def __init__(
-        self, pictures: NDArray[np.uint8], labels: Codes, rows: Codes, recipe: MetricRecipe, seed: int, device: str,
-        *, augmentation: bool,
-    ) -> None:  # fmt: skip
+        self, pictures: NDArray[np.uint8], labels: Codes, rows: Codes, seed: int, device: str, *, augmentation: bool
+    ) -> None:
         self.pictures, self.augmentation, self._epoch = Pictures(pictures, device), augmentation, 0
         library = self.pictures.torch
-        super().__init__(library.from_numpy(pictures).permute(0, 3, 1, 2), labels, rows, recipe, seed, device)
+        super().__init__(library.from_numpy(pictures).permute(0, 3, 1, 2), labels, rows, seed, device)
         self._ids = library.from_numpy(rows).to(device)
         self._copies = library.from_numpy(copies_of(rows)).to(device)
         self._crop = Crop.plain(self._ids)
@@ -91,8 +102,8 @@ class PictureFeed(ArrayFeed):
 class ShiftedFeed(ArrayFeed):
     """Pictures ``[row, channel, height, width]`` for a network of one's own, shifted and mirrored at random."""
 
-    def __init__(self, inputs: torch.Tensor, labels: Codes, rows: Codes, recipe: MetricRecipe, seed: int, device: str):
-        super().__init__(inputs, labels, rows, recipe, seed, device)
+    def __init__(self, inputs: torch.Tensor, labels: Codes, rows: Codes, seed: int, device: str) -> None:
+        super().__init__(inputs, labels, rows, seed, device)
         library = require("torch", extra="train", purpose="Metric learning")
         self._ids, self._copies = (library.from_numpy(one).to(device) for one in (rows, copies_of(rows)))
         self._crop, self._epoch = Crop.plain(self._ids), 0
@@ -110,29 +121,24 @@ class LoaderFeed:
     """A data loader that yields (inputs, labels): its batches are taken as they come."""
 
     def __init__(self, loader: Iterable[Any], classes: NDArray[Any], seed: int, device: str, dtype: torch.dtype):
-        self.loader, self.seed, self.device, self.dtype = loader, seed, device, dtype
+        self.loader, self.device, self.dtype = loader, device, dtype
         self.classes = classes
+        self.draws = LoaderDraws(seed, device)
 
     def first(self) -> torch.Tensor:
         """Return the first inputs, to see what a backbone makes of them."""
         inputs, _ = pair_of(next(iter(self.loader)))
         return ready(inputs[:2], self.device, self.dtype)
 
-    def batches(self, epoch: int) -> Iterator[Fed]:
-        """Yield the batches of an epoch."""
+    def batches(self, epoch: int, callbacks: CallbackList) -> Iterator[Fed]:
+        """Yield the batches of an epoch; no callback has a say in them."""
         library = require("torch", extra="train", purpose="Metric learning")
-        for step, batch in enumerate(self.loader):
+        self.draws.begin(epoch, 0, 0)
+        for batch in self.loader:
             inputs, told = pair_of(batch)
             codes = library.from_numpy(self._codes(told)).to(self.device)
-
-            def numbers(name: str | None, step: int = step, rows: int = len(codes)) -> torch.Tensor:
-                names = ("mining", epoch, step) if name is None else ("mining", epoch, step, name)
-                drawn = stream(self.seed, *names).random((1, ROWS, rows))
-                there: torch.Tensor = library.from_numpy(drawn).to(self.device)
-                return there
-
             places = library.full((len(codes),), -1, device=self.device)
-            yield Fed(ready(inputs, self.device, self.dtype), codes, places, numbers)
+            yield Fed(ready(inputs, self.device, self.dtype), codes, places)
 
     def _codes(self, told: NDArray[Any]) -> Codes:
         places = np.searchsorted(self.classes, told).clip(max=len(self.classes) - 1)
@@ -144,6 +150,10 @@ class LoaderFeed:
                 help="name all labels with y=, such as fit(loader, y=all_labels).",
             )
         return places.astype(np.int64)
+
+
+def _no_row_losses() -> torch.Tensor:
+    raise AssertionError("no row of metric learning has a loss of its own")
 
 
 def pair_of(batch: Any) -> tuple[Any, NDArray[Any]]:

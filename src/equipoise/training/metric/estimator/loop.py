@@ -2,47 +2,154 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Protocol
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
+from equipoise.training.callback import (
+    EVERY_EPOCH,
+    LAST,
+    NETWORK,
+    Batch,
+    CallbackList,
+    Leaves,
+    Part,
+    TrainingContext,
+    callbacks_of,
+)
+from equipoise.training.images.run import only
+from equipoise.training.material import Material, Settings
+from equipoise.training.metric.drawing import Draws
 from equipoise.training.metric.estimator.embedder import Embedder
-from equipoise.training.metric.heads.acting import MetricBatch
-from equipoise.training.metric.heads.objective import Objective
 from equipoise.training.metric.heads.recipe import MetricRecipe
+from equipoise.training.metric.objective import metric_callback
+from equipoise.training.preparing import Prepared
+from equipoise.training.stacking import group_columns, linear_layers
+
+if TYPE_CHECKING:
+    import torch
+
+    from equipoise.training.metric.estimator.feeding import Fed
 
 STOPPED = "The loss was no longer a finite number in epoch {epoch}, step {step} of {steps}"
 
 
 class Feed(Protocol):
-    """What yields batches epoch by epoch."""
+    """What yields batches epoch by epoch, and the numbers that miners draw by."""
 
-    def first(self) -> Any:
+    @property
+    def draws(self) -> Draws:
+        """The numbers, by name and step."""
+
+    def first(self) -> torch.Tensor:
         """Return a few inputs, to see what a backbone makes of them."""
 
-    def batches(self, epoch: int) -> Any:
+    def batches(self, epoch: int, callbacks: CallbackList) -> Iterator[Fed]:
         """Yield the batches of an epoch."""
 
 
-def trained(
-    embedder: Embedder, feed: Feed, objective: Objective, recipe: MetricRecipe
-) -> tuple[list[float], str | None]:
+class EmbedderTraining:
+    """An embedding in training: a stack of one trial, with the metric loss and the treatments as its callbacks."""
+
+    def __init__(
+        self, embedder: Embedder, feed: Feed, trial: Prepared, material: Material, recipe: MetricRecipe,
+        settings: Settings,
+    ) -> None:  # fmt: skip
+        self.torch = require("torch", extra="train", purpose="Metric learning")
+        self.embedder, self.feed, self.recipe = embedder, feed, recipe
+        self.context = self._context(trial, material, settings)
+        self.callbacks = callbacks_of([trial.treatments], lambda: self.context, metric_callback(recipe, [trial]))
+        self.optimisers = {NETWORK: self._adam(Part(embedder.parameters()))}
+        self.optimisers |= {name: self._adam(part) for name, part in self.callbacks.parts.items()}
+
+    def _context(self, trial: Prepared, material: Material, settings: Settings) -> TrainingContext:
+        """Return what callbacks see."""
+        assert material.train.target is not None
+        assert material.train.group is not None
+        target, group = (
+            self.torch.from_numpy(codes[trial.rows])[None].to(settings.device)
+            for codes in (material.train.target, material.train.group)
+        )
+        return TrainingContext(
+            seeds=(trial.seed,),
+            width=self.recipe.embedding_size,
+            classes=material.classes,
+            groups=material.groups,
+            target=target,
+            cell=target,
+            group=group,
+            batch_size=self.recipe.batch_size,
+            settings=settings,
+            linear=linear_layers((trial.seed,), settings),
+            layer=self._shape_of,
+            features=self.embedder.head.in_features,
+            epochs=self.recipe.epochs,
+            metric=self.recipe,
+            draws=self.feed.draws,
+            **group_columns(material, [trial], settings),
+        )
+
+    def _shape_of(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a layer for one row; one other than the embedding is put into every batch from now on."""
+        return (self.recipe.embedding_size,) if name == LAST else self.embedder.show(name, self.feed.first())
+
+    def _adam(self, part: Part) -> torch.optim.Optimizer:
+        """Return what moves a part: at its own rate, or as the network is moved."""
+        rate, decay = (self.recipe.rates, self.recipe.decays) if part.rate is None else (part.rate, part.decay)
+        made: torch.optim.Optimizer = self.torch.optim.Adam(list(part.tensors), lr=only(rate), weight_decay=only(decay))
+        return made
+
+    def epoch(self, number: int) -> list[torch.Tensor]:
+        """Train for one epoch (they count from 1); return the loss of each step, still on the device."""
+        self.embedder.training(True)
+        self.callbacks.begin(number)
+        phase = self.callbacks.phase(number)
+        return [self.step(fed, place, phase) for place, fed in enumerate(self.feed.batches(number, self.callbacks))]
+
+    def step(self, fed: Fed, place: int = 0, phase: str = EVERY_EPOCH) -> torch.Tensor:
+        """Move everything that moves in a phase by one batch, as often as callbacks take each; return the loss."""
+        return [self._step(fed, place, phase, repeat) for repeat in range(self.callbacks.repeats)][-1]
+
+    def _step(self, fed: Fed, place: int, phase: str, repeat: int) -> torch.Tensor:
+        for optimiser in self.optimisers.values():
+            optimiser.zero_grad(set_to_none=True)
+        batch = self._batch(fed, place, phase, repeat)
+        total = self.callbacks.total(phase, batch)
+        parts = {name: part.tensors for name, part in self.callbacks.parts.items()}
+        leaves = Leaves({NETWORK: self.embedder.parameters(), **parts}, lone={NETWORK})
+        self.callbacks.backward(phase, batch, total, leaves)
+        for name in self.callbacks.moved(phase):
+            self.optimisers[name].step()
+        return total.detach().sum()
+
+    def _batch(self, fed: Fed, place: int, phase: str, repeat: int) -> Batch:
+        """Return a batch as callbacks see it; rows that nothing places have no group."""
+        group = self.context.group[0][fed.places.clamp_min(0)].masked_fill(fed.places < 0, -1)
+        # Where the network rests, no gradient goes back through it.
+        with nullcontext() if NETWORK in self.callbacks.moved(phase) else self.torch.no_grad():
+            features = self.embedder.features(fed.inputs)
+            embedding = self.embedder.embedding(features)[None]
+        labels = fed.labels[None]
+        layers = {name: layer[None] for name, layer in self.embedder.shown.items()}
+        return Batch(
+            fed.places[None], labels, labels, group[None], None, embedding, embedding, None, features[None], place,
+            layers, repeat,
+        )  # fmt: skip
+
+
+def trained(training: EmbedderTraining) -> tuple[list[float], str | None]:
     """Train for all epochs; return the mean loss of each, and in words where and why it ended before.
 
     Where a loss is not finite the values of the epoch before come back; in the first epoch there are none, and it is an
     error.
     """
-    library = require("torch", extra="train", purpose="Metric learning")
-    optimisers = [
-        library.optim.Adam(embedder.parameters(), lr=recipe.rates[0], weight_decay=recipe.decays[0]),
-        *(library.optim.Adam(list(one.tensors), lr=_only(one.rate), weight_decay=_only(one.decay))
-          for one in objective.learnt),
-    ]  # fmt: skip
+    library, embedder = training.torch, training.embedder
     history: list[float] = []
-    for epoch in range(1, recipe.epochs + 1):
+    for epoch in range(1, training.recipe.epochs + 1):
         before = {name: value.clone() for name, value in embedder.state().items()}
-        embedder.training(True)
-        losses = [_step(embedder, fed, objective, optimisers) for fed in feed.batches(epoch)]
+        losses = training.epoch(epoch)
         if not losses:
             raise BadInput("The data loader returned no batch", available="at least one batch of (inputs, labels)")
         said = library.stack(losses).double().cpu().numpy()
@@ -56,27 +163,3 @@ def trained(
             return history, f"{words}: training stopped, and the values of epoch {epoch - 1} were kept."
         history.append(float(said.mean()))
     return history, None
-
-
-def _step(embedder: Embedder, fed: Any, objective: Objective, optimisers: list[Any]) -> Any:
-    """Move everything by one batch; return the loss, still on the device."""
-    for optimiser in optimisers:
-        optimiser.zero_grad(set_to_none=True)
-    features = embedder.features(fed.inputs)
-    batch = MetricBatch(
-        features=features[None],
-        embedding=embedder.embedding(features)[None],
-        labels=fed.labels[None],
-        places=fed.places[None],
-        numbers=fed.numbers(None),
-        more=fed.numbers,
-    )
-    loss: Any = objective(batch).sum()
-    loss.backward()
-    for optimiser in optimisers:
-        optimiser.step()
-    return loss.detach()
-
-
-def _only(values: Any) -> float:
-    return float(values) if isinstance(values, int | float) else float(values[0])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.arrays import as_column, as_columns, same_length
 from equipoise.foundation.errors import BadInput
-from equipoise.tallies.labels import factorise, ordered
+from equipoise.tallies.labels import MISSING, factorise, ordered
 from equipoise.training.material import Codes, Job, Material, Rows
 from equipoise.training.preparing import Prepared, prepared
 
@@ -53,8 +53,13 @@ def material_of(codes: Codes, classes: NDArray[Any], sensitive_features: object)
     places = np.arange(len(codes))
     rows = Rows(np.zeros((len(codes), 0), dtype=np.float32), places, codes, group, codes)
     few = Rows(rows.inputs[:1], places[:1], codes[:1], group[:1], codes[:1])
-    labels = tuple(" x ".join(map(str, row)) for row in crossed.tolist())
+    labels = tuple(_crossed(row, values) for row in crossed.tolist())
     return Material(rows, few, few, tuple(map(str, classes)), labels, "class", names, values, crossed)
+
+
+def _crossed(codes: Sequence[int], values: Sequence[tuple[str, ...]]) -> str:
+    """Name a group by the values it has in common, one of each column."""
+    return " & ".join(own[code] if code >= 0 else MISSING for code, own in zip(codes, values, strict=True))
 
 
 def _coded(column: object, name: str) -> tuple[Codes, tuple[str, ...]]:

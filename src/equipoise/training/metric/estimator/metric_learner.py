@@ -16,7 +16,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import TensorFile
 from equipoise.foundation.imports import require
 from equipoise.networks.building import SMALL
-from equipoise.training.acting import check_acts
+from equipoise.training.compatibility import check_compatible
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.images.pictures import check_pictures
 from equipoise.training.learners.metric_learner import NO_BACKBONE, MetricLearning
@@ -24,9 +24,8 @@ from equipoise.training.material import Codes, Settings
 from equipoise.training.metric.estimator.building import embedder_of, network_of, restored, scale_of
 from equipoise.training.metric.estimator.embedder import Embedder
 from equipoise.training.metric.estimator.feeding import ArrayFeed, LoaderFeed, PictureFeed, ShiftedFeed, pair_of, ready
-from equipoise.training.metric.estimator.loop import Feed, trained
+from equipoise.training.metric.estimator.loop import EmbedderTraining, Feed, trained
 from equipoise.training.metric.estimator.material import class_codes, material_of, trial_of
-from equipoise.training.metric.heads.objective import Objective
 from equipoise.training.metric.heads.recipe import MetricRecipe, recipe_of
 from equipoise.training.precision import dtype_of, product_precision
 from equipoise.training.preparing import overrides
@@ -123,10 +122,10 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             trial = trial_of(material, self.treatments, values, self._seed())
             recipe = recipe_of([trial])
             fix_seeds(self._seed())
-            feed = self._feed(X, rows, codes, trial.rows, recipe, settings)
+            feed = self._feed(X, rows, codes, trial.rows, settings)
             embedder = self._embedder(feed, rows, trial.rows, recipe, settings)
-            objective = Objective(recipe, [trial], material, settings, embedder.head.in_features)
-            self.history_, self.stopped_ = trained(embedder, feed, objective, recipe)
+            self.history_, self.stopped_ = trained(EmbedderTraining(embedder, feed, trial, material, recipe, settings))
+            embedder.hide()
         self.embedder_ = embedder
         if self.stopped_ is not None:
             warnings.warn(self.stopped_, RuntimeWarning, stacklevel=2)
@@ -192,8 +191,8 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _check_treatments(self, X: Any, sensitive_features: Any) -> None:  # noqa: N803
         """Refuse treatments that have no place here, or that act on groups which nobody tells."""
         for treatment in self.treatments:
-            check_acts(MetricLearning, "metric_learner", type(treatment), type(treatment).__name__)
-        acting = [*overrides(self.treatments, "metric"), *overrides(self.treatments, "choose")]
+            check_compatible(MetricLearning, "metric_learner", type(treatment), type(treatment).__name__)
+        acting = [one for moment in ("during", "choose", "weigh") for one in overrides(self.treatments, moment)]
         if acting and (sensitive_features is None or is_loader(X)):
             raise BadInput(
                 f"The treatment {acting[0]} was given, and the groups of the rows are not known",
@@ -242,32 +241,18 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, codes = class_codes(labels, len(labels))
         return codes
 
-    def _feed(
-        self,
-        X: Any,  # noqa: N803
-        rows: Any,
-        codes: Codes,
-        chosen: Codes,
-        recipe: MetricRecipe,
-        settings: Settings,
-    ) -> Feed:
+    def _feed(self, X: Any, rows: Any, codes: Codes, chosen: Codes, settings: Settings) -> Feed:  # noqa: N803
         """Return what yields batches of what was given."""
+        seed, device = self._seed(), settings.device
         if rows is None:
-            return LoaderFeed(X, self.classes_, self._seed(), settings.device, dtype_of(settings))
+            return LoaderFeed(X, self.classes_, seed, device, dtype_of(settings))
         if isinstance(self.backbone, str):
-            return PictureFeed(
-                _bytes(rows),
-                codes,
-                chosen,
-                recipe,
-                self._seed(),
-                settings.device,
-                augmentation=self.augmentation is not False,
-            )
+            augmentation = self.augmentation is not False
+            return PictureFeed(_bytes(rows), codes, chosen, seed, device, augmentation=augmentation)
         # Features are small: they lie on the device for as long as training takes.
-        here = rows.to(settings.device) if self.backbone is None else rows
+        here = rows.to(device) if self.backbone is None else rows
         kind = ShiftedFeed if self.augmentation else ArrayFeed
-        return kind(here, codes, chosen, recipe, self._seed(), settings.device)
+        return kind(here, codes, chosen, seed, device)
 
     def _check_augmentation(self, rows: Any) -> None:
         """Refuse to shift and mirror what is no array of pictures."""

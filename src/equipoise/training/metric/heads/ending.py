@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.training.finishing import failed
+from equipoise.training.compatibility import has_own
+from equipoise.training.finishing import failed, representations_of
 from equipoise.training.learner import Progress, Report
-from equipoise.training.material import Material, Outcome, Predicted, Rows
-from equipoise.training.metric.heads.acting import MetricEnded
+from equipoise.training.material import Codes, Material, Outcome, Predicted, Rows, Settings
 from equipoise.training.metric.heads.downstream import Embedding, downstream_predictions
 from equipoise.training.metric.heads.nearest import nearest
 from equipoise.training.preparing import Prepared
 
 SPLITS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class MetricEnded:
+    """A trial of metric learning that ended, as its treatments may read it: train and dev rows, never test rows.
+
+    ``features`` are what the head stands on and ``embedding`` what is released, by split, ``[row, ...]``; the training
+    rows are the trial's own. ``codes`` are ``[attribute, row]`` by split, -1 where a value is unknown.
+    """
+
+    seed: int
+    features: Mapping[str, NDArray[np.float32]]
+    embedding: Mapping[str, NDArray[np.float32]]
+    attributes: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    codes: Mapping[str, Codes]
 
 
 def endings(
@@ -28,28 +44,59 @@ def endings(
     embeddings: Sequence[Embedding],
     features: Sequence[Embedding],
     epochs: int,
+    settings: Settings,
     report: Report,
 ) -> list[Outcome]:
     """Give outcomes their predictions and what is kept of them, from the embeddings of all rows of each split.
 
+    Treatments that act on an embedding erase from it first; then it is read, and classifiers are trained on it.
     ``features`` are what an embedding stands on. Of test rows nothing but their embedding is there to be read.
     ``report`` hears how far the classifiers are that are trained after the last of ``epochs``.
     """
     begun = time.perf_counter()
+    whole, released = list(ended), list(embeddings)
+    for place, trial in enumerate(trials):
+        try:
+            released[place], erased = _erased(trial, material, embeddings[place], settings)
+            whole[place] = replace(whole[place], notes=(*whole[place].notes, *erased))
+        except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
+            whole[place] = failed(error, whole[place])
 
     def tell(classified: int, classifiers: int) -> None:
         report(Progress(len(trials), 0, epochs, epochs, classifiers, classified))
 
-    found = downstream_predictions(trials, material, embeddings, tell)
+    found = downstream_predictions(trials, material, released, tell)
     share = (time.perf_counter() - begun) / max(len(trials), 1)
     made = []
-    for trial, one, (said, notes), *both in zip(trials, ended, found, embeddings, features, strict=True):
+    for trial, one, (said, notes), *both in zip(trials, whole, found, released, features, strict=True):
+        if one.failure is not None:
+            made.append(one)
+            continue
         more = replace(one, kept=said, notes=(*one.notes, *notes), seconds=one.seconds + share)
         try:
             made.append(_read(trial, material, more, *both))
         except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
             made.append(failed(error, one))
     return made
+
+
+def _erased(
+    trial: Prepared, material: Material, embedding: Embedding, settings: Settings
+) -> tuple[Embedding, tuple[str, ...]]:
+    """Return an embedding as its treatments leave it, with notes on what they did."""
+    notes: tuple[str, ...] = ()
+    for treatment in trial.treatments:
+        if not has_own(type(treatment), "erase"):
+            continue
+
+        def rows(split: str, now: Embedding = embedding) -> NDArray[np.float32]:
+            return now[split][trial.rows] if split == "train" else now[split]
+
+        eraser = treatment.erase(representations_of(material, trial, settings, rows))
+        if eraser is not None:
+            embedding = {split: eraser(points).astype(np.float32) for split, points in embedding.items()}
+            notes = (*notes, *eraser.notes)
+    return embedding, notes
 
 
 def _read(trial: Prepared, material: Material, one: Outcome, embedding: Embedding, features: Embedding) -> Outcome:

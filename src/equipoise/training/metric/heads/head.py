@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import stream
 
@@ -36,10 +37,40 @@ class LinearHeads:
         """The leaves, in a fixed order."""
         return [self.weight, self.bias]
 
-    def __call__(self, features: torch.Tensor) -> torch.Tensor:
-        """Return the embeddings of features ``[trial, sample, feature]``."""
-        embedding: torch.Tensor = self.torch.baddbmm(self.bias, features, self.weight)
-        return self.torch.nn.functional.normalize(embedding, dim=-1) if self.unit_length else embedding
+    @property
+    def values(self) -> list[torch.Tensor]:
+        """All that the heads have learnt: the parameters."""
+        return [leaf.detach() for leaf in self.parameters]
+
+    def set_values(self, values: Sequence[torch.Tensor]) -> None:
+        """Go on with other values, of any number of trials."""
+        self.weight, self.bias = (value.detach().requires_grad_() for value in values)
+
+    @property
+    def shown(self) -> dict[str, torch.Tensor]:
+        """No layer but the embedding is shown."""
+        return {}
+
+    def show(self, layer: str) -> None:
+        """Refuse to show a layer by name: a head has one."""
+        raise no_such_layer(layer)
+
+    def training(self, on: bool) -> None:
+        """Do the same when training and when reading: there is nothing to switch."""
+
+    def __call__(self, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the embeddings of features ``[trial, sample, feature]``, which are output and hidden layer in one."""
+        embedding: torch.Tensor = self.torch.baddbmm(self.bias, inputs, self.weight)
+        if self.unit_length:
+            embedding = self.torch.nn.functional.normalize(embedding, dim=-1)
+        return embedding, embedding
+
+
+def no_such_layer(layer: str) -> BadInput:
+    """Return the refusal to show a layer of a head by name."""
+    return BadInput(
+        f"There is no layer {layer!r} in a head on features", available="last, the embedding", help='layer = "last".'
+    )
 
 
 def embedded(

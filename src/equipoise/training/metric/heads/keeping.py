@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.training.callback import TrainingCallback
 from equipoise.training.finishing import failed
 from equipoise.training.material import Outcome
-from equipoise.training.metric.heads.objective import Objective
+from equipoise.training.metric.objective import kept_by
 
 # Heads of treatments keep no best epoch.
 OTHER_EPOCH = "What a treatment kept of its heads is from the last epoch; the embedding is of epoch {epoch}."
 
 
 def with_kept(
-    one: Outcome, objective: Objective, trial: int, dev: NDArray[np.float32], *, epochs: int, frozen: bool
+    one: Outcome,
+    callbacks: Sequence[TrainingCallback],
+    trial: int,
+    dev: NDArray[np.float32],
+    *,
+    epochs: int,
+    frozen: bool,
 ) -> Outcome:
     """Return an outcome with what treatments keep of the trial.
 
@@ -27,7 +35,7 @@ def with_kept(
     if one.failure is not None or not (last or frozen):
         return one
     try:
-        more = objective.kept(trial, {"dev": dev})
+        more = kept_by(callbacks, trial, {"dev": dev})
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
         return failed(error, replace(one, dev=None, test=None, kept={}))
     notes = one.notes if last or not more else (*one.notes, OTHER_EPOCH.format(epoch=one.best_epoch))

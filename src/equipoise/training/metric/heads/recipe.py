@@ -13,6 +13,7 @@ from equipoise.training.metric.miner import Miner
 from equipoise.training.metric.presets import make_loss, make_miner, make_sampler
 from equipoise.training.metric.sampler import Sampler
 from equipoise.training.preparing import Prepared
+from equipoise.training.stack_parts import Recipe
 
 # The word for the miner that the first preset of a loss has, or for none where the loss needs none.
 USUAL = "usual"
@@ -33,6 +34,11 @@ class MetricRecipe:
     decays: tuple[float, ...]
     loss_values: Mapping[str, Any] = field(default_factory=dict)
     miner_values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> Recipe:
+        """How the heads of these trials are moved, for a stack: no trial stops early."""
+        return Recipe(self.epochs, self.batch_size, None, self.rates, self.decays)
 
     def make_loss(self) -> MetricLoss:
         """Return the loss."""

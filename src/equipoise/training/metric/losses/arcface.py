@@ -45,10 +45,10 @@ class ArcFace(MetricLoss):
             )
         }
 
-    def __call__(
+    def anchor_losses(
         self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
-    ) -> torch.Tensor:
-        """Return the loss of each head."""
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return the loss of each sample."""
         if learnt is None:
             raise BadInput("ArcFace was given no vectors", help="pass what start(...) returned, as learnt=.")
         library = require("torch", extra="train", purpose="Metric learning")
@@ -61,4 +61,4 @@ class ArcFace(MetricLoss):
         wider = (true.acos() + self.values["margin"]).cos()
         logits = self.values["scale"] * cosines.scatter(-1, labels.unsqueeze(-1), wider.unsqueeze(-1))
         losses: torch.Tensor = logits.logsumexp(-1) - self.values["scale"] * wider
-        return losses.mean(-1)
+        return losses, None

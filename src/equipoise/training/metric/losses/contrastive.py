@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from equipoise.foundation.registry import registered
-from equipoise.training.metric.loss import SMALL, Learnt, MetricLoss, mean_where, triplet_squares
+from equipoise.training.metric.loss import SMALL, Learnt, MetricLoss, triplet_squares
 from equipoise.training.metric.miner import Mined
 from equipoise.training.parameters import Parameter, Table
 
@@ -23,11 +23,11 @@ class Contrastive(MetricLoss):
     }
     needs: ClassVar[Literal["triplets", "pairs", "nothing"]] = "triplets"
 
-    def __call__(
+    def anchor_losses(
         self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
-    ) -> torch.Tensor:
-        """Return the loss of each head."""
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return the loss of each triplet."""
         near, far, there = triplet_squares(embeddings, mined, "contrastive")
         positive = ((near + SMALL).sqrt() - self.values["positive_margin"]).relu()
         negative = (self.values["negative_margin"] - (far + SMALL).sqrt()).relu()
-        return mean_where(positive + negative, there)
+        return positive + negative, there

@@ -39,10 +39,10 @@ class Margin(MetricLoss):
         """Return beta, the same for every class at first."""
         return {"beta": leaf(lambda seed: np.full(classes, self.values["boundary"]), seeds, dtype, device)}
 
-    def __call__(
+    def anchor_losses(
         self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
-    ) -> torch.Tensor:
-        """Return the loss of each head."""
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return the loss of each triplet."""
         near, far, there = triplet_squares(embeddings, mined, "margin")
         if learnt is None:
             raise BadInput("The margin loss was given no beta", help="pass what start(...) returned, as learnt=.")
@@ -52,4 +52,4 @@ class Margin(MetricLoss):
         positive = ((near + SMALL).sqrt() - beta + margin).relu() * there
         negative = (beta - (far + SMALL).sqrt() + margin).relu() * there
         terms: torch.Tensor = positive + negative
-        return terms.sum(-1) / (terms.detach() > 0).sum(-1).clamp_min(1)
+        return terms, terms.detach() > 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from equipoise.foundation.imports import require
 from equipoise.foundation.registry import registered
 from equipoise.training.metric.batches import full, pairs_of
-from equipoise.training.metric.loss import Learnt, MetricLoss, log_one_plus, mean_where
+from equipoise.training.metric.loss import Learnt, MetricLoss, log_one_plus
 from equipoise.training.metric.miner import Mined
 from equipoise.training.parameters import Parameter, Table
 
@@ -31,17 +31,17 @@ class MultiSimilarity(MetricLoss):
         "slack": Parameter("how far from hard a pair may be, epsilon", 0.1, least=0, low=0.01, high=0.5),
     }  # fmt: skip
 
-    def __call__(
+    def anchor_losses(
         self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
-    ) -> torch.Tensor:
-        """Return the loss of each head."""
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return the loss of each anchor."""
         alpha, beta, base, slack = (self.values[name] for name in ("alpha", "beta", "base", "slack"))
         rows = full(embeddings)
         likeness = rows @ rows.mT
         positives, negatives = kept(likeness.detach(), labels, slack)
         near = log_one_plus(-alpha * (likeness - base), positives) / alpha
         far = log_one_plus(beta * (likeness - base), negatives) / beta
-        return mean_where(near + far, positives.any(-1) & negatives.any(-1))
+        return near + far, positives.any(-1) & negatives.any(-1)
 
 
 def kept(likeness: torch.Tensor, labels: torch.Tensor, slack: float) -> tuple[torch.Tensor, torch.Tensor]:

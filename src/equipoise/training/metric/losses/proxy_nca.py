@@ -44,10 +44,10 @@ class ProxyNCA(MetricLoss):
             )
         }  # fmt: skip
 
-    def __call__(
+    def anchor_losses(
         self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
-    ) -> torch.Tensor:
-        """Return the loss of each head."""
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return the loss of each sample."""
         if learnt is None:
             raise BadInput("Proxy-NCA was given no proxies", help="pass what start(...) returned, as learnt=.")
         library = require("torch", extra="train", purpose="Metric learning")
@@ -58,4 +58,4 @@ class ProxyNCA(MetricLoss):
         squares = rows.square().sum(-1, keepdim=True) + proxies.square().sum(-1).unsqueeze(-2) - 2 * rows @ proxies.mT
         rest = (-squares).scatter(-1, labels.unsqueeze(-1), -library.inf).logsumexp(-1)
         losses: torch.Tensor = picked(squares, labels) + rest
-        return losses.mean(-1)
+        return losses, None

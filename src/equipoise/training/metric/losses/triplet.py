@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from equipoise.foundation.registry import registered
-from equipoise.training.metric.loss import Learnt, MetricLoss, mean_where, triplet_squares
+from equipoise.training.metric.loss import Learnt, MetricLoss, triplet_squares
 from equipoise.training.metric.miner import Mined
 from equipoise.training.parameters import Parameter, Table
 
@@ -22,9 +22,9 @@ class Triplet(MetricLoss):
     }
     needs: ClassVar[Literal["triplets", "pairs", "nothing"]] = "triplets"
 
-    def __call__(
+    def anchor_losses(
         self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
-    ) -> torch.Tensor:
-        """Return the loss of each head."""
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return the loss of each triplet."""
         near, far, there = triplet_squares(embeddings, mined, "triplet")
-        return mean_where((near - far + self.values["margin"]).relu(), there)
+        return (near - far + self.values["margin"]).relu(), there

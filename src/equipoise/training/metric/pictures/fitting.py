@@ -8,16 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from equipoise.training.images.fitting import fit_pictures
-from equipoise.training.images.teaching import NetworkContext
 from equipoise.training.learner import Progress, Report
 from equipoise.training.material import Material, Outcome, Rows, Settings
 from equipoise.training.metric.heads.downstream import Embedding, classifiers_of
 from equipoise.training.metric.heads.ending import endings
 from equipoise.training.metric.heads.fitting import JITTER
 from equipoise.training.metric.heads.keeping import with_kept
-from equipoise.training.metric.heads.objective import Objective
 from equipoise.training.metric.heads.recipe import recipe_of
-from equipoise.training.metric.pictures.teaching import MetricTeaching
+from equipoise.training.metric.pictures.task import Embedding as EmbeddingTask
 from equipoise.training.preparing import Prepared
 from equipoise.training.rounding import is_jittered
 
@@ -28,12 +26,11 @@ def fit_networks(
     """Train networks, each by itself, and return how their trials ended, in their order."""
     shown = replace(material, dev=with_training_rows(material))
     trials = [replace(trial, values=picture_values(trial)) for trial in stack]
-    objectives: dict[int, Objective] = {}
+    # Of a training that begins anew the last one stands; it is small, and what it learns is trained in place.
+    tasks: dict[int, EmbeddingTask] = {}
 
-    def teach(trial: Prepared, context: NetworkContext) -> MetricTeaching:
-        made = MetricTeaching(trial, context, material, recipe_of([trial]), settings)
-        # Of a training that begins anew the last one stands; it is small, and what it learns is trained in place.
-        objectives[id(trial)] = made.objective
+    def task(trial: Prepared, _: Material, features: int) -> EmbeddingTask:
+        made = tasks[id(trial)] = EmbeddingTask(trial, material, features, recipe_of([trial]), settings)
         return made
 
     classifiers = len(classifiers_of(stack))
@@ -41,7 +38,7 @@ def fit_networks(
     def tell(progress: Progress) -> None:
         report(replace(progress, classifiers=classifiers))
 
-    ended = fit_pictures(shown, trials, settings, tell, version=version, teach=teach)
+    ended = fit_pictures(shown, trials, settings, tell, version=version, task=task)
     whole = [place for place, one in enumerate(ended) if one.failure is None]
     width = int(stack[0].values["embedding_size"])
     read = [_split(ended[place], len(material.dev)) for place in whole]
@@ -52,13 +49,14 @@ def fit_networks(
         [{split: rows[:, :width] for split, rows in one.items()} for one in read],
         [{split: rows[:, width:] for split, rows in one.items()} for one in read],
         int(stack[0].values["epochs"]),
+        settings,
         report,
     )
     mined = recipe_of(stack[:1]).make_miner() is not None
     for place, own, outputs in zip(whole, found, read, strict=True):
         dev, epochs = outputs["dev"][:, width:], int(trials[place].values["epochs"])
-        objective = objectives.get(id(trials[place]))  # none, where another trial's training is read
-        one = own if objective is None else with_kept(own, objective, 0, dev, epochs=epochs, frozen=False)
+        trained = tasks.get(id(trials[place]))  # none, where another trial's training is read
+        one = own if trained is None else with_kept(own, trained.callbacks, 0, dev, epochs=epochs, frozen=False)
         jittered = is_jittered(settings.rounding) and mined
         ended[place] = replace(one, notes=(*one.notes, JITTER)) if jittered else one
     return ended

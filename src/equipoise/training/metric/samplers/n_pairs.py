@@ -20,8 +20,16 @@ PAIR = 2
 class NPairBatches(Sampler):
     """batch / 2 distinct classes, and two distinct rows of each; classes with one row are left out."""
 
-    def batches(self, labels: NDArray[Any], batch_size: int, seed: int, epoch: int) -> Codes:
+    def batches(
+        self, labels: NDArray[Any], batch_size: int, seed: int, epoch: int, weights: NDArray[np.float64] | None = None
+    ) -> Codes:
         """Return the places of every batch, ``[step, sample]``; the rows of a pair are neighbours."""
+        if weights is not None:
+            raise BadInput(
+                "The sampler n_pair was given weights of rows, and draws two rows of each class without them",
+                available="no weights",
+                help="use the sampler samples_per_class.",
+            )
         classes = ByClass(labels)
         steps = steps_of(len(labels), batch_size, PAIR, "n_pair")
         able = np.flatnonzero(classes.sizes >= PAIR)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
@@ -25,7 +26,9 @@ class SamplesPerClass(Sampler):
         "per_class": Parameter("rows of a class that is drawn, n", 2, least=1, low=2, high=8, whole=True),
     }
 
-    def batches(self, labels: NDArray[Any], batch_size: int, seed: int, epoch: int) -> Codes:
+    def batches(
+        self, labels: NDArray[Any], batch_size: int, seed: int, epoch: int, weights: NDArray[np.float64] | None = None
+    ) -> Codes:
         """Return the places of every batch, ``[step, sample]``; the rows of a draw are neighbours."""
         number = int(self.values["per_class"])
         classes = ByClass(labels)
@@ -36,6 +39,8 @@ class SamplesPerClass(Sampler):
             )  # fmt: skip
         steps = steps_of(len(labels), batch_size, number, "samples_per_class")
         generator = stream(seed, "samples per class", epoch)
+        if weights is not None:
+            return classes.drawn(weights, (steps, batch_size // number), number, generator).reshape(steps, batch_size)
         drawn = generator.integers(len(classes.sizes), size=(steps, batch_size // number, 1))
         within = generator.integers(classes.sizes[drawn], size=(*drawn.shape[:2], number))
         chosen: Codes = classes.places[classes.begins[drawn] + within].reshape(steps, batch_size)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from equipoise import BadInput
-from equipoise.treatments.equal_opportunity_class import EqualOpportunityClass
-from equipoise.treatments.equal_opportunity_global import EqualOpportunityGlobal
+from equipoise.treatments.equal_opportunity import EqualOpportunityClass, EqualOpportunityGlobal
 from treatment_cases import batch, context, one_of
 
 torch = pytest.importorskip("torch")

@@ -1,0 +1,417 @@
+"""Saved models: a folder with everything that predictions need, and its audit; no code in it, and nothing pickled."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cohorts.cohort import columns_of
+from equipoise.cohorts.tables import as_table
+from equipoise.estimators._skops import estimator_bytes, estimator_from
+from equipoise.foundation.arrays import as_columns
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.files import TensorFile, folder_when_whole, write_whole
+from equipoise.foundation.imports import require
+from equipoise.foundation.reproducibility import provenance
+from equipoise.tallies.counts import group_axis, group_places
+from equipoise.tallies.labels import factorise
+from equipoise.training.input_encoder import InputEncoder
+from equipoise.training.material import Codes, Predicted
+from equipoise.training.model import FittedModel
+from equipoise.training.train import learner_of
+
+if TYPE_CHECKING:
+    from equipoise.audits import AuditResult
+
+SCHEMA, NUMBER = "equipoise.model", 1
+DESCRIPTION, WEIGHTS, ESTIMATOR = "model.json", "weights.safetensors", "estimator.skops"
+AUDIT, AUDIT_PAGE = "audit.json", "audit.html"
+FILE = TensorFile("equipoise.model", "equipoise.model-weights/1", "saved model", "SavedModel.save")
+# More than a description with a thousand categories in each of a thousand columns has.
+MOST_BYTES = 64 * 1024**2
+# What arrays of a model may hold: what both numpy and torch know.
+NUMBERS = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
+AGAIN = "copy the folder again, or save the model again."
+
+
+@dataclass(frozen=True)
+class GroupNames:
+    """The group columns of the training, and its groups by name: crossed where there are several columns."""
+
+    columns: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def codes(self, data: object, sensitive_features: object = None) -> Codes:
+        """Return the group of each row, from columns of the data or of their own; -1 where it was not trained."""
+        if sensitive_features is None:
+            columns = columns_of(data, self.columns, "the data")
+        elif (named := _named(sensitive_features, data)) is not None:
+            found = columns_of(data, named, "the data")
+            columns = self._in_order({name: found[name] for name in named})
+        else:
+            columns = self._in_order(dict(as_columns(sensitive_features)))
+        axes = {group_axis(name): factorise(column) for name, column in columns.items()}
+        return group_places(axes, self.columns, self.names)
+
+    def _in_order(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        if len(columns) != len(self.columns):
+            raise BadInput(f"sensitive_features has {len(columns)} columns", available=f"those of the training: {self}")
+        if set(columns) == set(self.columns):
+            return {name: columns[name] for name in self.columns}
+        return dict(zip(self.columns, columns.values(), strict=True))
+
+    def __str__(self) -> str:
+        return listing(self.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """A trained model with all that it takes to use it on rows of a frame.
+
+    Parameters
+    ----------
+    model : FittedModel
+        What predicts from encoded inputs.
+    encoder : InputEncoder
+        How columns become inputs.
+    classes : tuple
+        The classes as they are predicted, in the order of scores; of a regression none.
+    groups : GroupNames
+        The groups of the training; a model reads them where its treatment predicts by group (``needs_group``).
+    target : str
+        What is predicted.
+    task : str
+        "class" or "regression".
+    favourable : optional
+        The favourable class, for audits.
+    about : mapping
+        Learner, treatment, condition and seed, in words for a person and plain values for a program.
+    provenance : mapping
+        Versions and the fingerprint of the data.
+    folder : Path, optional
+        Where it was read from.
+
+    Examples
+    --------
+    >>> model = load_model("adult-adversarial")  # doctest: +SKIP
+    >>> model.predict(people)  # doctest: +SKIP
+    array(['<=50K', '>50K'], dtype='<U5')
+    """
+
+    model: FittedModel
+    encoder: InputEncoder
+    classes: tuple[Any, ...]
+    groups: GroupNames = field(default_factory=GroupNames)
+    target: str = "target"
+    task: str = "class"
+    favourable: Any = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the model reads."""
+        return self.encoder.names
+
+    @property
+    def needs_group(self) -> bool:
+        """Whether predictions need the group of every row."""
+        return self.model.needs_group
+
+    def predict(self, data: object, sensitive_features: object = None, ids: Codes | None = None) -> NDArray[Any]:
+        """Return the class, or the number, of each row.
+
+        Parameters
+        ----------
+        data : frame or mapping
+            The columns of the model, under their names; others are ignored.
+        sensitive_features : str, list of str, array or frame, optional
+            The group of each row, or the columns that hold it, for a model that predicts by group (``needs_group``);
+            by default the columns of the training. A group that was not trained is as unknown.
+        ids : array of int, optional
+            A whole number for each row, by which a treatment draws that predicts at random; by default its place.
+
+        Returns
+        -------
+        array
+            One class (as it stands in ``classes``) or number per row.
+        """
+        found = self._predicted(data, sensitive_features, ids)
+        return found.values if self.task == "regression" else np.array(self.classes)[found.values]
+
+    def predict_proba(
+        self, data: object, sensitive_features: object = None, ids: Codes | None = None
+    ) -> NDArray[np.float32]:
+        """Return the probability of each class, in the order of ``classes``; a model without scores refuses."""
+        found = self._predicted(data, sensitive_features, ids)
+        if found.scores is None:
+            raise BadInput(
+                "The model gives no probabilities" + (" of numbers" if self.task == "regression" else ""),
+                available="predict",
+            )
+        return found.scores
+
+    def transform(self, data: object) -> NDArray[np.float32]:
+        """Return the last hidden layer of each row, as a treatment left it; a model without one refuses."""
+        return self.model.transform(self.encoder.encode(data))
+
+    def unknown_values(self, data: object) -> dict[str, tuple[str, ...]]:
+        """Return, by column, the categories that no training row had: they are as none of the known ones."""
+        return self.encoder.unknown_values(data)
+
+    def _predicted(self, data: object, sensitive_features: object, ids: Codes | None) -> Predicted:
+        inputs = self.encoder.encode(data)
+        group = self.groups.codes(data, sensitive_features) if self.needs_group else None
+        return self.model.predict(inputs, group, ids)
+
+    @cached_property
+    def audit(self) -> dict[str, Any] | None:
+        """The audit that lies beside the model, as JSON has it; None where there is none."""
+        if self.folder is None or not (self.folder / AUDIT).is_file():
+            return None
+        found = _read_json(self.folder / AUDIT)
+        if not isinstance(found, dict):
+            raise BadInput(f"The audit {str(self.folder / AUDIT)!r} is no object", help=AGAIN)
+        return found
+
+    def save(self, folder: str | os.PathLike[str], audit: AuditResult | None = None) -> Path:
+        """Write the model into a new folder, whole or not at all; a saved model that is there gives way.
+
+        Parameters
+        ----------
+        folder : path
+            The folder: ``model.json``, ``weights.safetensors`` and, of scikit-learn, ``estimator.skops``.
+        audit : AuditResult, optional
+            What ``equipoise.audit`` said of the model: ``audit.json`` and ``audit.html`` beside it.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
+        target = Path(folder)
+        estimator, tensors = self.model.estimator(), self.model.tensors()
+        content = None if estimator is None else estimator_bytes(estimator)
+        with folder_when_whole(target, replaceable=is_saved_model) as temporary:
+            digests: dict[str, str] = {}
+            if tensors:
+                torch = require("torch", extra="train", purpose="Saving a model")
+                arrays = {name: torch.from_numpy(np.array(values)) for name, values in tensors.items()}
+                FILE.write(temporary / WEIGHTS, {}, arrays, announced=False)
+                digests[WEIGHTS] = _digest((temporary / WEIGHTS).read_bytes())
+            if content is not None:
+                write_whole(temporary / ESTIMATOR, content, announced=False)
+                digests[ESTIMATOR] = _digest(content)
+            if audit is not None:
+                audit.to_json(temporary / AUDIT)
+                audit.report(temporary / AUDIT_PAGE)
+            text = json.dumps(self._described(digests), allow_nan=False, indent=1, ensure_ascii=False)
+            write_whole(temporary / DESCRIPTION, text + "\n", announced=False)
+        return target
+
+    def _described(self, digests: Mapping[str, str]) -> dict[str, Any]:
+        made = dict(self.provenance) or provenance(fingerprint="")
+        return {
+            "schema": f"{SCHEMA}/{NUMBER}",
+            "kind": self.model.kind,
+            "task": self.task,
+            "target": self.target,
+            "classes": [_plain(one) for one in self.classes],
+            "favourable": _plain(self.favourable),
+            "columns": list(self.columns),
+            "groups": {"columns": self.groups.columns, "names": self.groups.names, "needed": self.needs_group},
+            "about": dict(self.about),
+            "inputs": self.encoder.state(),
+            "model": self.model.settings(),
+            "files": dict(digests),
+            "provenance": {**made, "libraries": _libraries(self.model)},
+        }
+
+    def __repr__(self) -> str:
+        what = " + ".join(map(str, self.about.get("treatments", ()))) or "untreated"
+        says = f"classes={list(self.classes)}" if self.task == "class" else "task='regression'"
+        group = ", needs_group=True" if self.needs_group else ""
+        return (
+            f"SavedModel({self.model.kind}, {what}, target={self.target!r}, {says}, columns={len(self.columns)}{group})"
+        )
+
+
+def load_model(folder: str | os.PathLike[str], module: Any = None) -> SavedModel:
+    """Load a saved model. Nothing of the folder is run: of a torch module of one's own it holds the weights alone.
+
+    Parameters
+    ----------
+    folder : path
+        A folder that ``SavedModel.save`` or ``equipoise study refit`` wrote.
+    module : callable or torch.nn.Module, optional
+        Needed by models of the learner ``module``: the factory that made the network, or a network of its shape.
+
+    Returns
+    -------
+    SavedModel
+    """
+    place = Path(folder)
+    said = _described_in(place)
+    kind = learner_of(said["kind"]).model if isinstance(said.get("kind"), str) else None
+    if kind is None:
+        raise BadInput(f"The saved model is of the kind {said.get('kind')!r}", help=AGAIN)
+    files = _mapping(said, "files")
+    if not set(files) <= {WEIGHTS, ESTIMATOR}:
+        raise BadInput(f"The saved model names the files {listing(files)}", available=f"{WEIGHTS}, {ESTIMATOR}")
+    content = {name: _file(place / name, digest) for name, digest in files.items()}
+    estimator = estimator_from(content[ESTIMATOR]) if ESTIMATOR in content else None
+    if estimator is not None and module is not None:
+        raise BadInput("A module is given for a saved estimator", help="load_model(folder) is enough.")
+    tensors = _arrays(place / WEIGHTS) if WEIGHTS in content else {}
+    encoder = InputEncoder.restore(said.get("inputs"))
+    model = kind.restore(_mapping(said, "model"), tensors, module if estimator is None else estimator)
+    groups, task = _groups(said), said.get("task")
+    classes = said.get("classes")
+    if task not in ("class", "regression") or not isinstance(classes, list) or not isinstance(said.get("target"), str):
+        raise BadInput("The saved model says neither what it predicts nor of which classes", help=AGAIN)
+    _check_fit(model, encoder, classes, task)
+    _warn_of_versions(_mapping(said, "provenance"))
+    return SavedModel(
+        model, encoder, tuple(classes), groups, said["target"], task, said.get("favourable"), _mapping(said, "about"),
+        _mapping(said, "provenance"), place,
+    )  # fmt: skip
+
+
+def is_saved_model(folder: str | os.PathLike[str]) -> bool:
+    """Tell whether a folder holds a saved model, of any version."""
+    try:
+        said = _read_json(Path(folder) / DESCRIPTION)
+    except BadInput:
+        return False
+    return isinstance(said, dict) and str(said.get("schema", "")).startswith(f"{SCHEMA}/")
+
+
+def _described_in(folder: Path) -> dict[str, Any]:
+    """Read what a folder says of its model; another version is refused."""
+    if not (folder / DESCRIPTION).is_file():
+        raise BadInput(
+            f"There is no saved model in {str(folder)!r}", available=f"a folder with {DESCRIPTION}",
+            help="equipoise study refit PLAN --treatment NAME --to DIR writes one.",
+        )  # fmt: skip
+    said = _read_json(folder / DESCRIPTION)
+    schema = str(said.get("schema")) if isinstance(said, dict) else ""
+    name, _, number = schema.partition("/")
+    if name != SCHEMA or not number.isdecimal() or not isinstance(said, dict):
+        raise BadInput(f"{str(folder / DESCRIPTION)!r} does not describe a model ({schema[:60]!r})", help=AGAIN)
+    if len(number) > 6 or int(number) != NUMBER:
+        raise BadInput(
+            f"The saved model has the schema {schema[:60]!r}, which is newer than this program",
+            available=f"{SCHEMA}/{NUMBER}",
+            help="update equipoise: pip install --upgrade in its clone.",
+        )
+    return said
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise BadInput(f"{str(path)!r} is larger than {MOST_BYTES:,} bytes", help=AGAIN)
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(f"{str(path)!r} cannot be read ({error})", help=AGAIN) from error
+
+
+def _file(path: Path, digest: object) -> bytes:
+    """Return the bytes of a file of a model; another file than was saved is refused."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"The saved model lacks {str(path)!r} ({error.strerror})", help=AGAIN) from error
+    if _digest(content) != digest:
+        raise BadInput(f"{str(path)!r} is not the file that was saved with the model", help=AGAIN)
+    return content
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    _, tensors = FILE.read(path)
+    strange = [f"{name!r} ({one.dtype})" for name, one in tensors.items() if str(one.dtype)[6:] not in NUMBERS]
+    if strange:
+        raise BadInput(f"The saved weights have {listing(strange, 3)}", available=listing(NUMBERS))
+    return {name: one.numpy() for name, one in tensors.items()}
+
+
+def _digest(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def _mapping(said: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = said.get(name)
+    if not isinstance(found, dict):
+        raise BadInput(f"The saved model has {found!r:.60} as its {name}", help=AGAIN)
+    return found
+
+
+def _groups(said: Mapping[str, Any]) -> GroupNames:
+    found = _mapping(said, "groups")
+    columns, names = (found.get(name) for name in ("columns", "names"))
+    if not all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in (columns, names)):
+        raise BadInput("The saved model does not name its groups", help=AGAIN)
+    return GroupNames(tuple(columns or ()), tuple(names or ()))
+
+
+def _check_fit(model: FittedModel, encoder: InputEncoder, classes: Sequence[Any], task: str) -> None:
+    """Refuse parts that do not belong together, by what the model says of a row without values."""
+    inputs = np.zeros((1, encoder.width), dtype=np.float32)
+    found = model.predict(inputs, np.zeros(1, dtype=np.int64) if model.needs_group else None)
+    numbers = found.values.dtype.kind == "f"
+    if numbers != (task == "regression"):
+        raise BadInput(
+            "The saved model predicts numbers in place of classes, or classes in place of numbers", help=AGAIN
+        )
+    known = found.scores.shape[1] if found.scores is not None else int(found.values.max()) + 1
+    if task == "class" and (len(classes) < 2 or (found.scores is not None) * (known != len(classes))):
+        raise BadInput(f"The saved model predicts {known} classes and names {len(classes)}", help=AGAIN)
+
+
+def _warn_of_versions(made: Mapping[str, Any]) -> None:
+    """Warn where scikit-learn is another one than that which saved the estimator."""
+    was = made.get("libraries", {}).get("scikit-learn") if isinstance(made.get("libraries"), dict) else None
+    if was is None:
+        return
+    import sklearn
+
+    if str(was).split(".")[:2] != sklearn.__version__.split(".")[:2]:
+        warnings.warn(
+            f"The estimator was saved with scikit-learn {was}, and this is {sklearn.__version__}: it may predict "
+            "otherwise. Install the version that saved it, or save it again.",
+            stacklevel=3,
+        )
+
+
+def _libraries(model: FittedModel) -> dict[str, str]:
+    """Return the versions of the libraries that predictions depend on."""
+    name, module = ("scikit-learn", "sklearn") if model.estimator() is not None else ("torch", "torch")
+    return {name: str(require(module, extra="train", purpose="Saving a model").__version__)}
+
+
+def _plain(value: Any) -> Any:
+    """Return a class as JSON writes it."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _named(given: object, data: object) -> list[str] | None:
+    """Return the columns of the data that group columns are named by; None where these are values."""
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
+        return None
+    known = set(data) if isinstance(data, Mapping) else set(as_table(data, "the data").columns)
+    return list(given) if given and set(given) <= known else None

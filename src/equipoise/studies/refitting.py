@@ -1,0 +1,391 @@
+"""A model out of a study: a cell is trained again, compared with what the store holds, and saved with its audit."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits import AuditResult, audit
+from equipoise.estimators import GroupNames, SavedModel, is_saved_model
+from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.files import check_new_folder
+from equipoise.foundation.long_work import Progress, duration
+from equipoise.foundation.registry import registry
+from equipoise.foundation.reproducibility import provenance
+from equipoise.studies.plans import LearnerTexts, Named, Trial, condition_text, rows_of
+from equipoise.studies.running import MODEL, check_device, model_of
+from equipoise.studies.storage import OUTAGE, open_store
+from equipoise.training.encoding import encoder_of
+from equipoise.training.learner import Progress as Epochs
+from equipoise.training.material import Codes, Material, Outcome, Predicted
+from equipoise.training.model import FittedModel
+from equipoise.training.rounding import is_deterministic
+
+if TYPE_CHECKING:
+    from equipoise.studies.storage import Store
+    from equipoise.studies.study import Study
+
+SPLITS = ("dev", "test")
+ROUNDINGS = ("native", "jitter", "deterministic", "deterministic jitter")
+# The share of the work that training is; the rest is the audit.
+TRAINING = 0.9
+ALONE = (
+    "By itself the saved model predicts the same for {share:.2%} of the test rows: it was trained together with "
+    "others, and products of several networks round differently from those of one."
+)
+CALL = re.compile(r"(?P<name>[^()]+?)\s*(?:\((?P<settings>.*)\))?")
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How many rows of a split are predicted as the store has them, and by how much scores (or numbers) differ."""
+
+    split: str
+    rows: int
+    same: int
+    largest: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """The share of rows with the same prediction."""
+        return self.same / self.rows if self.rows else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """A saved model of a study, and how it compares with the trial that the store holds.
+
+    ``agreements`` is empty where the store does not hold the trial. ``from_store`` says that its weights were kept and
+    nothing was trained. ``deterministic`` says that the training is the same every time on one machine. ``alone`` is
+    the share of test rows of which the saved model says what the training did, where it was trained among others.
+    """
+
+    folder: Path
+    model: SavedModel
+    trial: Trial
+    cell: str
+    audit: AuditResult
+    agreements: tuple[Agreement, ...] = ()
+    from_store: bool = False
+    deterministic: bool = False
+    seconds: float = 0.0
+    alone: float = 1.0
+
+    @property
+    def equal(self) -> bool:
+        """Whether the store holds the trial, and every row is predicted as it has it."""
+        return bool(self.agreements) and all(one.same == one.rows for one in self.agreements)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What was done, in sentences."""
+        how = "its weights were in the store" if self.from_store else f"trained again ({duration(self.seconds)})"
+        return (
+            f"The model of {self.cell} (seed {self.trial.seed}) is in {self.folder}: {how}.",
+            self._compared,
+            *([] if self.alone == 1.0 else [ALONE.format(share=self.alone)]),
+            f"Load it: equipoise.load_model({str(self.folder)!r})",
+        )
+
+    @property
+    def _compared(self) -> str:
+        if not self.agreements:
+            return "The store does not hold this trial, so that nothing was compared."
+        if self.equal:
+            rows = " and ".join(f"{one.rows:,} {one.split} rows" for one in self.agreements)
+            return f"It predicts what the store holds for all {rows}."
+        shares = " and ".join(f"{one.share:.2%} of {one.rows:,} {one.split} rows" for one in self.agreements)
+        why = (
+            "another machine or other versions of libraries than those of the study may round differently"
+            if self.deterministic
+            else f"{self.trial.rounding} rounding differs from run to run; rounding = 'deterministic' does not"
+        )
+        return f"It predicts what the store holds for {shares}: {why}."
+
+    def __repr__(self) -> str:
+        return f"Refit({self.cell!r}, seed={self.trial.seed}, equal={self.equal}, folder={str(self.folder)!r})"
+
+
+def refit(
+    study: Study,
+    store: str | os.PathLike[str],
+    *,
+    treatment: str,
+    to: str | os.PathLike[str],
+    condition: str | None = None,
+    learner: str | None = None,
+    selection: str | None = None,
+    seed: int | None = None,
+    rounding: str | None = None,
+    artefacts: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    command: Iterable[str] | None = None,
+) -> Refit:
+    """Train one cell of a study again, compare it with what the store holds, and save the model with its audit.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    store : path or URL
+        Its store. Where it does not hold the trial, nothing is compared.
+    treatment : str
+        The treatment by name or alias, with settings where the plan has several: ``"adversarial(strength=1)"``.
+    to : path
+        A new folder, or one with a saved model, which is replaced.
+    condition, learner, selection : str, optional
+        Which of several, as ``equipoise study status`` names them; by name, or a part of the text.
+    seed : int, optional
+        One of the plan's seeds; by default the first.
+    rounding : str, optional
+        Another rounding than the plan's, such as "deterministic".
+    artefacts : path, optional
+        Predictions too large for the store; by default beside it.
+    progress : callable, optional
+        Is told the stage and the share of the work that is done.
+    command : iterable of str, optional
+        The command that asked for it, for provenance.
+
+    Returns
+    -------
+    Refit
+    """
+    tell = progress or _silent
+    if study.functions:
+        raise BadInput(
+            "The study trains by a function of your own, which gives predictions and no model",
+            help="save the model where the function trains it; a learner of the registry can be refitted.",
+        )
+    if rounding is not None and rounding not in ROUNDINGS:
+        raise unknown_name("rounding", rounding, ROUNDINGS, "equipoise study refit")
+    check_new_folder(Path(to), replaceable=is_saved_model)
+    check_device(study.work)
+    planned, cell = _chosen(study, treatment, condition, learner, selection, seed)
+    trial = planned if rounding is None else replace(planned, rounding=rounding)
+    stored, kept = _stored(store, planned, study, artefacts)
+    outcome = _trained(study, trial, planned, tell) if kept is None or trial != planned else _predicted(study, kept)
+    if outcome.model is None:
+        raise BadInput(
+            f"{cell} has no model to save. {outcome.no_model or ''}".strip(),
+            available="the learners mlp, module and scikit_learn",
+        )
+    tell("Auditing the model", TRAINING)
+    agreements = () if stored is None else tuple(_agreement(split, outcome, stored[split]) for split in SPLITS)
+    model = _saved(study, trial, cell, outcome, agreements, command)
+    audited, predicted = _audited(study, model, command)
+    tell("Saving the model", 1.0)
+    folder = model.save(to, audited)
+    return Refit(
+        folder, replace(model, folder=folder), trial, cell, audited, agreements,
+        from_store=kept is not None and trial == planned, deterministic=is_deterministic(trial.rounding),
+        seconds=outcome.seconds, alone=_share_alone(model, outcome, predicted),
+    )  # fmt: skip
+
+
+def _chosen(
+    study: Study, treatment: str, condition: str | None, learner: str | None, selection: str | None, seed: int | None
+) -> tuple[Trial, str]:
+    """Return the one trial that is meant, and what its cell is called; of several cells they are listed."""
+    seed = study.seeds[0] if seed is None else seed
+    if seed not in study.seeds:
+        raise BadInput(f"The study has no seed {seed}", available=listing(study.seeds), help="--seed (seed=)")
+    trials = [trial for trial in study.trials() if trial.seed == seed and trial.repeat == 0]
+    texts = LearnerTexts([one.named for one in study.learners])
+    wanted: list[tuple[str, str | None, Callable[[Trial], Sequence[str]]]] = [
+        ("treatment", treatment, _treatment_names),
+        ("condition", condition, lambda trial: (trial.condition.name, condition_text(trial.condition))),
+        ("learner", learner, lambda trial: (trial.learner.name, texts[trial.learner])),
+        ("selection", selection, lambda trial: (trial.selection,)),
+    ]
+    for what, name, names_of in wanted:
+        if name is not None:
+            trials = _matching(trials, what, name, names_of)
+    if len(trials) > 1:
+        several = [_words(trial, texts) for trial in trials]
+        raise BadInput(
+            f"{len(trials)} cells of the study fit: {listing(several, 8)}", available="one cell",
+            help="say which: --condition TEXT, --learner TEXT, --selection NAME, or --treatment 'name(setting=value)'.",
+        )  # fmt: skip
+    return trials[0], _words(trials[0], texts, settings=False)
+
+
+def _treatment_names(trial: Trial) -> Sequence[str]:
+    aliases = {entry.name: entry.alias for entry in registry.entries("treatment") if entry.alias}
+    short = " + ".join(aliases.get(named.name, named.name) for named in trial.treatments)
+    return (trial.treatment, " + ".join(named.name for named in trial.treatments), short)
+
+
+def _matching(
+    trials: Sequence[Trial], what: str, wanted: str, names_of: Callable[[Trial], Sequence[str]]
+) -> list[Trial]:
+    """Return the trials of a name: exactly, or by a part of it; settings in brackets have to agree."""
+    call = CALL.fullmatch(wanted.strip())
+    name, settings = (call["name"], call["settings"]) if call and what == "treatment" else (wanted.strip(), None)
+    folded = name.casefold()
+    exact = [trial for trial in trials if folded in [one.casefold() for one in names_of(trial)[:1]]]
+    exact = exact or [trial for trial in trials if folded in [one.casefold() for one in names_of(trial)]]
+    found = exact or [trial for trial in trials if any(folded in one.casefold() for one in names_of(trial))]
+    if not found:
+        known = dict.fromkeys(names_of(trial)[-1 if what != "treatment" else 0] for trial in trials)
+        raise unknown_name(what, name, known, "this study")
+    if not settings:
+        return found
+    given = [part.replace(" ", "") for part in settings.split(",") if part.strip()]
+    agreeing = [trial for trial in found if set(given) <= _settings_of(trial.treatments)]
+    if not agreeing:
+        told = listing(dict.fromkeys(" + ".join(map(str, trial.treatments)) for trial in found), 6)
+        raise BadInput(f"No treatment of the study is {wanted!r}", available=told)
+    return agreeing
+
+
+def _settings_of(treatments: Sequence[Named]) -> set[str]:
+    """Return settings as they may be typed: 1 and 1.0 are the same number."""
+    found: set[str] = set()
+    for named in treatments:
+        for name, value in named.settings.items():
+            found |= {f"{name}={value}", f"{name}={value!r}", f"{name}={str(value).lower()}"}
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                found |= {f"{name}={value:g}", f"{name}={float(value)}"}
+    return found
+
+
+def _words(trial: Trial, texts: LearnerTexts, *, settings: bool = True) -> str:
+    """Name the cell of a trial, with the settings of its treatments where they tell cells apart."""
+    treatment = " + ".join(map(str, trial.treatments)) if settings else trial.treatment
+    return f"{treatment or 'untreated'} under {condition_text(trial.condition)} ({texts[trial.learner]})"
+
+
+def _stored(
+    where: str | os.PathLike[str], trial: Trial, study: Study, artefacts: str | os.PathLike[str] | None
+) -> tuple[dict[str, Predicted] | None, FittedModel | None]:
+    """Return what the store holds of a trial: its predictions, and its model where that was kept."""
+    place = os.fspath(where)
+    if "://" not in place and not os.path.exists(place):
+        return None, None
+    with open_store(place, create=False, read_only=True, artefacts=artefacts, outage=OUTAGE) as store:
+        state, _ = store.states([trial.key]).get(trial.key, ("", 0.0))
+        if state != "done":
+            return None, None
+        found = {split: store.predictions(trial.key, split) for split in SPLITS}
+        return found, _kept(store, trial.key)
+
+
+def _kept(store: Store, key: str) -> FittedModel | None:
+    found = store.kept([key], MODEL).get(key)
+    return None if found is None else model_of(found)
+
+
+def _trained(study: Study, trial: Trial, planned: Trial, tell: Progress) -> Outcome:
+    """Train a trial again: under deterministic rounding with all of its stack, for sums of others round differently."""
+    work = replace(study.work, keep_models=True)
+    stack = work.stack_of[planned.key].trials
+    together = list(stack) if trial == planned and is_deterministic(trial.rounding) else [trial]
+
+    def epochs(progress: Epochs) -> None:
+        stage = f"Training the model: epoch {progress.epoch} of at most {progress.epochs}"
+        tell(stage, TRAINING * progress.epoch / max(progress.epochs, 1))
+
+    tell("Training the model", 0.0)
+    outcomes = work.outcomes(together, epochs)
+    outcome = outcomes[[one.key for one in together].index(trial.key)]
+    if outcome.failure is not None:
+        raise BadInput(f"The training failed: {outcome.failure}", help="equipoise study status PLAN --failures")
+    return outcome
+
+
+def _predicted(study: Study, model: FittedModel) -> Outcome:
+    """Return what a model that the store keeps predicts."""
+    dev, test = (_predictions(model, study.material, split) for split in SPLITS)
+    return Outcome(dev, test, model=model)
+
+
+def _predictions(model: FittedModel, material: Material, split: str) -> Predicted:
+    rows = getattr(material, split)
+    return model.predict(rows.inputs, rows.group if model.needs_group else None, rows.ids)
+
+
+def _agreement(split: str, outcome: Outcome, stored: Predicted) -> Agreement:
+    found: Predicted | None = getattr(outcome, split)
+    assert found is not None
+    return Agreement(split, len(stored.values), int((found.values == stored.values).sum()), _largest(found, stored))
+
+
+def _largest(found: Predicted, stored: Predicted) -> float:
+    """Return by how much scores differ at most, or numbers; 0 where there is nothing to compare."""
+    pairs = [(found.values, stored.values)] if stored.values.dtype.kind == "f" else []
+    if found.scores is not None and stored.scores is not None:
+        pairs.append((found.scores, stored.scores))
+    return max((float(np.abs(one - other).max(initial=0.0)) for one, other in pairs), default=0.0)
+
+
+def _saved(
+    study: Study, trial: Trial, cell: str, outcome: Outcome, agreements: Sequence[Agreement],
+    command: Iterable[str] | None,
+) -> SavedModel:  # fmt: skip
+    """Put together all that it takes to predict rows of a frame."""
+    material = study.material
+    assert outcome.model is not None
+    about: dict[str, Any] = {
+        "study": study.name, "cell": cell, "condition": condition_text(trial.condition), "rows": trial.size,
+        "learner": trial.learner.name, "treatments": [str(one) for one in trial.treatments], "seed": trial.seed,
+        "rounding": trial.rounding, "precision": trial.precision, "device": trial.device,
+        "selection": trial.selection, "best_epoch": outcome.best_epoch or None, "trial": trial.key,
+        "agreement": {one.split: one.share for one in agreements} or None, "notes": list(outcome.notes),
+    }  # fmt: skip
+    made = provenance(
+        fingerprint=study.fingerprint, command=command, data=study.original.name, rows=len(material.train),
+        columns={"target": study.cohort.target, "groups": list(study.groups)},
+    )  # fmt: skip
+    regression = material.task == "regression"
+    return SavedModel(
+        outcome.model, encoder_of(study.cohort), () if regression else material.classes,
+        GroupNames(study.groups, material.groups), study.cohort.target, material.task, study.cohort.favourable, about,
+        made,
+    )  # fmt: skip
+
+
+def _share_alone(model: SavedModel, outcome: Outcome, predicted: NDArray[Any]) -> float:
+    assert outcome.test is not None
+    values = outcome.test.values
+    same = predicted == (values if model.task == "regression" else np.array(model.classes)[values])
+    return float(same.mean()) if len(same) else 1.0
+
+
+def _audited(study: Study, model: SavedModel, command: Iterable[str] | None) -> tuple[AuditResult, NDArray[Any]]:
+    """Audit the saved model itself on the test rows, through the columns that it will be given; return both."""
+    rows = rows_of(study.cohort, "test")
+    columns: dict[str, NDArray[Any]] = {name: column[rows] for name, column in study.cohort.columns.items()}
+    predicted = model.predict(columns, ids=rows)
+    given: dict[str, Any] = {
+        "target": columns[study.cohort.target], "prediction": predicted,
+        "sensitive_features": {name: columns[name] for name in study.groups}, "command": command,
+    }  # fmt: skip
+    if study.cohort.cluster is not None:
+        given["cluster"] = columns[study.cohort.cluster]
+    if model.task == "regression":
+        return audit(**given, task="regression"), predicted
+    given |= {} if study.cohort.favourable is None else {"favourable": study.cohort.favourable}
+    return audit(**given, **_score(model, columns, rows)), predicted
+
+
+def _score(model: SavedModel, columns: Mapping[str, NDArray[Any]], rows: Codes) -> dict[str, Any]:
+    """Return the score of the favourable class, or of the second of two; nothing where the model has no scores."""
+    if len(model.classes) != 2:
+        return {}
+    wanted = model.favourable if model.favourable in model.classes else model.classes[1]
+    try:
+        scores = model.predict_proba(columns, ids=rows)
+    except BadInput:
+        return {}
+    return {"score": scores[:, model.classes.index(wanted)].astype(np.float64), "score_class": wanted}
+
+
+def _silent(stage: str, done: float) -> None:
+    """Say nothing."""

@@ -1,0 +1,178 @@
+"""Which treatment fits which learner: a treatment requires what it acts on, and a learner offers what it has.
+
+Nothing is listed by hand: ``equipoise list treatments --matrix`` compares the two, and an empty cell has the scientific
+reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.registry import registry
+
+if TYPE_CHECKING:
+    from equipoise.training.learner import Learner
+    from equipoise.training.treatment import Treatment
+
+
+class Need(StrEnum):
+    """What a treatment may act on, and a learner may offer. The value is part of no file and no key."""
+
+    ROWS = "rows"
+    ROW_WEIGHTS = "row_weights"
+    STEPS = "steps"
+    BATCHES = "batches"
+    ROW_LOSSES = "row_losses"
+    HIDDEN = "hidden"
+    LOGITS = "logits"
+    NAMED_LAYER = "named_layer"
+    PAIR_LOSS = "pair_loss"
+    REPRESENTATIONS = "representations"
+    EMBEDDING = "embedding"
+    REFITTING = "refitting"
+    FLAT_INPUTS = "flat_inputs"
+    SCORES = "scores"
+
+
+# What a network of classes or numbers offers.
+NETWORK = frozenset({
+    Need.ROWS, Need.ROW_WEIGHTS, Need.STEPS, Need.BATCHES, Need.ROW_LOSSES, Need.HIDDEN, Need.LOGITS,
+    Need.REPRESENTATIONS, Need.SCORES,
+})  # fmt: skip
+# Why a cell is empty: what the learner does not have, in one sentence after "there is no ...".
+LACKING = {
+    Need.ROWS: "nothing is trained on rows that could be chosen",
+    Need.ROW_WEIGHTS: "it takes no weights of rows",
+    Need.STEPS: "it is not trained step by step",
+    Need.BATCHES: "its batches are made up by class, for pairs and triplets",
+    Need.ROW_LOSSES: "no row has a loss of its own",
+    Need.HIDDEN: "it shows no hidden layer",
+    Need.LOGITS: "it has no logits, an output for each class",
+    Need.NAMED_LAYER: "it has no convolutional blocks",
+    Need.PAIR_LOSS: "it has no loss of pairs or triplets, by which a second embedding learns the groups",
+    Need.REPRESENTATIONS: "it shows no representation after training",
+    Need.EMBEDDING: "what it shows after training is no embedding that is released",
+    Need.REFITTING: "it is not refitted as a whole by a reduction",
+    Need.FLAT_INPUTS: "its inputs are pictures, and no rows of numbers that could be transformed",
+    Need.SCORES: "it gives no scores of classes that could be adjusted",
+}
+# The needs of the moments of a treatment.
+MOMENTS = {
+    "transform": frozenset({Need.FLAT_INPUTS}),
+    "wrap": frozenset({Need.REFITTING}),
+    "choose": frozenset({Need.ROWS}),
+    "weigh": frozenset({Need.ROW_WEIGHTS}),
+    "during": frozenset({Need.STEPS}),
+    "read": frozenset({Need.LOGITS}),
+    "outputs": frozenset({Need.LOGITS}),
+    "after": frozenset({Need.REPRESENTATIONS}),
+    "adjust": frozenset({Need.SCORES}),
+}
+
+
+@dataclass(frozen=True)
+class Incompatibility:
+    """Why a treatment does not fit a learner: what it requires and the learner does not offer, or the task."""
+
+    missing: tuple[Need, ...] = ()
+    task: str | None = None
+
+    def __str__(self) -> str:
+        """Return the reason in words: the first need that is missing, on which the others rest."""
+        return f"it is for {TASKS[self.task]}" if self.task is not None else LACKING[self.missing[0]]
+
+
+TASKS = {"class": "classes, and the target is a number", "regression": "numbers, and the target is a class"}
+
+
+def has_own(kind: type[Any], method: str) -> bool:
+    """Tell whether a kind of treatment has a method of its own."""
+    from equipoise.training.treatment import Treatment
+
+    own, plain = (getattr(one, method) for one in (kind, Treatment))
+    return getattr(own, "__func__", own) is not getattr(plain, "__func__", plain)
+
+
+def required(treatment: type[Treatment]) -> frozenset[Need]:
+    """Return what a treatment acts on: what it declares, and what its moments need."""
+    moments = (needs for method, needs in MOMENTS.items() if has_own(treatment, method))
+    return frozenset(treatment.requires).union(*moments)
+
+
+def incompatibility(
+    learner: type[Learner], treatment: type[Treatment], task: str | None = None
+) -> Incompatibility | None:
+    """Return why a treatment does not fit a learner (and, where it is named, the task); None where it does.
+
+    A regression has no logits: what acts on them is for classes, whatever else it declares.
+    """
+    needs = required(treatment)
+    tasks = ("class",) if Need.LOGITS in needs else treatment.tasks
+    if task is not None and task not in tasks:
+        return Incompatibility(task=tasks[0])
+    missing = needs - learner.offers
+    if Need.EMBEDDING in learner.offers and has_own(treatment, "erase"):
+        # What predictions are made from a hidden layer for, an embedding is erased for.
+        missing -= {Need.REPRESENTATIONS}
+    return Incompatibility(tuple(need for need in Need if need in missing)) if missing else None
+
+
+def learners_for(treatment: type[Treatment]) -> list[str]:
+    """Return the names of the learners that a treatment fits."""
+    return [name for name, learner in learners().items() if incompatibility(learner, treatment) is None]
+
+
+def nearest_learner(learner: type[Learner], names: Sequence[str]) -> str:
+    """Return the name of the learner most like another: of the same inputs, and with most in common to act on."""
+    known = learners()
+
+    def apart(name: str) -> tuple[bool, int]:
+        return known[name].takes_pictures != learner.takes_pictures, -len(known[name].offers & learner.offers)
+
+    return min(names, key=apart)
+
+
+def learners() -> dict[str, type[Learner]]:
+    """Return the registered learners by name."""
+    from equipoise.training.learner import Learner
+
+    entries = registry.entries("learner")
+    return {one.name: one.thing for one in entries if isinstance(one.thing, type) and issubclass(one.thing, Learner)}
+
+
+def check_compatible(
+    learner: type[Learner], name: str, treatment: type[Treatment], called: str, task: str | None = None
+) -> None:
+    """Refuse a treatment whose ground the learner does not have: what it says would never be heard."""
+    reason = incompatibility(learner, treatment, task)
+    if reason is None:
+        return
+    able = [] if reason.task else learners_for(treatment)
+    raise BadInput(
+        f"The treatment {called!r} does not fit the learner {name!r}: {reason}",
+        available=f"with this treatment: {listing(able)}" if able else "another treatment",
+        help=f"learner = {nearest_learner(learner, able)!r} takes it."
+        if able
+        else "equipoise list treatments --matrix shows what fits.",
+    )
+
+
+def treatments() -> dict[str, type[Treatment]]:
+    """Return the registered treatments that take part in studies, by name."""
+    from equipoise.training.treatment import Treatment
+
+    entries = registry.entries("treatment")
+    return {one.name: one.thing for one in entries if isinstance(one.thing, type) and issubclass(one.thing, Treatment)}
+
+
+def matrix() -> dict[str, dict[str, Incompatibility | None]]:
+    """Return why each treatment does not fit each learner, None where it does: ``[treatment][learner]``."""
+    columns = learners()
+    return {
+        name: {column: incompatibility(learner, treatment) for column, learner in columns.items()}
+        for name, treatment in treatments().items()
+    }

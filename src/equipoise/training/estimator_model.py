@@ -1,0 +1,105 @@
+"""A fitted scikit-learn estimator as a model: what it predicts in classes that are known, or in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput
+from equipoise.training.material import Codes, Predicted
+from equipoise.training.model import FittedModel, checked_settings
+
+
+class EstimatorModel(FittedModel):
+    """A fitted estimator that was given ``inputs`` columns and ``classes`` classes (codes 0, 1, ...)."""
+
+    kind: ClassVar[str] = "scikit_learn"
+
+    def __init__(self, fitted: Any, inputs: int, classes: int, task: str = "class") -> None:
+        self.fitted, self.inputs, self.classes, self.task = fitted, inputs, classes, task
+
+    def own_predict(self, inputs: NDArray[Any]) -> Predicted:
+        """Return classes, with probabilities where the estimator has some, or numbers."""
+        rows = np.asarray(inputs)
+        if rows.ndim != 2 or rows.shape[1] != self.inputs:
+            raise BadInput(
+                f"The inputs have the shape {rows.shape}", available=f"one row of {self.inputs:,} numbers for each row"
+            )
+        if not len(rows):  # scikit-learn refuses to predict nothing
+            return self._nothing()
+        values = np.asarray(self.fitted.predict(rows))
+        if self.task == "regression":
+            return Predicted(_numbers(values, len(rows)).astype(np.float32))
+        if values.shape != (len(rows),) or not np.isin(values, np.arange(self.classes)).all():
+            raise BadInput(
+                f"{type(self.fitted).__name__} predicted {values.dtype} of the shape {values.shape}, not classes",
+                available=f"one class code per row, 0 to {self.classes - 1}",
+                help="use a classifier; a regressor is for cohorts whose task is a regression.",
+            )
+        return Predicted(values.astype(np.int64), self._scores(rows))
+
+    def _nothing(self) -> Predicted:
+        if self.task == "regression":
+            return Predicted(np.zeros(0, dtype=np.float32))
+        scored = hasattr(self.fitted, "predict_proba")
+        scores = np.zeros((0, self.classes), dtype=np.float32) if scored else None
+        return Predicted(np.zeros(0, dtype=np.int64), scores)
+
+    def _scores(self, inputs: NDArray[Any]) -> NDArray[np.float32] | None:
+        """Return probabilities ``[row, class]``; a class that no training row had gets 0."""
+        if not hasattr(self.fitted, "predict_proba"):
+            return None
+        found = np.asarray(self.fitted.predict_proba(inputs), dtype=np.float32)
+        seen: Codes = np.asarray(getattr(self.fitted, "classes_", np.arange(found.shape[1])), dtype=np.int64)
+        scores = np.zeros((len(inputs), self.classes), dtype=np.float32)
+        scores[:, seen] = found
+        return scores
+
+    def representations(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the inputs: treatments after training work on them, as there is no hidden layer."""
+        found: NDArray[np.float32] = np.asarray(inputs, dtype=np.float32)
+        return found
+
+    def transform(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
+        """Refuse: an estimator has no hidden layer; with a treatment of the inputs, return what it makes of them."""
+        if self.postprocessor is None or self.postprocessor.reads != "representations":
+            raise BadInput(
+                f"{type(self.fitted).__name__} has no hidden layer", available="predictions: predict, predict_proba"
+            )
+        return super().transform(inputs)
+
+    def estimator(self) -> Any:
+        """Return the fitted estimator."""
+        return self.fitted
+
+    def own_settings(self) -> dict[str, Any]:
+        """Return the task, and the numbers of inputs and classes."""
+        return {"task": self.task, "inputs": self.inputs, "classes": self.classes}
+
+    def own_tensors(self) -> dict[str, NDArray[Any]]:
+        """Return nothing: the arrays of an estimator are its own."""
+        return {}
+
+    @classmethod
+    def own_restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
+        """Take a fitted estimator that was read."""
+        known = checked_settings(settings, {"task": str, "inputs": int, "classes": int}, "the estimator")
+        if tensors:
+            raise BadInput(f"The saved estimator has weights {sorted(tensors)[0]!r}", available="none of its own")
+        if not callable(getattr(module, "predict", None)):
+            raise BadInput(f"The saved estimator is {type(module).__name__}, which cannot predict")
+        expected = getattr(module, "n_features_in_", known["inputs"])
+        if expected != known["inputs"]:
+            raise BadInput(f"The saved estimator takes {expected!r} inputs", available=f"{known['inputs']:,} inputs")
+        return cls(module, known["inputs"], known["classes"], known["task"])
+
+
+def _numbers(values: NDArray[Any], rows: int) -> NDArray[Any]:
+    if values.shape != (rows,) or values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+        raise BadInput(
+            f"The estimator predicted {values.dtype} of the shape {values.shape}", available="one finite number per row"
+        )
+    return values

@@ -1,0 +1,108 @@
+"""Every treatment is reachable from an estimator with every learner that it fits, and refused with the others."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from equipoise.estimators import TreatedClassifier, TreatedEmbedding, TreatedRegressor
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.registry import registry
+from equipoise.training.compatibility import incompatibility, learners
+from equipoise.training.treatment import Treatment
+
+torch = pytest.importorskip("torch")
+
+ROWS = 160
+NETWORK = {"epochs": 2, "batch_size": 32, "learning_rate": 0.02}
+# What is given as the learner, and its settings, for each that gives a model.
+GIVEN: dict[str, tuple[Any, dict[str, Any]]] = {
+    "mlp": ("mlp", {**NETWORK, "width": 8, "layers": 1}),
+    "module": (lambda features, classes: torch.nn.Sequential(torch.nn.Linear(features, classes)), NETWORK),
+    "scikit_learn": (LogisticRegression(), {}),
+    "metric_learner": ("metric_learner", {"embedding_size": 4, "epochs": 2, "batch_size": 16}),
+}
+TREATMENTS = {
+    one.name: one.thing
+    for one in registry.entries("treatment")
+    if isinstance(one.thing, type) and issubclass(one.thing, Treatment)
+}
+OUTSIDE = sorted({one.name for one in registry.entries("treatment")} - set(TREATMENTS))
+
+
+def people() -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(0)
+    group, y = rng.integers(0, 2, ROWS), rng.integers(0, 2, ROWS)
+    return np.column_stack([2 * y + rng.normal(size=ROWS), group + rng.normal(size=ROWS)]), y, group
+
+
+def estimator(treatment: str, learner: str) -> Any:
+    given, settings = GIVEN[learner]
+    kind = TreatedEmbedding if learner == "metric_learner" else TreatedClassifier
+    return kind(treatment, given, learner_settings=settings)
+
+
+def test_every_learner_that_gives_a_model_is_tried_and_others_are_refused_at_once() -> None:
+    X, y, group = people()
+    assert {name for name, kind in learners().items() if kind.model is not None} == set(GIVEN) - {"metric_learner"}
+    for name in set(learners()) - set(GIVEN):
+        with pytest.raises(BadInput, match="gives no model of its own yet"):
+            TreatedClassifier("untreated", name).fit(X, y, sensitive_features=group)
+
+
+@pytest.mark.parametrize("learner", GIVEN)
+@pytest.mark.parametrize("treatment", TREATMENTS)
+def test_each_treatment_with_each_learner(treatment: str, learner: str) -> None:
+    X, y, group = people()
+    model = estimator(treatment, learner)
+    reason = incompatibility(learners()[learner], TREATMENTS[treatment], "class")
+    if reason is not None:
+        with pytest.raises(BadInput) as refused:
+            model.fit(X, y, sensitive_features=group)
+        assert str(reason) in str(refused.value)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so few epochs need not learn anything
+        model.fit(X, y, sensitive_features=group)
+    if learner == "metric_learner":
+        assert model.transform(X).shape == (ROWS, 4)
+        return
+    assert set(model.predict(X, sensitive_features=group)) <= {0, 1}
+    sums = model.predict_proba(X, sensitive_features=group).sum(axis=1)
+    np.testing.assert_allclose(sums, 1, atol=1e-4)
+    assert model.groups_ == ("0", "1")
+
+
+@pytest.mark.parametrize("learner", ["mlp", "scikit_learn"])
+@pytest.mark.parametrize("treatment", TREATMENTS)
+def test_each_treatment_of_a_regression(treatment: str, learner: str) -> None:
+    X, _, group = people()
+    given, settings = ("mlp", GIVEN["mlp"][1]) if learner == "mlp" else (Ridge(), {})
+    model = TreatedRegressor(treatment, given, learner_settings=settings)
+    if incompatibility(learners()[learner], TREATMENTS[treatment], "regression") is not None:
+        with pytest.raises(BadInput, match="does not fit the learner"):
+            model.fit(X, X[:, 0], sensitive_features=group)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, X[:, 0], sensitive_features=group)
+    assert np.isfinite(model.predict(X, sensitive_features=group)).all()
+
+
+@pytest.mark.parametrize("treatment", sorted(set(TREATMENTS) - {"untreated"}))
+def test_each_treatment_asks_for_groups(treatment: str) -> None:
+    X, y, _ = people()
+    learner = next(name for name in GIVEN if incompatibility(learners()[name], TREATMENTS[treatment]) is None)
+    with pytest.raises(BadInput, match=f"{treatment} acts on groups"):
+        estimator(treatment, learner).fit(X, y)
+
+
+@pytest.mark.parametrize("treatment", OUTSIDE)
+def test_what_is_no_treatment_of_a_learner_says_why(treatment: str) -> None:
+    X, y, group = people()
+    with pytest.raises(BadInput, match="does not train a learner"):
+        TreatedClassifier(treatment, LogisticRegression()).fit(X, y, sensitive_features=group)
