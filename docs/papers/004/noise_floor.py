@@ -103,7 +103,7 @@ def read(run: Run, material: Material) -> Said:
     with torch.inference_mode():
         for start in range(0, len(material.test), AT_ONCE):
             here = torch.from_numpy(material.test.inputs[start : start + AT_ONCE]).to(run.settings.device)
-            inner, output = run.teaching.said(run.parts, run.shown(here.permute(0, 3, 1, 2)))
+            inner, output = run.said(run.shown(here.permute(0, 3, 1, 2)))
             features.append(inner.double())
             classes.append(output.argmax(dim=1))
     return torch.cat(features), torch.cat(classes)

@@ -17,14 +17,20 @@ SQUARE, COLOUR = 110, 40
 
 
 def planted_pictures(
-    classes: int = 2, groups: int = 2, *, task: Literal["class", "regression"] = "class", rows: int = 200, seed: int = 0
+    classes: int = 2,
+    groups: int = 2,
+    *,
+    task: Literal["class", "regression"] = "class",
+    rows: int = 200,
+    bias: float = 0.6,
+    seed: int = 0,
 ) -> Planted:
     """Return pictures whose class is told by where a bright square is, and whose group is told by a colour.
 
     Classes and groups come together in train and dev rows; of the test rows every group has as many of each class, for
     some readouts rely on that.
     """
-    plain = planted(classes, groups, rows=rows, seed=seed)
+    plain = planted(classes, groups, rows=rows, bias=bias, seed=seed)
     generator = np.random.default_rng([seed, 1])
     order = generator.permutation(len(plain.test_target))
     target, group = order % classes, order // classes % groups

@@ -26,6 +26,7 @@ class Need(StrEnum):
     ROW_WEIGHTS = "row_weights"
     STEPS = "steps"
     BATCHES = "batches"
+    GROUP_LOSSES = "group_losses"
     ROW_LOSSES = "row_losses"
     HIDDEN = "hidden"
     LOGITS = "logits"
@@ -40,7 +41,7 @@ class Need(StrEnum):
 
 # What a network of classes or numbers offers.
 NETWORK = frozenset({
-    Need.ROWS, Need.ROW_WEIGHTS, Need.STEPS, Need.BATCHES, Need.ROW_LOSSES, Need.HIDDEN, Need.LOGITS,
+    Need.ROWS, Need.ROW_WEIGHTS, Need.STEPS, Need.BATCHES, Need.GROUP_LOSSES, Need.ROW_LOSSES, Need.HIDDEN, Need.LOGITS,
     Need.REPRESENTATIONS, Need.SCORES,
 })  # fmt: skip
 # Why a cell is empty: what the learner does not have, in one sentence after "there is no ...".
@@ -49,6 +50,7 @@ LACKING = {
     Need.ROW_WEIGHTS: "it takes no weights of rows",
     Need.STEPS: "it is not trained step by step",
     Need.BATCHES: "its batches are made up by class, for pairs and triplets",
+    Need.GROUP_LOSSES: "it has no losses that belong to a group, of rows or of anchors",
     Need.ROW_LOSSES: "no row has a loss of its own",
     Need.HIDDEN: "it shows no hidden layer",
     Need.LOGITS: "it has no logits, an output for each class",

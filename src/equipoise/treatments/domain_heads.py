@@ -24,7 +24,7 @@ class DomainAdversary(Treatment):
     """A treatment with a head that guesses the group, and Adam at a constant rate for network and head."""
 
     network_every: ClassVar[int] = EVERY
-    requires: ClassVar[frozenset[Need]] = frozenset({Need.ROW_LOSSES, Need.LOGITS})
+    requires: ClassVar[frozenset[Need]] = frozenset({Need.ROW_LOSSES})
     parameters: ClassVar[Table] = {
         "strength": Parameter("weight of what hides the group, alpha", 1.0, least=0, low=1e-2, high=1e2),
         "learning_rate": Parameter("step size of Adam, constant", 1e-4, least=1e-12, low=1e-5, high=1e-2),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class EqualOpportunity(Treatment):
     """A penalty on how far the loss of each cell is from another loss."""
 
-    requires: ClassVar[frozenset[Need]] = frozenset({Need.ROW_LOSSES, Need.LOGITS})
+    requires: ClassVar[frozenset[Need]] = frozenset({Need.ROW_LOSSES})
     parameters: ClassVar[Table] = {
         "strength": Parameter("weight of the differences, lambda", 0.1, least=0, low=1e-3, high=1e1),
         "variant": Choice(

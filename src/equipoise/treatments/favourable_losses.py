@@ -22,7 +22,7 @@ class GapTreatment(Treatment):
     """A treatment that holds the losses of groups in the favourable class together, with a weight eta that grows."""
 
     tasks: ClassVar[tuple[str, ...]] = ("class",)
-    requires: ClassVar[frozenset[Need]] = frozenset({Need.ROW_LOSSES, Need.LOGITS})
+    requires: ClassVar[frozenset[Need]] = frozenset({Need.ROW_LOSSES})
     parameters: ClassVar[Table] = {
         "strength": Parameter("weight of the gap, eta", 20.0, least=0, low=0.1, high=100.0),
         "growth": Parameter("factor of eta at the start of every epoch", 1.01, least=1e-6, low=1.0, high=1.1,

@@ -29,7 +29,7 @@ class GroupDRO(Treatment):
     has none.
     """
 
-    requires: ClassVar[frozenset[Need]] = frozenset({Need.ROW_LOSSES})
+    requires: ClassVar[frozenset[Need]] = frozenset({Need.GROUP_LOSSES})
     parameters: ClassVar[Table] = {
         "step": Parameter("step size of the weights, eta_q", 0.01, least=0, low=1e-4, high=1.0),
         "adjustment": Parameter("size adjustment C: small groups count as if their loss were higher", 0.0, least=0,

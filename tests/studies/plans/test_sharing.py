@@ -165,10 +165,10 @@ def test_a_training_is_trained_once_and_read_in_all_its_ways_in_a_store_and_in_a
 @pytest.mark.parametrize(
     ("learner", "treatment", "complaint"),
     [
-        ("mlp", "domain_independent", r"'domain_independent' reads the outputs.*learner = image_network takes it"),
-        ("mlp", "uniform_confusion", r"'uniform_confusion' trains one network.*learner = image_network takes it"),
-        ("image_network", "adversarial", r"'adversarial' acts on trials that train together.*learner = mlp, module"),
-        ("image_network", "fairbatch", r"'fairbatch' acts on trials"),
+        ("mlp", "parade", r"it has no loss of pairs or triplets.*learner = 'metric_learner' takes it"),
+        ("mlp", "exponentiated_gradient", r"not refitted as a whole by a reduction.*learner = 'scikit_learn' takes it"),
+        ("image_network", "lfr", r"its inputs are pictures.*learner = '\w+' takes it"),
+        ("metric_learner", "fairbatch", r"its batches are made up by class.*learner = '\w+' takes it"),
     ],
 )
 def test_a_treatment_that_the_learner_has_no_place_for_is_refused_before_anything_is_read(

@@ -146,7 +146,7 @@ def test_every_part_of_the_work_of_own_functions_reaches_the_workers(tmp_path: P
     study = own_study(performance="auc")
     made = replace(
         study.work, undrawn={"draw": "why"}, learners={"one": {"C": 0.5}}, checkpoints="folder",
-        partitions={"draw": np.array([0, 1])},
+        partitions={"draw": np.array([0, 1])}, keep_models=True,
     )  # fmt: skip
     write(tmp_path, Handed(made, study.truth, Shared("s.db", "plan"), 1, 1))
     handed = read(tmp_path).work

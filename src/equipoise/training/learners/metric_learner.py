@@ -59,7 +59,7 @@ class MetricLearning(Learner):
         "trainings": TRAINED,
     }  # fmt: skip
     offers: ClassVar[frozenset[Need]] = frozenset({
-        Need.ROWS, Need.ROW_WEIGHTS, Need.STEPS, Need.ROW_LOSSES, Need.HIDDEN, Need.PAIR_LOSS, Need.FLAT_INPUTS,
+        Need.ROWS, Need.ROW_WEIGHTS, Need.STEPS, Need.GROUP_LOSSES, Need.HIDDEN, Need.PAIR_LOSS, Need.FLAT_INPUTS,
         Need.EMBEDDING,
     })  # fmt: skip
     precisions: ClassVar[tuple[str, ...]] = ("float32", "tf32", "float64")

@@ -192,6 +192,13 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Refuse treatments that have no place here, or that act on groups which nobody tells."""
         for treatment in self.treatments:
             check_compatible(MetricLearning, "metric_learner", type(treatment), type(treatment).__name__)
+        around = [one for moment in ("transform", "erase") for one in overrides(self.treatments, moment)]
+        if around:
+            raise BadInput(
+                f"The treatment {around[0]} acts on rows before or after this estimator, which trains an embedding alone",
+                available="treatments that choose rows, weigh them or act while the embedding trains",
+                help="equipoise.estimators.TreatedEmbedding takes every treatment.",
+            )
         acting = [one for moment in ("during", "choose", "weigh") for one in overrides(self.treatments, moment)]
         if acting and (sensitive_features is None or is_loader(X)):
             raise BadInput(
