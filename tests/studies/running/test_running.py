@@ -249,7 +249,7 @@ def test_an_estimator_is_a_learner_and_refuses_what_acts_during_training(tmp_pat
     assert study.status(tmp_path / "s.db").done == 4  # INLP brings its control
     with pytest.raises(
         BadInput,
-        match=r"(?s)'adversarial' does not fit the learner 'scikit_learn': it is not trained step by step.*learner = 'mlp'",
+        match=r"(?s)'adversarial' does not fit the learner 'scikit_learn': it is not trained step by.*learner = 'mlp'",
     ):
         Study(cohort(), treatments=["adversarial"], **given)
     with pytest.raises(BadInput, match="The learner is 3"):
