@@ -195,7 +195,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         around = [one for moment in ("transform", "erase") for one in overrides(self.treatments, moment)]
         if around:
             raise BadInput(
-                f"The treatment {around[0]} acts on rows before or after this estimator, which trains an embedding alone",
+                f"The treatment {around[0]} acts before or after training; this estimator trains an embedding alone",
                 available="treatments that choose rows, weigh them or act while the embedding trains",
                 help="equipoise.estimators.TreatedEmbedding takes every treatment.",
             )
