@@ -11,21 +11,22 @@ from typing import Any
 
 import numpy as np
 import torch
-from equipoise.training.images.recorded_steps import Steps
-from equipoise.training.images.teaching import PictureBatch
-from equipoise.training.metric.pictures.teaching import MetricTeaching
 
 import equipoise
 from equipoise.studies.plans import Named, with_splits
+from equipoise.training.callback import Batch, TrainingCallback, TrainingContext
 from equipoise.training.encoding import material_of
 from equipoise.training.images.pictures import Pictures
-from equipoise.training.images.run import Run
+from equipoise.training.images.run import Run, Steps
 from equipoise.training.learners.metric_learner import MetricLearning
 from equipoise.training.material import Job, Material, Rows, Settings
 from equipoise.training.metric.heads.recipe import recipe_of
-from equipoise.training.metric.heads.stack import HeadStack
+from equipoise.training.metric.heads.stack import head_stack
+from equipoise.training.metric.objective import MetricObjective
 from equipoise.training.metric.pictures.fitting import picture_values
+from equipoise.training.metric.pictures.task import Embedding
 from equipoise.training.preparing import Prepared, prepared
+from equipoise.training.stacking import Stack
 from equipoise.training.train import train
 
 HEADS = 32
@@ -73,44 +74,55 @@ def heads(device: str, *, small: bool) -> None:
     )
 
 
-def heads_of(material: Material, number: int, settings: Settings, small: bool) -> HeadStack:
+def heads_of(material: Material, number: int, settings: Settings, small: bool) -> Stack:
     trials = trials_of(material, number, batch_size=32 if small else 128, embedding_size=16 if small else 128)
-    return HeadStack(trials, material, recipe_of(trials), settings)
+    return head_stack(trials, material, recipe_of(trials), settings)
 
 
-class Bare(MetricTeaching):
-    """The same network and head under a loss that costs nothing."""
+class SumOfEmbedding(MetricObjective):
+    """The same batches under a loss that costs nothing: the sum of the embedding."""
 
-    def gradients(self, phase: str, parts: Any, batch: PictureBatch) -> torch.Tensor:
-        """Leave the gradient of the sum of the embedding."""
-        _, embedding = self._embedded(parts, batch.pictures)
-        loss = embedding.sum()
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss.detach()
+    def batch_loss(self, batch: Batch) -> torch.Tensor:
+        """Return a loss of each trial that mines nothing."""
+        return batch.output.sum((1, 2))
 
 
-class BareRun(Run):
-    """A run that is shown the same batch at every step, already on the device."""
+class WithoutLoss(Embedding):
+    """The same network and head, without miner and loss."""
 
-    fixed: PictureBatch | None = None
+    def __init__(self, trial: Prepared, *context: Any) -> None:
+        super().__init__(trial, *context)
+        metric = self.metric
 
-    def _batch(self, places: torch.Tensor) -> PictureBatch:
+        def objective(context: TrainingContext) -> TrainingCallback:
+            return SumOfEmbedding(metric, [trial], context)
+
+        self.callback = objective
+
+
+class FixedBatchRun(Run):
+    """A run that is shown the same pictures at every step, already on the device."""
+
+    fixed: torch.Tensor | None = None
+
+    def shown(self, pictures: torch.Tensor) -> torch.Tensor:
+        """Return the pictures of the first step."""
         if self.fixed is None:
-            self.fixed = super()._batch(self.places[0])
+            self.fixed = super().shown(pictures).detach().clone()
         return self.fixed
 
 
 def run_of(
-    material: Material, device: str, kind: type[Run], teaching: type[MetricTeaching], precision: str, **values: Any
+    material: Material, device: str, kind: type[Run], task: type[Embedding], precision: str, **values: Any
 ) -> Run:
     settings = Settings(device=device, precision=precision)  # type: ignore[arg-type]
     (trial,) = trials_of(material, 1, **values)
     shown = replace(trial, values=picture_values(trial))
 
-    def teach(one: Prepared, context: Any) -> MetricTeaching:
-        return teaching(one, context, material, recipe_of([one]), settings)
+    def make_task(trial: Prepared, material: Material, features: int) -> Embedding:
+        return task(trial, material, features, recipe_of([trial]), settings)
 
-    return kind(shown, material, Pictures(material.train.inputs, device), settings, teach=teach)
+    return kind(shown, material, Pictures(material.train.inputs, device), settings, task=make_task)
 
 
 def seconds_of(run: Run, device: str, steps: int) -> float:
@@ -134,7 +146,7 @@ def share(device: str, *, small: bool, precision: str = "tf32") -> None:
     values = {"backbone": network, "batch_size": batch}
     whole, bare = (
         seconds_of(run_of(material, device, Run, kind, precision, **values), device, steps)
-        for kind in (MetricTeaching, Bare)
+        for kind in (Embedding, WithoutLoss)
     )
     print(
         f"{network} ({device}, {side} x {side}, batch {batch}, {precision}): {1e3 * whole:.1f} ms a step, "
@@ -154,8 +166,8 @@ def pictures_a_second(folder: str | None, device: str, *, small: bool, precision
         material, told = material_of(with_splits(cohort, dev=0.2, within="class"), "colour"), "CUB200"
     network, batch, steps = ("small", 32, 3) if small else ("resnet18", 128, 40)
     values = {"backbone": network, "batch_size": batch}
-    whole = seconds_of(run_of(material, device, Run, MetricTeaching, precision, **values), device, steps)
-    bare = seconds_of(run_of(material, device, BareRun, Bare, precision, **values), device, steps)
+    whole = seconds_of(run_of(material, device, Run, Embedding, precision, **values), device, steps)
+    bare = seconds_of(run_of(material, device, FixedBatchRun, WithoutLoss, precision, **values), device, steps)
     side = material.train.inputs.shape[1]
     print(
         f"{network} ({device}, {told}, {side} x {side}, batch {batch}, {precision}): {batch / whole:,.0f} pictures a "

@@ -15,54 +15,62 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from equipoise.training.metric.heads.acting import MetricBatch, MetricContext
 
+from equipoise.training.callback import Batch, TrainingCallback, TrainingContext
 from equipoise.training.material import Settings
 from equipoise.training.metric.batches import pairs_of
-from equipoise.training.metric.drawing import uniforms_for
+from equipoise.training.metric.drawing import Draws
 from equipoise.training.metric.heads.recipe import MetricRecipe
-from equipoise.treatments.parade import Parade, Separated
+from equipoise.training.stacking import linear_layers
+from equipoise.treatments.parade import Parade
 
 FEATURES, WIDTH, BATCH, VALUES, ROWS, HEADS = 1280, 128, 128, 4, 4096, 4
 CLAIM = 6.0
 
 
-def context_of(codes: np.ndarray, groups: int, loss: str, miner: str | None) -> MetricContext:
+def context_of(codes: np.ndarray, groups: int, loss: str, miner: str | None) -> TrainingContext:
     """Return a stack of heads whose rows have these codes ``[attribute, row]``, of so many values each."""
-    return MetricContext(
-        seeds=tuple(range(HEADS)), features=FEATURES, settings=Settings(),
-        recipe=MetricRecipe(loss, miner, WIDTH, 1, BATCH, 2, (1e-3,) * HEADS, (0.0,) * HEADS),
+    seeds, settings = tuple(range(HEADS)), Settings()
+    nothing, draws = torch.zeros(HEADS, ROWS, dtype=torch.long), Draws(seeds, "cpu")
+    draws.begin(1, 1, BATCH)
+    return TrainingContext(
+        seeds=seeds, width=WIDTH, classes=("all",), groups=("all",), target=nothing, cell=nothing, group=nothing,
+        batch_size=BATCH, settings=settings, linear=linear_layers(seeds, settings), layer=lambda name: (WIDTH,),
+        features=FEATURES, draws=draws,
+        metric=MetricRecipe(loss, miner, WIDTH, 1, BATCH, 2, (1e-3,) * HEADS, (0.0,) * HEADS),
         attributes=tuple(f"attribute {place}" for place in range(len(codes))),
         values=tuple(tuple(map(str, range(groups))) for _ in codes),
         codes=torch.from_numpy(np.repeat(codes[:, None], HEADS, axis=1)),
     )  # fmt: skip
 
 
-def batch_of(generator: torch.Generator) -> MetricBatch:
+def batch_of(generator: torch.Generator) -> Batch:
     features = torch.randn(HEADS, BATCH, FEATURES, generator=generator)
     embedding = torch.nn.functional.normalize(torch.randn(HEADS, BATCH, WIDTH, generator=generator), dim=-1)
+    embedding.requires_grad_()
     places = torch.randint(ROWS, (HEADS, BATCH), generator=generator)
-    labels = torch.zeros_like(places)
-    return MetricBatch(
-        features, embedding.requires_grad_(), labels, places, uniforms_for(labels, generator),
-        lambda name: uniforms_for(labels, generator),
-    )  # fmt: skip
+    nothing = torch.zeros_like(places)
+    return Batch(places, nothing, nothing, nothing, None, embedding, embedding, None, features)
 
 
-def parameters_of(part: Separated) -> int:
+def leaves_of(callback: TrainingCallback) -> list[torch.Tensor]:
+    """Return the tensors that learn beside the heads."""
+    return [tensor for part in callback.parts().values() for tensor in part.tensors]
+
+
+def parameters_of(callback: TrainingCallback) -> int:
     """Return how many numbers of one trial learn."""
-    return sum(one[0].numel() for learnt in part.parameters() for one in learnt.tensors)
+    return sum(leaf[0].numel() for leaf in leaves_of(callback))
 
 
-def with_positive(context: MetricContext, batch: MetricBatch) -> float:
+def with_positive(context: TrainingContext, batch: Batch) -> float:
     """Return the share of anchors that have another row of their group in the batch."""
     same, _ = pairs_of(context.codes[0].gather(1, batch.places))
     return float(same.any(-1).float().mean())
 
 
-def step(part: Separated, batch: MetricBatch) -> None:
-    leaves = [one for learnt in part.parameters() for one in learnt.tensors]
-    torch.autograd.grad(part.penalty(batch).sum(), [batch.embedding, *leaves])
+def step(callback: TrainingCallback, batch: Batch) -> None:
+    torch.autograd.grad(callback.penalty(batch).sum(), [batch.output, *leaves_of(callback)])
 
 
 def main() -> None:
@@ -73,12 +81,12 @@ def main() -> None:
     clock: Callable[[], float] = time.perf_counter if asked.by_the_clock else time.process_time
     torch.set_num_threads(1)
     codes = np.random.default_rng(0).integers(VALUES, size=(6, ROWS))
-    sides: dict[str, MetricContext] = {}
+    sides: dict[str, TrainingContext] = {}
     for number in (1, 2, 4, 6):
         crossed = np.ravel_multi_index(tuple(codes[:number]), (VALUES,) * number)[None]
         sides[f"{number} attributes"] = context_of(codes[:number], VALUES, "margin", "distance_weighted")
         sides[f"{number} crossed"] = context_of(crossed, VALUES**number, "margin", "distance_weighted")
-    parts = {name: Parade.metric([Parade()] * HEADS, context) for name, context in sides.items()}
+    parts = {name: Parade.during([Parade()] * HEADS, context) for name, context in sides.items()}
     spent: dict[str, list[float]] = {name: [] for name in parts}
     for round_ in range(4 if asked.small else 31):
         batch = batch_of(torch.Generator().manual_seed(round_))
@@ -87,7 +95,7 @@ def main() -> None:
             step(part, batch)
             spent[name].append((clock() - began) / HEADS)
     for name, context in sides.items():
-        proxies = Parade.metric([Parade()] * HEADS, context_of(context.codes[:, 0].numpy(), len(context.values[0]),
+        proxies = Parade.during([Parade()] * HEADS, context_of(context.codes[:, 0].numpy(), len(context.values[0]),
                                                                "proxy_nca", None))  # fmt: skip
         print(f"{name} ({len(context.attributes)} x {len(context.values[0]):,} groups): "
               f"{1e3 * np.median(spent[name][1:]):.2f} ms a head and step, {parameters_of(parts[name]):,} parameters "
