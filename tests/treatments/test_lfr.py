@@ -254,6 +254,7 @@ def test_one_class_at_the_base_rate_is_a_collapse_too_and_names_the_class() -> N
 
 
 def test_it_is_registered_cloned_and_declares_where_to_search() -> None:
+    pytest.importorskip("torch")  # the shared checks train a perceptron
     check("treatment", "lfr", group_fairness=1.0, starts=1)
     assert registry.get("treatment", "lfr").details["stage"] == "pre"
     model = clone(LearnedFairRepresentations(prototypes=7, utility=2.0, seed=9))

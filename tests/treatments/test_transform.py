@@ -111,6 +111,8 @@ def test_each_is_fitted_on_the_training_rows_that_those_before_it_left() -> None
 
 @pytest.mark.parametrize("learner", [Named("mlp", 1, SMALL), Named("scikit_learn", 1), Named("raw_features", 1)])
 def test_a_learner_trains_as_if_it_had_been_given_the_transformed_inputs(learner: Named) -> None:
+    if learner.name == "mlp":
+        pytest.importorskip("torch")
     settings = Settings(rounding="deterministic")
     trial = prepared(job(Centred()), MATERIAL, {})
     (ended,) = train(MATERIAL, learner, [job(Centred())], settings)
@@ -124,6 +126,7 @@ def test_a_learner_trains_as_if_it_had_been_given_the_transformed_inputs(learner
 
 
 def test_trials_share_a_stack_where_their_inputs_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
     sizes: list[int] = []
     real = MultilayerPerceptron.train
 
@@ -245,6 +248,7 @@ def test_test_rows_do_not_decide_what_is_fitted() -> None:
 
 def test_a_study_of_lfr(tmp_path: Path) -> None:
     pytest.importorskip("sqlalchemy")
+    pytest.importorskip("torch")
     study = Study(
         cohort(), group="sex", learner=["scikit_learn", {"name": "mlp", **SMALL}], seeds=2,
         treatments=["untreated", {"name": "lfr", **QUICK}, {"name": ["lfr", "reweighting"], **QUICK}],
