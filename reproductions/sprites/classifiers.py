@@ -18,8 +18,7 @@ from equipoise.cohorts.factors import codes_of_cells
 from equipoise.cohorts.pictures.sprites import FACTORS
 from equipoise.discovery import Classifier
 from equipoise.discovery.generative import (
-    Stand,
-    Telling,
+    StepProgress,
     check_device,
     read_networks,
     repeatable,
@@ -33,6 +32,7 @@ from equipoise.foundation.imports import require
 from equipoise.networks.vae import SIDE, vae_encoder
 from equipoise.training.fixing import fix_seeds, seed_of
 from equipoise.training.images.optimising import state_of
+from equipoise.training.plain import Losses, StepTraining, descend, train_steps
 from equipoise.training.recording import ONLY, Recorder
 from reproductions.sprites.sprite_bank import ChosenSprites, held_out_cells, skewed_sprites, upper_half
 from reproductions.sprites.triplets import Pair
@@ -107,7 +107,7 @@ def load_classifier(path: Path, device: str = "cpu") -> BiasedClassifier:
 
 def train_classifiers(
     pairs: Sequence[Pair], settings: ClassifierSettings, device: str = "cpu", *,
-    report: Callable[[Stand], None] | None = None, record: bool = True,
+    report: Callable[[StepProgress], None] | None = None, record: bool = True,
 ) -> list[BiasedClassifier]:  # fmt: skip
     """Train a classifier of every pair, side by side; ``report`` is told how the last one stands."""
     check_device(device)
@@ -117,16 +117,12 @@ def train_classifiers(
         runs = [
             _Run(pair, settings, device, sprites, kept, report if pair is pairs[-1] else None, record) for pair in pairs
         ]
-        for step in range(1, settings.steps + 1):
-            for run in runs:
-                run.take(step)
-        for run in runs:
-            run.recorder.wait()
+        train_steps([run.training for run in runs], remedy="a lower learning_rate.")
         told = _told([run.module for run in runs], sprites, out, device)
     codes = codes_of_cells(out, FACTORS)
     made = []
     for run, upper in zip(runs, told, strict=True):
-        right = judged(run.pair, upper, codes) | {"loss": run.telling.stands[-1].losses["loss"]}
+        right = judged(run.pair, upper, codes) | {"loss": run.training.reports[-1].losses["loss"]}
         made.append(BiasedClassifier(run.pair, run.module.eval().requires_grad_(False), settings, right))
     return made
 
@@ -146,7 +142,7 @@ class _Run:
 
     def __init__(
         self, pair: Pair, settings: ClassifierSettings, device: str, sprites: ChosenSprites, kept: NDArray[np.int64],
-        report: Callable[[Stand], None] | None, record: bool,
+        report: Callable[[StepProgress], None] | None, record: bool,
     ) -> None:  # fmt: skip
         self.torch = require("torch", extra="train", purpose="Training a classifier")
         self.pair, self.sprites, self.device = pair, sprites, device
@@ -164,16 +160,17 @@ class _Run:
         self.batch = self.torch.zeros(shape, **kind).to(memory_format=self.torch.channels_last)
         self.labels = self.torch.zeros(settings.batch_size, **kind)
         self.losses: dict[str, torch.Tensor] = {}
-        self.telling = Telling(settings, report)
         self.recorder = Recorder(device, self._tensors, record=record)
         self.recorder.record(ONLY, self._step)
+        self.training = StepTraining(
+            settings.steps, self._take, report_every=settings.report_every, report=report, recorder=self.recorder
+        )
 
-    def take(self, step: int) -> None:
-        with self.recorder.streamed():
-            self.batch.copy_(taken(self.sprites, self.cells[step - 1], self.device))
-            self.labels.copy_(sent(self.uppers[step - 1], self.device))
-            self.recorder.take(ONLY, self._step)
-            self.telling(step, self.losses)
+    def _take(self, step: int) -> Losses:
+        self.batch.copy_(taken(self.sprites, self.cells[step - 1], self.device))
+        self.labels.copy_(sent(self.uppers[step - 1], self.device))
+        self.recorder.take(ONLY, self._step)
+        return self.losses
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         weights = {f"weight {place}": weight for place, weight in enumerate(self.module.parameters())}
@@ -182,9 +179,7 @@ class _Run:
     def _step(self) -> None:
         entropy = self.torch.nn.functional.binary_cross_entropy_with_logits
         loss = entropy(self.module(self.batch)[:, 0], self.labels)
-        self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        self.optimiser.step()
+        descend(self.optimiser, loss)
         self.losses = {"loss": loss.detach()}
 
 

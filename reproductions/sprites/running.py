@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.discovery import LEAST
-from equipoise.discovery.generative import Stand
+from equipoise.discovery.generative import StepProgress
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
 from equipoise.foundation.imports import require
@@ -122,7 +122,7 @@ def teach(benchmark: Benchmark, progress: Progress) -> None:
     if not todo:
         return
 
-    def told(stand: Stand) -> None:
+    def told(stand: StepProgress) -> None:
         progress(f"steps of {len(todo)} classifiers", stand.step, stand.steps)
 
     for made in train_classifiers(todo, benchmark.taught, benchmark.device, report=told):

@@ -19,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from equipoise.discovery.generative import KINDS, Stand, VAESettings
+from equipoise.discovery.generative import KINDS, StepProgress, VAESettings
 from reproductions.sprites.generators import GeneratorPlan, Skew, missing, plans_of, train_generators
 
 
@@ -56,7 +56,7 @@ def _train(task: tuple[list[GeneratorPlan], VAESettings, Path, bool]) -> int:
     print(f"begun: {names}", flush=True)
     begun = time.perf_counter()
 
-    def told(stand: Stand) -> None:
+    def told(stand: StepProgress) -> None:
         spent = time.perf_counter() - begun
         left = spent / stand.step * (stand.steps - stand.step)
         losses = ", ".join(f"{name} {value:.2f}" for name, value in stand.losses.items())

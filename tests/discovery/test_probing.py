@@ -21,7 +21,7 @@ from equipoise.discovery import (
     train_probe,
 )
 from equipoise.discovery._reading import Probe
-from equipoise.discovery.generative import Generator, Stand, as_bytes
+from equipoise.discovery.generative import Generator, StepProgress, as_bytes
 from equipoise.foundation.errors import BadInput
 from labelling_cases import LATENT, PATCH, QUICK, TINT, taught, wall
 
@@ -51,7 +51,7 @@ def test_a_probe_reads_every_direction_of_pictures_that_it_never_saw(probe: Prob
 
 
 def test_a_probe_of_some_planes_knows_what_they_span_and_nothing_else() -> None:
-    stands: list[Stand] = []
+    stands: list[StepProgress] = []
     mixed = Hyperplane("mixed", PATCH.normal + TINT.normal, 0.3)
     probe = train_probe(wall(), [PATCH, TINT, mixed], FEW, stands.append)
     assert probe.basis.shape == (2, LATENT)
@@ -113,7 +113,7 @@ def test_what_does_not_fit_is_refused(probe: Probe) -> None:
         ProbeSettings(steps=0)
     with pytest.raises(BadInput, match=r"pixels are \(1, 0\)"):
         ProbeSettings(pixels=(1, 0))
-    with pytest.raises(BadInput, match="no longer a finite number"):
+    with pytest.raises(BadInput, match=r"(?s)no longer a finite number in step \d of 6.*a lower rate"):
         train_probe(wall(), None, replace(FEW, rate=1e30))
 
 

@@ -73,11 +73,9 @@ class Lone:
         losses = self.callbacks.row_loss(output, target, group)
         losses = cross_entropy(output, target) if losses is None else losses
         batch = Batch(torch.arange(ROWS)[None], target, target, group, weight, features, output, losses)
-        total = self.callbacks.total(phase, batch)
         network = [leaf for name in (NETWORK, HEAD) for leaf in self.parts[name].parameters()]
         own = {name: list(part.parameters()) for name, part in self.parts.items() if name not in (NETWORK, HEAD)}
-        self.callbacks.backward(phase, batch, total, Leaves({NETWORK: network, **own}, lone={NETWORK, DOMAIN}))
-        (loss,) = total.detach()
+        (loss,) = self.callbacks.backward(phase, batch, Leaves({NETWORK: network, **own}, lone={NETWORK, DOMAIN}))
         return loss
 
 

@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 
 from equipoise.cohorts import load
 from equipoise.cohorts.cohort import Cohort
-from equipoise.discovery.generative import GANSettings, Stand, VAESettings, sample_grid, train_gan, train_vae
+from equipoise.discovery.generative import GANSettings, StepProgress, VAESettings, sample_grid, train_gan, train_vae
 
 # With beta 1 only 22 of 32 latents were used, and a plane told women from men with an AUC of 0.68; hence more of
 # them, and a lighter divergence.
@@ -88,7 +88,7 @@ def train_generator(what: str, cohort: Cohort, out: Path, device: str, steps: in
 
     every = max(steps // 20, 1)
 
-    def told(stand: Stand) -> None:
+    def told(stand: StepProgress) -> None:
         print(what, stand.step, {name: round(value, 3) for name, value in stand.losses.items()}, flush=True)
 
     if what == "vae":

@@ -34,6 +34,7 @@ from equipoise.foundation.reproducibility import stream
 from equipoise.networks.vae import vae_encoder
 from equipoise.results import SearchVerdict
 from equipoise.training.fixing import fix_seeds, seed_of
+from equipoise.training.plain import Losses, StepProgress, StepTraining, descend, train_steps
 
 Bits = NDArray[np.bool_]
 
@@ -279,17 +280,20 @@ def classifier_of(
     fix_seeds(seed_of(seed, "classifier of the demo"))
     network = vae_encoder(1, 1, 4)
     optimiser = torch.optim.Adam(network.parameters(), lr=2e-3)
-    for step in range(steps):
-        batch = rows[step * BATCH : (step + 1) * BATCH]
+
+    def take(step: int) -> Losses:
+        batch = rows[(step - 1) * BATCH : step * BATCH]
         wanted = torch.from_numpy(labels[batch]).float()
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(
-            network(shown(sprites.pictures[batch], "cpu"))[:, 0], wanted
-        )
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        optimiser.step()
+        answers = network(shown(sprites.pictures[batch], "cpu"))[:, 0]
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(answers, wanted)
+        descend(optimiser, loss)
+        return {"loss": loss}
+
+    def report(done: StepProgress) -> None:
         if told is not None:
-            told("Training a classifier on skewed pictures", VAE_SHARE + (1 - VAE_SHARE) * (step + 1) / steps)
+            told("Training a classifier on skewed pictures", VAE_SHARE + (1 - VAE_SHARE) * done.step / done.steps)
+
+    train_steps([StepTraining(steps, take, report=report)], remedy="another seed.")
     return network.eval()
 
 

@@ -20,7 +20,6 @@ from equipoise.discovery.generative import (
     Bytes,
     Generator,
     Report,
-    Stand,
     TrainedVAE,
     as_bytes,
     as_shares,
@@ -38,6 +37,7 @@ from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import stream
 from equipoise.networks.vae import SIDE, vae_encoder
 from equipoise.training.fixing import fix_seeds, seed_of
+from equipoise.training.plain import Losses, StepProgress, StepTraining, descend, train_steps
 
 if TYPE_CHECKING:
     import torch
@@ -226,7 +226,7 @@ class Probe:
     middle: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
     spread: Floats = field(default_factory=lambda: np.ones(0), repr=False)
     r2: dict[str, float] = field(default_factory=dict)
-    stands: tuple[Stand, ...] = field(default=(), repr=False)
+    stands: tuple[StepProgress, ...] = field(default=(), repr=False)
 
     @property
     def how(self) -> str:
@@ -326,7 +326,7 @@ def load_probe(path: str | os.PathLike[str], device: str = "cpu") -> Probe:
         if not all(np.isfinite(one).all() for one in (basis, middle, spread)):
             raise ValueError("basis and scale are not finite")
         r2 = {str(name): float("nan") if value is None else float(value) for name, value in said["r2"].items()}
-        stands = tuple(Stand(int(step), settings.steps, losses) for step, losses in said["stands"])
+        stands = tuple(StepProgress(int(step), settings.steps, losses) for step, losses in said["stands"])
         network = _built(settings, len(basis), image[0], place)
         return Probe(network, basis, image, settings, place, middle, spread, r2, stands)
 
@@ -335,7 +335,7 @@ def load_probe(path: str | os.PathLike[str], device: str = "cpu") -> Probe:
     return made
 
 
-def _taught(probe: Probe, generator: Generator, report: Report | None) -> list[Stand]:
+def _taught(probe: Probe, generator: Generator, report: Report | None) -> list[StepProgress]:
     torch: Any = require("torch", extra="train", purpose="Training a probe")
     chosen = probe.settings
     basis, middle, spread = (
@@ -344,31 +344,21 @@ def _taught(probe: Probe, generator: Generator, report: Report | None) -> list[S
     )
     optimiser = torch.optim.Adam(probe.network.parameters(), lr=chosen.rate, fused=True)
     random = torch.Generator().manual_seed(seed_of(chosen.seed, "latents of a probe"))
-    stands: list[Stand] = []
-    total: Any = 0.0
-    since = 0
+
+    def take(step: int) -> Losses:
+        latents = generator.draw(chosen.batch, random)
+        with torch.no_grad():
+            seen = _sized(as_shares(generator.images(latents), chosen.pixels))
+            wanted = (latents.float() @ basis.T - middle) / spread
+        loss = ((probe.network(seen) - wanted) ** 2).mean()
+        optimiser.param_groups[0]["lr"] = chosen.rate * (1 - (step - 1) / chosen.steps)
+        descend(optimiser, loss)
+        return {"loss": loss}
+
+    training = StepTraining(chosen.steps, take, report_every=chosen.report_every, report=report)
     with repeatable():
-        for step in range(1, chosen.steps + 1):
-            latents = generator.draw(chosen.batch, random)
-            with torch.no_grad():
-                seen = _sized(as_shares(generator.images(latents), chosen.pixels))
-                wanted = (latents.float() @ basis.T - middle) / spread
-            loss = ((probe.network(seen) - wanted) ** 2).mean()
-            optimiser.param_groups[0]["lr"] = chosen.rate * (1 - (step - 1) / chosen.steps)
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()
-            optimiser.step()
-            total, since = total + loss.detach(), since + 1
-            if step % chosen.report_every and step != chosen.steps:
-                continue
-            mean = float(total) / since
-            if not np.isfinite(mean):
-                raise BadInput(f"The loss is no longer a finite number at step {step:,}", help="a lower rate.")
-            stands.append(Stand(step, chosen.steps, {"loss": mean}))
-            total, since = 0.0, 0
-            if report is not None:
-                report(stands[-1])
-    return stands
+        train_steps([training], remedy="a lower rate.")
+    return training.reports
 
 
 def _built(settings: ProbeSettings, outputs: int, channels: int, device: str) -> torch.nn.Module:

@@ -21,6 +21,7 @@ from equipoise.discovery.generative import Generator
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import stream
+from equipoise.training.plain import Losses, StepTraining, descend, train_steps
 
 # What is told on the way: the phase, how much of it is done, and of how much.
 Report = Callable[[str, int, int], None]
@@ -183,14 +184,18 @@ def _trained(z: Any, wanted: Any, how: SurrogateSettings, seed: int, told: Repor
     optimiser = torch.optim.AdamW(network.parameters(), lr=how.rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, how.rate, total_steps=how.steps)
     order = stream(seed, "surrogate's batches")
-    for step in range(how.steps):
+
+    def take(step: int) -> Losses:
         rows = torch.from_numpy(order.integers(0, len(z), how.batch)).to(z.device)
         loss = nn.functional.binary_cross_entropy_with_logits(network(z[rows])[:, 0], wanted[rows])
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        optimiser.step()
+        descend(optimiser, loss)
         schedule.step()
-        told(FITTING, step + 1, how.steps)
+        return {"loss": loss}
+
+    train_steps(
+        [StepTraining(how.steps, take, report=lambda done: told(FITTING, done.step, done.steps))],
+        remedy="a lower rate of the surrogate (SurrogateSettings), or a search without it (--no-surrogate).",
+    )
     return network.eval()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -241,6 +241,13 @@ class Leaves:
             leaf.grad = gradient[0] if gradient is not None and name in self._lone else gradient
 
 
+class Optimiser(Protocol):
+    """What moves parameters by the gradients that a step left in them."""
+
+    def step(self) -> Any:
+        """Move them once."""
+
+
 class TrainingCallback:
     """The part of a treatment that acts while networks train. Override what it does, and nothing else.
 
@@ -430,13 +437,23 @@ class CallbackList(Sequence[TrainingCallback]):
         loss = next((total for total in own if total is not None), None)
         return batch.mean(batch.loss) if loss is None else loss
 
-    def backward(self, phase: str, batch: Batch, loss: torch.Tensor, leaves: Leaves) -> None:
-        """Leave the gradients of a step in the parameters that move."""
-        if any(one.gradients(phase, batch, loss, leaves) for one in self.callbacks):
-            return
-        # What the other parts would get is not even computed.
-        summed: Any = loss.sum()
-        summed.backward(inputs=leaves.all(self.moved(phase)))
+    def backward(self, phase: str, batch: Batch, leaves: Leaves) -> torch.Tensor:
+        """Leave the gradients of a batch in the parameters that move; return what each trial makes smaller."""
+        loss = self.total(phase, batch)
+        if not any(one.gradients(phase, batch, loss, leaves) for one in self.callbacks):
+            # What the other parts would get is not even computed.
+            summed: Any = loss.sum()
+            summed.backward(inputs=leaves.all(self.moved(phase)))
+        return loss.detach()
+
+    def descend(
+        self, phase: str, batch: Batch, leaves: Leaves, optimisers: Mapping[str, Optimiser]
+    ) -> torch.Tensor:  # fmt: skip
+        """Take a step with a batch: move what moves in a phase; return what each trial made smaller by it."""
+        loss = self.backward(phase, batch, leaves)
+        for name in self.moved(phase):
+            optimisers[name].step()
+        return loss
 
     def state(self) -> dict[str, torch.Tensor]:
         """Return what callbacks remember."""

@@ -132,21 +132,15 @@ class Stack:
         return [self._step(rows, inputs, phase, number, repeat) for repeat in steps][-1]
 
     def _step(self, rows: Arranged, inputs: torch.Tensor, phase: str, number: int, repeat: int) -> torch.Tensor:
-        moved = self.callbacks.moved(phase)
         # Where the network rests, no gradient goes back through it.
-        with nullcontext() if NETWORK in moved else self.torch.no_grad():
+        with nullcontext() if NETWORK in self.callbacks.moved(phase) else self.torch.no_grad():
             output, hidden = self.network(inputs)
             losses = None if self.callbacks.by_batch else self.row_losses(output, rows.target, rows.group)
         batch = Batch(
             rows.places, rows.target, rows.cell, rows.group, rows.weights, hidden, output, losses, inputs, number,
             self.network.shown, repeat,
         )  # fmt: skip
-        total = self.callbacks.total(phase, batch)
-        self.callbacks.backward(phase, batch, total, self._leaves())
-        for name in moved:
-            self.optimisers[name].step()
-        made_smaller: torch.Tensor = total.detach()
-        return made_smaller
+        return self.callbacks.descend(phase, batch, self._leaves(), self.optimisers)
 
     def _leaves(self) -> Leaves:
         parts = {name: optimiser.parameters for name, optimiser in self.optimisers.items()}

@@ -1,7 +1,8 @@
 """The one training loop: epochs, what the dev rows say after them, the best epoch of each trial, progress.
 
-A backend decides how steps run and never what they mean: many small networks as one (``stacking``), or networks side by
-side, their steps recorded on a graphics card and plain on a CPU (``images``).
+A backend decides how steps run and never what they mean: many small networks as one (``stacking``), networks on
+pictures side by side, their steps recorded on a graphics card and plain on a CPU (``images``), or whatever has steps
+(``plain``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 
 from equipoise.training.learner import Progress, Report
 from equipoise.training.material import Epoch, Material, Outcome, Settings
-from equipoise.training.preparing import Prepared
 from equipoise.training.rounding import (
     ask_for_workspace,
     deterministic_algorithms,
@@ -29,14 +29,9 @@ from equipoise.training.selecting import UNDEFINED, scores_of
 
 Floats = NDArray[np.float64]
 
-BROKEN_LOSS = (
-    "The loss was no longer a finite number in epoch {epoch}, step {step} of {steps}: training stopped. A lower "
-    "learning_rate may help."
-)
-BROKEN_OUTPUTS = (
-    "The outputs of the network were no longer finite after epoch {epoch}: training stopped. A lower learning_rate may "
-    "help."
-)
+BROKEN_LOSS = "The loss was no longer a finite number in {step}"
+BROKEN_OUTPUTS = "The outputs of the network were no longer finite after epoch {epoch}"
+STOPPED = "{broken}: training stopped. A lower learning_rate may help."
 NO_EPOCH = "No epoch could be chosen: the performance on the dev rows was never defined (see the losses in the history)"
 
 
@@ -44,7 +39,7 @@ NO_EPOCH = "No epoch could be chosen: the performance on the dev rows was never 
 class Standing:
     """Where a trial stands: what the dev rows said of its epochs, the best of them, and whether it still trains.
 
-    ``broken`` says why its training broke off; ``learnt`` whether some epoch was better than a constant prediction:
+    ``broken`` says what broke its training off; ``learnt`` whether some epoch was better than a constant prediction:
     until then nothing is waited for in vain.
     """
 
@@ -78,8 +73,10 @@ class DevReading:
 class Backend(ABC):
     """How the steps of some trials run. Trials are named by their places in ``trials``."""
 
-    trials: Sequence[Prepared]
+    trials: Sequence[Any]
     epochs: int
+    # Whether dev rows choose the epoch that is kept; otherwise it is the last one.
+    chooses: bool = True
     # Epochs without a better one after which a trial stops; None trains to the end.
     patience: int | None = None
     # Classifiers that are trained afterwards on what was learnt.
@@ -97,6 +94,10 @@ class Backend(ABC):
     def epoch(self, number: int, trials: Sequence[int]) -> list[Floats]:
         """Train these trials for an epoch; return the loss of every step, one array a trial."""
 
+    def step_name(self, trial: int, epoch: int, step: int, steps: int) -> str:
+        """Name a step of an epoch that had so many (all count from 1), for a message."""
+        return f"epoch {epoch}, step {step} of {steps}"
+
     def looks(self, number: int) -> bool:
         """Tell whether the dev rows are read after an epoch."""
         return True
@@ -105,9 +106,9 @@ class Backend(ABC):
         """Tell whether dev rows may choose an epoch, and patience is counted: not before a treatment acts."""
         return True
 
-    @abstractmethod
     def read(self, trials: Sequence[int]) -> DevReading:
         """Return what these trials say of the dev rows."""
+        raise NotImplementedError
 
     @abstractmethod
     def remember(self, trials: Sequence[int]) -> None:
@@ -122,16 +123,19 @@ class Backend(ABC):
     def close(self) -> None:  # noqa: B027 - few backends do it
         """Return when nothing runs on the device any more."""
 
-    @abstractmethod
     def finish(self, ended: Sequence[Outcome]) -> list[Outcome]:
         """Read trials as they were remembered: predictions, and what treatments after training make of them."""
+        return list(ended)
 
 
 class Trainer:
-    """Trains what a backend holds to its end."""
+    """Trains what a backend holds to its end. ``material`` has the dev rows, where they choose an epoch."""
 
-    def __init__(self, backend: Backend, material: Material, settings: Settings, report: Report) -> None:
-        self.backend, self.material, self.settings, self.report = backend, material, settings, report
+    def __init__(
+        self, backend: Backend, material: Material | None = None, settings: Settings | None = None,
+        report: Report | None = None,
+    ) -> None:  # fmt: skip
+        self.backend, self.material, self.settings, self.report = backend, material, settings or Settings(), report
         self.standings = backend.standings()
         # The last epoch that dev rows could not choose.
         self.ineligible = 0
@@ -161,25 +165,36 @@ class Trainer:
         for trial, own in zip(going, losses, strict=True):
             broken = np.flatnonzero(~np.isfinite(own))
             if len(broken):
-                words = BROKEN_LOSS.format(epoch=number, step=int(broken[0]) + 1, steps=len(own))
-                self.standings[trial].stop(words)
-        if backend.looks(number):
+                step = backend.step_name(trial, number, int(broken[0]) + 1, len(own))
+                self.standings[trial].stop(BROKEN_LOSS.format(step=step))
+        if not backend.chooses or backend.looks(number):
             means = {trial: float(own.mean()) for trial, own in zip(going, losses, strict=True)}
-            self._judge(number, [trial for trial in going if not self.standings[trial].stopped], means)
+            judge = self._judge if backend.chooses else self._follow
+            judge(number, [trial for trial in going if not self.standings[trial].stopped], means)
         spent = (time.perf_counter() - begun) / len(going)
         for trial in going:
             self.standings[trial].seconds += spent
         backend.save(number, self.standings)
         left = sum(not standing.stopped for standing in self.standings)
-        self.report(Progress(len(self.standings), left, number, backend.epochs, backend.classifiers))
+        if self.report is not None:
+            self.report(Progress(len(self.standings), left, number, backend.epochs, backend.classifiers))
         gone = [trial for trial in going if self.standings[trial].stopped]
         if gone and left:
             backend.release(gone)
+
+    def _follow(self, number: int, trials: Sequence[int], losses: dict[int, float]) -> None:
+        """Remember trials as they are now, where the last epoch is the one that is kept."""
+        for trial in trials:
+            standing = self.standings[trial]
+            standing.history.append(Epoch(number, losses[trial], math.nan, math.nan))
+            standing.best_epoch = number
+        self.backend.remember(trials)
 
     def _judge(self, number: int, trials: Sequence[int], losses: dict[int, float]) -> None:
         """Let the dev rows say how trials stand; what is better than ever is remembered, and patience may end."""
         if not trials:
             return
+        assert self.material is not None, "an epoch is chosen by dev rows"
         reading, settings = self.backend.read(trials), self.settings
         told = [at for at, finite in enumerate(reading.finite) if finite]
         for at in set(range(len(trials))) - set(told):
@@ -216,16 +231,18 @@ class Trainer:
 
     def _ended(self, standing: Standing) -> Outcome:
         """Return how a trial ended before anything is read with it, with its failure where it has one."""
+        stopped = None if standing.broken is None else STOPPED.format(broken=standing.broken)
         ended = Outcome(
             history=tuple(standing.history), best_epoch=standing.best_epoch, seconds=standing.seconds,
-            notes=() if standing.broken is None else (standing.broken,),
+            notes=() if stopped is None else (stopped,),
         )  # fmt: skip
-        if standing.broken is not None and (not ended.best_epoch or self.settings.selection == "last"):
-            return replace(ended, best_epoch=0, notes=(), failure=standing.broken)
+        if stopped is not None and (not ended.best_epoch or self.settings.selection == "last"):
+            return replace(ended, best_epoch=0, notes=(), failure=stopped)
         if not ended.best_epoch:
             return replace(ended, failure=NO_EPOCH)
         chosen = next(epoch for epoch in ended.history if epoch.number == ended.best_epoch)
-        if self.settings.selection == "dto" and math.isnan(chosen.fairness):
+        if self.backend.chooses and self.settings.selection == "dto" and math.isnan(chosen.fairness):
+            assert self.material is not None
             return replace(ended, notes=(*ended.notes, UNDEFINED[self.material.task]))
         return ended
 

@@ -13,7 +13,7 @@ from equipoise.discovery.generative import (
     KINDS,
     GANSettings,
     Generator,
-    Stand,
+    StepProgress,
     VAESettings,
     load_gan,
     load_vae,
@@ -52,7 +52,7 @@ def test_the_networks_of_the_papers_have_their_shapes() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_trains_repeats_under_its_seed_and_is_kept(kind: Any, tmp_path: Path) -> None:
-    told: list[Stand] = []
+    told: list[StepProgress] = []
     first = train_vae(SpritePictures(), kind, VAESettings(**SMALL), told.append)
     assert [stand.step for stand in told] == [2, 3]
     assert set(told[0].losses) == {"loss", "reconstruction", "divergence"}
@@ -103,7 +103,7 @@ def test_pictures_of_three_channels_are_rebuilt_in_three() -> None:
 
 
 def test_a_gan_trains_repeats_and_is_kept_as_the_average_of_its_weights(tmp_path: Path) -> None:
-    told: list[Stand] = []
+    told: list[StepProgress] = []
     made = train_gan(COLOURED, GANSettings(**SMALL), told.append)
     assert [set(stand.losses) for stand in told] == [{"discriminator", "generator"}] * 2
     again = train_gan(COLOURED, GANSettings(**SMALL))
@@ -196,8 +196,12 @@ def test_settings_that_mean_nothing_are_refused(kind: Any, change: dict[str, Any
 
 
 def test_a_training_that_diverges_stops_and_says_so() -> None:
-    with pytest.raises(BadInput, match="no longer finite numbers at step"):
-        train_vae(COLOURED, "vae", VAESettings(**SMALL | {"learning_rate": 1e30, "steps": 10}))
+    for report_every in (1, 4, 10):
+        wild = SMALL | {"learning_rate": 1e30, "steps": 10, "report_every": report_every}
+        with pytest.raises(BadInput, match=r"(?s)no longer a finite number in step 2 of 10.*a lower strength"):
+            train_vae(COLOURED, "vae", VAESettings(**wild))
+        with pytest.raises(BadInput, match=r"(?s)no longer a finite number in step \d+ of 10.*a lower learning_rate"):
+            train_gan(COLOURED, GANSettings(**wild))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a graphics card")

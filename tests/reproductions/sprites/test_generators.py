@@ -22,7 +22,7 @@ from reproductions.sprites.triplets import PAIRS, Pair, triplets_of
 
 from equipoise.cohorts.factors import codes_of_cells
 from equipoise.cohorts.pictures.sprites import CELLS, FACTORS
-from equipoise.discovery.generative import KINDS, Stand, VAESettings
+from equipoise.discovery.generative import KINDS, StepProgress, VAESettings
 from equipoise.foundation.errors import BadInput
 from equipoise.training.images.optimising import state_of
 from equipoise.training.recording import ONLY, Recorder, put_back
@@ -34,7 +34,7 @@ SMALL = VAESettings(steps=3, batch_size=4, width=2, latent_size=7, report_every=
 
 def test_generators_side_by_side_are_those_trained_alone(tmp_path: Path) -> None:
     plans = plans_of(["vae", "dip_vae_i"], [0, 1])
-    told: list[Stand] = []
+    told: list[StepProgress] = []
     train_generators(plans, SMALL, tmp_path / "together", report=told.append)
     assert [one.step for one in told] == [2, 3]
     train_generators([plans[3]], SMALL, tmp_path / "alone")

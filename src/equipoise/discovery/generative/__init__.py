@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from equipoise.discovery.generative._training import ENTRY as ENTRY
     from equipoise.discovery.generative._training import GANSettings as GANSettings
     from equipoise.discovery.generative._training import Report as Report
-    from equipoise.discovery.generative._training import Stand as Stand
-    from equipoise.discovery.generative._training import Telling as Telling
+    from equipoise.discovery.generative._training import StepProgress as StepProgress
     from equipoise.discovery.generative._training import VAESettings as VAESettings
     from equipoise.discovery.generative._training import as_plain as as_plain
     from equipoise.discovery.generative._training import check_device as check_device
@@ -68,8 +67,7 @@ _MODULES = {
         "ENTRY",
         "GANSettings",
         "Report",
-        "Stand",
-        "Telling",
+        "StepProgress",
         "VAESettings",
         "as_plain",
         "check_device",

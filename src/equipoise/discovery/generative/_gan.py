@@ -14,8 +14,6 @@ from equipoise.discovery.generative._training import (
     GANSettings,
     Pictures,
     Report,
-    Stand,
-    Telling,
     as_plain,
     check_device,
     counted,
@@ -27,6 +25,7 @@ from equipoise.foundation.files import TensorFile
 from equipoise.foundation.imports import require
 from equipoise.networks.dcgan import dcgan_discriminator, dcgan_generator
 from equipoise.training.fixing import fix_seeds, seed_of
+from equipoise.training.plain import Losses, StepProgress, StepTraining, descend, train_steps
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
 FILE = TensorFile(ENTRY, "equipoise.gan/1", "GAN", "TrainedGAN.save")
 BETAS = (0.5, 0.999)
+REMEDY = "a lower learning_rate."
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class TrainedGAN:
     network: torch.nn.Module = field(repr=False)
     settings: GANSettings
     channels: int = 3
-    stands: tuple[Stand, ...] = field(default=(), repr=False)
+    stands: tuple[StepProgress, ...] = field(default=(), repr=False)
 
     def generator(self) -> Generator:
         """Return it as a generator with a normal prior."""
@@ -66,7 +66,7 @@ def train_gan(pictures: Pictures, settings: GANSettings | None = None, report: R
     chosen = settings or GANSettings()
     torch = require("torch", extra="train", purpose="Training a GAN")
     functional = torch.nn.functional
-    feed, telling = Feed(pictures, chosen), Telling(chosen, report)
+    feed = Feed(pictures, chosen)
     generator, discriminator = _built(chosen, feed.channels)
     kept = copy.deepcopy(generator)
     optimisers = [
@@ -75,18 +75,22 @@ def train_gan(pictures: Pictures, settings: GANSettings | None = None, report: R
     ]
     noise = torch.Generator(chosen.device).manual_seed(seed_of(chosen.seed, "latents of a GAN"))
     shape = (chosen.batch_size, chosen.latent_size)
+
+    def take(step: int) -> Losses:
+        made = generator(torch.randn(shape, generator=noise, device=chosen.device))
+        # softplus(-l) is -log D, softplus(l) is -log(1 - D), of a logit l.
+        real, false = discriminator(feed()), discriminator(made.detach())
+        seen = functional.softplus(-real).mean() + functional.softplus(false).mean()
+        descend(optimisers[1], seen)
+        missed = functional.softplus(-discriminator(made)).mean()
+        descend(optimisers[0], missed)
+        _averaged(kept, generator, min(chosen.average, 1.0 - 1.0 / step))
+        return {"discriminator": seen, "generator": missed}
+
+    training = StepTraining(chosen.steps, take, report_every=chosen.report_every, report=report)
     with repeatable():
-        for step in range(1, chosen.steps + 1):
-            made = generator(torch.randn(shape, generator=noise, device=chosen.device))
-            # softplus(-l) is -log D, softplus(l) is -log(1 - D), of a logit l.
-            real, false = discriminator(feed()), discriminator(made.detach())
-            seen = functional.softplus(-real).mean() + functional.softplus(false).mean()
-            _descend(optimisers[1], seen)
-            missed = functional.softplus(-discriminator(made)).mean()
-            _descend(optimisers[0], missed)
-            _averaged(kept, generator, min(chosen.average, 1.0 - 1.0 / step))
-            telling(step, {"discriminator": seen, "generator": missed})
-    return TrainedGAN(kept.eval().requires_grad_(False), chosen, feed.channels, tuple(telling.stands))
+        train_steps([training], remedy=REMEDY)
+    return TrainedGAN(kept.eval().requires_grad_(False), chosen, feed.channels, tuple(training.reports))
 
 
 def load_gan(path: str | os.PathLike[str], device: str = "cpu") -> TrainedGAN:
@@ -95,7 +99,7 @@ def load_gan(path: str | os.PathLike[str], device: str = "cpu") -> TrainedGAN:
 
     def build(said: dict[str, Any], place: str) -> TrainedGAN:
         settings, channels = GANSettings(**said["settings"], device=place), counted(said["channels"], "channels")
-        stands = tuple(Stand(int(step), settings.steps, losses) for step, losses in said["stands"])
+        stands = tuple(StepProgress(int(step), settings.steps, losses) for step, losses in said["stands"])
         return TrainedGAN(_built(settings, channels)[0], settings, channels, stands)
 
     made = read_networks(path, FILE, build, lambda gan: {"generator": gan.network}, device)
@@ -111,12 +115,6 @@ def _built(settings: GANSettings, channels: int) -> tuple[torch.nn.Module, torch
     )
     generator, discriminator = (one.to(device=settings.device, memory_format=torch.channels_last) for one in pair)  # type: ignore[call-overload, unused-ignore]
     return generator.train(), discriminator.train()
-
-
-def _descend(optimiser: torch.optim.Optimizer, loss: torch.Tensor) -> None:
-    optimiser.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call, unused-ignore]
-    optimiser.step()
 
 
 def _averaged(kept: torch.nn.Module, now: torch.nn.Module, share: float) -> None:

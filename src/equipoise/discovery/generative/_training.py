@@ -1,4 +1,4 @@
-"""How generators are trained: settings, pictures fed batch by batch, recorded steps, and networks in one file."""
+"""How generators are trained: settings, pictures fed batch by batch, and networks in one file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
@@ -17,21 +17,13 @@ from equipoise.foundation.errors import BadInput, listing, told
 from equipoise.foundation.files import TensorFile
 from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import stream
+from equipoise.training.plain import StepProgress as StepProgress
 
 if TYPE_CHECKING:
     import torch
 
 
-@dataclass(frozen=True)
-class Stand:
-    """How far a training is: steps done, and the losses by name, each the mean since the stand before."""
-
-    step: int
-    steps: int
-    losses: dict[str, float] = field(default_factory=dict)
-
-
-Report = Callable[[Stand], None]
+Report = Callable[[StepProgress], None]
 
 
 @dataclass(frozen=True)
@@ -217,48 +209,6 @@ def repeatable() -> Iterator[None]:
     torch = require("torch", extra="train", purpose="Training a generator")
     with torch.backends.cudnn.flags(enabled=True, deterministic=True, benchmark=False):
         yield
-
-
-class Stretch(Protocol):
-    """How long a training is, and how often it tells of itself."""
-
-    @property
-    def steps(self) -> int:
-        """The steps in all."""
-        ...
-
-    @property
-    def report_every(self) -> int:
-        """The steps between two reports."""
-        ...
-
-
-class Telling:
-    """Sums losses on the device, and reports their means every so many steps: a read there would stop the device."""
-
-    def __init__(self, settings: Stretch, report: Report | None) -> None:
-        self.settings, self.report = settings, report
-        self.stands: list[Stand] = []
-        self.sums: dict[str, Any] = {}
-        self.since = 0
-
-    def __call__(self, step: int, losses: dict[str, torch.Tensor]) -> None:
-        """Take in the losses of a step (they count from 1); stop where one is no longer finite."""
-        for name, loss in losses.items():
-            self.sums[name] = self.sums.get(name, 0.0) + loss.detach()
-        self.since += 1
-        if step % self.settings.report_every and step != self.settings.steps:
-            return
-        means = {name: float(value) / self.since for name, value in self.sums.items()}
-        if not all(np.isfinite(list(means.values()))):
-            raise BadInput(
-                f"The losses are no longer finite numbers at step {step:,}: {means}",
-                help="a lower learning_rate, or a lower strength.",
-            )
-        self.sums, self.since = {}, 0
-        self.stands.append(Stand(step, self.settings.steps, means))
-        if self.report is not None:
-            self.report(self.stands[-1])
 
 
 ENTRY = "equipoise.generative"

@@ -18,8 +18,6 @@ from equipoise.discovery.generative._training import (
     Feed,
     Pictures,
     Report,
-    Stand,
-    Telling,
     VAESettings,
     as_plain,
     check_device,
@@ -37,6 +35,7 @@ from equipoise.foundation.imports import require
 from equipoise.networks.vae import vae_decoder, vae_encoder
 from equipoise.training.fixing import fix_seeds, seed_of
 from equipoise.training.images.optimising import state_of
+from equipoise.training.plain import Losses, StepProgress, StepTraining, descend, train_steps
 from equipoise.training.recording import ONLY, Recorder
 
 if TYPE_CHECKING:
@@ -119,6 +118,7 @@ def regulariser(
 
 FILE = TensorFile(ENTRY, "equipoise.vae/1", "VAE", "TrainedVAE.save")
 AT_ONCE = 512
+REMEDY = "a lower learning_rate, or a lower strength."
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class TrainedVAE:
     kind: Kind
     settings: VAESettings
     channels: int = 1
-    stands: tuple[Stand, ...] = field(default=(), repr=False)
+    stands: tuple[StepProgress, ...] = field(default=(), repr=False)
 
     def encode(self, pictures: Pictures) -> NDArray[np.float64]:
         """Return the means of latents, ``[row, latent size]``, of pictures uint8 ``[row, 64, 64, channel]``."""
@@ -198,10 +198,7 @@ def train_vaes(plans: Sequence[VAEPlan], *, record: bool = True) -> list[Trained
     """
     with repeatable():
         runs = [_Run(plan, record) for plan in plans]
-        for step in range(1, max((run.settings.steps for run in runs), default=0) + 1):
-            for run in runs:
-                if step <= run.settings.steps:
-                    run.take(step)
+        train_steps([run.training for run in runs], remedy=REMEDY)
         return [run.done() for run in runs]
 
 
@@ -214,7 +211,7 @@ class _Run:
         self.torch = require("torch", extra="train", purpose="Training a VAE")
         self.kind, self.strength = plan.kind, strength_of(plan.kind, plan.settings.strength)
         self.settings = chosen = replace(plan.settings, strength=self.strength)
-        self.feed, self.telling = Feed(plan.pictures, chosen), Telling(chosen, plan.report)
+        self.feed = Feed(plan.pictures, chosen)
         self.encoder, self.decoder = _built(chosen, self.feed.channels)
         self.moved = [*self.encoder.parameters(), *self.decoder.parameters()]
         # A tensor, for a recorded step reads it anew each time.
@@ -229,18 +226,18 @@ class _Run:
         self.losses: dict[str, torch.Tensor] = {}
         self.recorder = Recorder(chosen.device, self._tensors, record=record)
         self.recorder.record(ONLY, self._step)
+        self.training = StepTraining(
+            chosen.steps, self._take, report_every=chosen.report_every, report=plan.report, recorder=self.recorder
+        )
 
-    def take(self, step: int) -> None:
-        """Take a step (they count from 1)."""
-        with self.recorder.streamed():
-            self._prepare(step)
-            self.recorder.take(ONLY, self._step)
-            self.telling(step, self.losses)
+    def _take(self, step: int) -> Losses:
+        self._prepare(step)
+        self.recorder.take(ONLY, self._step)
+        return self.losses
 
     def done(self) -> TrainedVAE:
         """Return what was trained."""
-        self.recorder.wait()
-        stands = tuple(self.telling.stands)
+        stands = tuple(self.training.reports)
         return TrainedVAE(
             _done(self.encoder), _done(self.decoder), self.kind, self.settings, self.feed.channels, stands
         )
@@ -260,11 +257,10 @@ class _Run:
         latents = means + self.drawn * (0.5 * log_variances).exp()
         rebuilt = reconstruction(self.decoder(latents), self.batch)
         added = regulariser(self.kind, self.strength, latents, means, log_variances)
-        self.optimiser.zero_grad(set_to_none=True)
-        (rebuilt + added).backward()  # type: ignore[no-untyped-call, unused-ignore]
-        self.optimiser.step()
+        loss = rebuilt + added
+        descend(self.optimiser, loss)
         with self.torch.no_grad():
-            self.losses = {"loss": (rebuilt + added).detach(), "reconstruction": rebuilt.detach(),
+            self.losses = {"loss": loss.detach(), "reconstruction": rebuilt.detach(),
                            "divergence": divergence(means, log_variances)}  # fmt: skip
 
 
@@ -277,7 +273,7 @@ def load_vae(path: str | os.PathLike[str], device: str = "cpu") -> TrainedVAE:
         kind, channels = said["kind"], counted(said["channels"], "channels")
         if kind not in KINDS:
             raise unknown_name("kind", str(kind), KINDS, "the auto-encoders")
-        stands = tuple(Stand(int(step), settings.steps, losses) for step, losses in said["stands"])
+        stands = tuple(StepProgress(int(step), settings.steps, losses) for step, losses in said["stands"])
         return TrainedVAE(*_built(settings, channels), kind, settings, channels, stands)
 
     made = read_networks(path, FILE, build, lambda vae: {"encoder": vae.encoder, "decoder": vae.decoder}, device)

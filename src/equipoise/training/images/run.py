@@ -226,11 +226,7 @@ class Run:
 
     def _gradients(self, phase: str, places: torch.Tensor, repeat: int) -> torch.Tensor:
         """Leave the gradient of a batch in the parameters that move; return the loss."""
-        batch = self._batch(phase, places, repeat)
-        total = self.callbacks.total(phase, batch)
-        self.callbacks.backward(phase, batch, total, self._leaves())
-        loss: torch.Tensor = total.detach()
-        return loss
+        return self.callbacks.backward(phase, self._batch(phase, places, repeat), self._leaves())
 
     def _leaves(self) -> Leaves:
         own = {name: list(self.parts[part].parameters()) for name, part in self._names.items()}

@@ -1,8 +1,8 @@
-"""The loop of a metric learner by itself: epochs over batches, and the last good state where a loss breaks."""
+"""An embedding in training by itself: its steps, and the last good state where a loss breaks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,15 +25,17 @@ from equipoise.training.metric.drawing import Draws
 from equipoise.training.metric.estimator.embedder import Embedder
 from equipoise.training.metric.heads.recipe import MetricRecipe
 from equipoise.training.metric.objective import metric_callback
+from equipoise.training.plain import Losses, Plain, PlainTraining
 from equipoise.training.preparing import Prepared
 from equipoise.training.stacking import group_columns, linear_layers
+from equipoise.training.trainer import Trainer
 
 if TYPE_CHECKING:
     import torch
 
     from equipoise.training.metric.estimator.feeding import Fed
 
-STOPPED = "The loss was no longer a finite number in epoch {epoch}, step {step} of {steps}"
+STOPPED = "{broken}: training stopped, and the values of epoch {epoch} were kept."
 
 
 class Feed(Protocol):
@@ -50,7 +52,7 @@ class Feed(Protocol):
         """Yield the batches of an epoch."""
 
 
-class EmbedderTraining:
+class EmbedderTraining(PlainTraining):
     """An embedding in training: a stack of one trial, with the metric loss and the treatments as its callbacks."""
 
     def __init__(
@@ -58,7 +60,9 @@ class EmbedderTraining:
         settings: Settings,
     ) -> None:  # fmt: skip
         self.torch = require("torch", extra="train", purpose="Metric learning")
-        self.embedder, self.feed, self.recipe = embedder, feed, recipe
+        self.embedder, self.feed, self.recipe, self.epochs = embedder, feed, recipe, recipe.epochs
+        # The values after the last epoch whose losses were finite.
+        self.kept: dict[str, torch.Tensor] = {}
         self.context = self._context(trial, material, settings)
         self.callbacks = callbacks_of([trial.treatments], lambda: self.context, metric_callback(recipe, [trial]))
         self.optimisers = {NETWORK: self._adam(Part(embedder.parameters()))}
@@ -101,12 +105,19 @@ class EmbedderTraining:
         made: torch.optim.Optimizer = self.torch.optim.Adam(list(part.tensors), lr=only(rate), weight_decay=only(decay))
         return made
 
-    def epoch(self, number: int) -> list[torch.Tensor]:
-        """Train for one epoch (they count from 1); return the loss of each step, still on the device."""
+    def steps(self, epoch: int) -> Iterator[Losses]:
+        """Take the steps of an epoch (they count from 1)."""
         self.embedder.training(True)
-        self.callbacks.begin(number)
-        phase = self.callbacks.phase(number)
-        return [self.step(fed, place, phase) for place, fed in enumerate(self.feed.batches(number, self.callbacks))]
+        self.callbacks.begin(epoch)
+        phase, place = self.callbacks.phase(epoch), -1
+        for place, fed in enumerate(self.feed.batches(epoch, self.callbacks)):
+            yield {"loss": self.step(fed, place, phase)}
+        if place < 0:
+            raise BadInput("The data loader returned no batch", available="at least one batch of (inputs, labels)")
+
+    def keep(self, epoch: int, losses: Mapping[str, float]) -> None:
+        """Remember the values."""
+        self.kept = {name: value.clone() for name, value in self.embedder.state().items()}
 
     def step(self, fed: Fed, place: int = 0, phase: str = EVERY_EPOCH) -> torch.Tensor:
         """Move everything that moves in a phase by one batch, as often as callbacks take each; return the loss."""
@@ -116,13 +127,9 @@ class EmbedderTraining:
         for optimiser in self.optimisers.values():
             optimiser.zero_grad(set_to_none=True)
         batch = self._batch(fed, place, phase, repeat)
-        total = self.callbacks.total(phase, batch)
         parts = {name: part.tensors for name, part in self.callbacks.parts.items()}
         leaves = Leaves({NETWORK: self.embedder.parameters(), **parts}, lone={NETWORK})
-        self.callbacks.backward(phase, batch, total, leaves)
-        for name in self.callbacks.moved(phase):
-            self.optimisers[name].step()
-        return total.detach().sum()
+        return self.callbacks.descend(phase, batch, leaves, self.optimisers).sum()
 
     def _batch(self, fed: Fed, place: int, phase: str, repeat: int) -> Batch:
         """Return a batch as callbacks see it; rows that nothing places have no group."""
@@ -145,21 +152,14 @@ def trained(training: EmbedderTraining) -> tuple[list[float], str | None]:
     Where a loss is not finite the values of the epoch before come back; in the first epoch there are none, and it is an
     error.
     """
-    library, embedder = training.torch, training.embedder
-    history: list[float] = []
-    for epoch in range(1, training.recipe.epochs + 1):
-        before = {name: value.clone() for name, value in embedder.state().items()}
-        losses = training.epoch(epoch)
-        if not losses:
-            raise BadInput("The data loader returned no batch", available="at least one batch of (inputs, labels)")
-        said = library.stack(losses).double().cpu().numpy()
-        broken = [place for place, value in enumerate(said.tolist()) if value - value != 0]
-        if broken:
-            words = STOPPED.format(epoch=epoch, step=broken[0] + 1, steps=len(said))
-            if epoch == 1:
-                raise BadInput(words, help="a lower learning_rate may help, or inputs of a smaller scale.")
-            with library.no_grad():
-                embedder.restore(before)
-            return history, f"{words}: training stopped, and the values of epoch {epoch - 1} were kept."
-        history.append(float(said.mean()))
-    return history, None
+    trainer = Trainer(Plain([training]))
+    trainer.run()
+    (standing,) = trainer.standings
+    history = [epoch.loss for epoch in standing.history]
+    if standing.broken is None:
+        return history, None
+    if not history:
+        raise BadInput(standing.broken, help="a lower learning_rate may help, or inputs of a smaller scale.")
+    with training.torch.no_grad():
+        training.embedder.restore(training.kept)
+    return history, STOPPED.format(broken=standing.broken, epoch=len(history))
