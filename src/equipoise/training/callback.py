@@ -346,8 +346,15 @@ class CallbackList(Sequence[TrainingCallback]):
 
     callbacks: tuple[TrainingCallback, ...] = ()
     parts: Mapping[str, Part] = field(init=False)
+    # Which callbacks act at a moment: found once, because steps are short.
+    _acting: Mapping[str, tuple[TrainingCallback, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
+        acting = {
+            method: tuple(one for one in self.callbacks if overridden(one, TrainingCallback, method))
+            for method in STEP_MOMENTS
+        }
+        object.__setattr__(self, "_acting", acting)
         for method in CLAIMS:
             owners = [one for one in self.callbacks if overridden(one, TrainingCallback, method)]
             if len(owners) > 1:
@@ -410,25 +417,25 @@ class CallbackList(Sequence[TrainingCallback]):
     @property
     def by_batch(self) -> bool:
         """Whether the loss is one of batches, and rows have none."""
-        return any(overridden(one, TrainingCallback, "batch_loss") for one in self.callbacks)
+        return bool(self._acting["batch_loss"])
 
     def total(self, phase: str, batch: Batch) -> torch.Tensor:
         """Let callbacks learn from a batch; return what each trial makes smaller, ``[trial]``."""
         loss = self._loss(batch)
-        if not self.callbacks:
-            return loss
-        seen = batch.detached()
-        for one in self.callbacks:
-            one.before_step(seen)
-            penalty = one.penalty(batch)
+        learners = self._acting["before_step"]
+        seen = batch.detached() if learners else batch
+        for callback in self.callbacks:
+            if callback in learners:
+                callback.before_step(seen)
+            penalty = callback.penalty(batch)
             loss = loss if penalty is None else loss + penalty
-        for one in self.callbacks:
-            loss = one.objective(phase, batch, loss)
+        for callback in self._acting["objective"]:
+            loss = callback.objective(phase, batch, loss)
         return loss
 
     def _loss(self, batch: Batch) -> torch.Tensor:
         """Return the loss of each trial before penalties."""
-        if any(overridden(one, TrainingCallback, "combined_loss") for one in self.callbacks):
+        if self._acting["combined_loss"]:
             anchors = (one.anchor_losses(batch) for one in self.callbacks)
             losses = next((rows for rows in anchors if rows is not None), None) or batch.row_losses()
             own = (one.combined_loss(losses) for one in self.callbacks)
@@ -440,7 +447,7 @@ class CallbackList(Sequence[TrainingCallback]):
     def backward(self, phase: str, batch: Batch, leaves: Leaves) -> torch.Tensor:
         """Leave the gradients of a batch in the parameters that move; return what each trial makes smaller."""
         loss = self.total(phase, batch)
-        if not any(one.gradients(phase, batch, loss, leaves) for one in self.callbacks):
+        if not any(callback.gradients(phase, batch, loss, leaves) for callback in self._acting["gradients"]):
             # What the other parts would get is not even computed.
             summed: Any = loss.sum()
             summed.backward(inputs=leaves.all(self.moved(phase)))
@@ -466,6 +473,7 @@ class CallbackList(Sequence[TrainingCallback]):
             own.restore({name.removeprefix(start): one for name, one in state.items() if name.startswith(start)})
 
 
+STEP_MOMENTS = ("batch_loss", "combined_loss", "before_step", "objective", "gradients")
 CLAIMS = {
     "batches": "batches",
     "row_loss": "loss of a row",

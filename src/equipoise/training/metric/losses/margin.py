@@ -49,7 +49,7 @@ class Margin(MetricLoss):
         classes = labels.gather(-1, given(mined, "margin").anchors)
         beta = taken(learnt["beta"].unsqueeze(-1), classes).squeeze(-1)
         margin = self.values["margin"]
-        positive = ((near + SMALL).sqrt() - beta + margin).relu() * there
-        negative = (beta - (far + SMALL).sqrt() + margin).relu() * there
+        positive = ((near + SMALL).sqrt() - beta + margin).relu()
+        negative = (beta - (far + SMALL).sqrt() + margin).relu()
         terms: torch.Tensor = positive + negative
-        return terms, terms.detach() > 0
+        return terms, (terms.detach() > 0) & there
