@@ -20,8 +20,8 @@ from equipoise.training.images.pictures import Pictures
 from equipoise.training.images.run import Run, Steps
 from equipoise.training.learners.metric_learner import MetricLearning
 from equipoise.training.material import Job, Material, Rows, Settings
+from equipoise.training.metric.heads.head import head_stack
 from equipoise.training.metric.heads.recipe import recipe_of
-from equipoise.training.metric.heads.stack import head_stack
 from equipoise.training.metric.objective import MetricObjective
 from equipoise.training.metric.pictures.fitting import picture_values
 from equipoise.training.metric.pictures.task import Embedding

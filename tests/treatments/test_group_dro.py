@@ -241,8 +241,8 @@ def test_pictures_are_weighed_by_the_original_too() -> None:
 
 def test_on_a_metric_head_a_groups_loss_is_that_of_the_triplets_anchored_in_it() -> None:
     from equipoise.training.learners.metric_learner import MetricLearning
+    from equipoise.training.metric.heads.head import head_stack
     from equipoise.training.metric.heads.recipe import recipe_of
-    from equipoise.training.metric.heads.stack import head_stack
     from equipoise.training.preparing import prepared
 
     material = planted(120, classes=3)

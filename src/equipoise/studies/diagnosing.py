@@ -14,7 +14,7 @@ from equipoise.results import Direction, Finding, Result
 from equipoise.studies.plans import Trial
 from equipoise.studies.running import check_device, settings_of
 from equipoise.training.diverging.divergence import Divergence, Flips, Growth
-from equipoise.training.diverging.finding import first_difference
+from equipoise.training.diverging.first_difference import first_difference
 from equipoise.training.preparing import Prepared, prepared, transformed
 from equipoise.training.rounding import ask_for_workspace, deterministic_algorithms, is_deterministic, is_jittered
 from equipoise.training.train import learner_of

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.foundation.errors import BadInput
-from equipoise.training.diverging.finding import first_difference
+from equipoise.training.diverging.first_difference import first_difference
 from equipoise.training.learners.image_network import ImageNetwork
 from equipoise.training.learners.mlp import MultilayerPerceptron, built
 from equipoise.training.learners.scikit_learn import ScikitLearn

@@ -22,8 +22,8 @@ from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E
 from equipoise.training.learners.raw_features import RawFeatures  # noqa: E402
 from equipoise.training.material import Job, Material, Settings  # noqa: E402
 from equipoise.training.metric.heads import downstream  # noqa: E402
+from equipoise.training.metric.heads.downstream import balanced_rows  # noqa: E402
 from equipoise.training.metric.heads.fitting import looked_at  # noqa: E402
-from equipoise.training.metric.heads.trainings import balanced_rows  # noqa: E402
 from equipoise.training.preparing import training_rows  # noqa: E402
 from equipoise.training.stacking import Stack  # noqa: E402
 from equipoise.training.train import stack_size, train  # noqa: E402

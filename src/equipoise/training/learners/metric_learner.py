@@ -14,11 +14,15 @@ from equipoise.training.images.fitting import side_by_side_of
 from equipoise.training.images.pictures import check_pictures
 from equipoise.training.learner import Learner, Report
 from equipoise.training.material import Material, Outcome, Settings
-from equipoise.training.metric.heads.downstream import check_downstream, described_downstream
+from equipoise.training.metric.heads.downstream import (
+    check_downstream,
+    check_trainings,
+    described_downstream,
+    without_usual,
+)
 from equipoise.training.metric.heads.fitting import StackedEmbeddings
+from equipoise.training.metric.heads.head import head_stack
 from equipoise.training.metric.heads.recipe import USUAL, check_recipe, recipe_of
-from equipoise.training.metric.heads.stack import head_stack
-from equipoise.training.metric.heads.trainings import check_trainings, without_usual
 from equipoise.training.metric.pictures.fitting import fit_networks, picture_values
 from equipoise.training.parameters import Choice, Given, OneOf, Parameter, Table
 from equipoise.training.preparing import Prepared

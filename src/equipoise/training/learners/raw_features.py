@@ -16,9 +16,13 @@ from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Progress, Report
 from equipoise.training.learners.metric_learner import DOWNSTREAM, TRAINED
 from equipoise.training.material import Epoch, Material, Outcome, Settings
-from equipoise.training.metric.heads.downstream import check_downstream, described_downstream
+from equipoise.training.metric.heads.downstream import (
+    check_downstream,
+    check_trainings,
+    described_downstream,
+    without_usual,
+)
 from equipoise.training.metric.heads.ending import SPLITS, endings
-from equipoise.training.metric.heads.trainings import check_trainings, without_usual
 from equipoise.training.parameters import Choice, Table
 from equipoise.training.preparing import Prepared
 from equipoise.training.selecting import scores_of

@@ -14,8 +14,8 @@ from equipoise.training.callback import Batch, Part, TrainingCallback, TrainingC
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
 from equipoise.training.material import Settings  # noqa: E402
 from equipoise.training.metric.drawing import uniforms_of_epoch  # noqa: E402
+from equipoise.training.metric.heads.head import head_stack  # noqa: E402
 from equipoise.training.metric.heads.recipe import miner_of, recipe_of  # noqa: E402
-from equipoise.training.metric.heads.stack import head_stack  # noqa: E402
 from equipoise.training.stacking import Stack  # noqa: E402
 from equipoise.training.treatment import Treatment  # noqa: E402
 from space_cases import CLASSES, FEATURES, clustered, trials_of  # noqa: E402

@@ -1,4 +1,7 @@
-"""Linear heads on features, R of them as one: weights ``[R, feature, dimension]``, embeddings of length 1."""
+"""Linear heads on features, R of them as one: weights ``[R, feature, dimension]``, embeddings of length 1.
+
+``head_stack`` makes them ready to train: a stack whose callback is a metric loss.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,12 @@ import numpy as np
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import stream
+from equipoise.training.material import Material, Settings
+from equipoise.training.metric.heads.recipe import MetricRecipe
+from equipoise.training.metric.objective import metric_callback, metric_context
+from equipoise.training.precision import dtype_of
+from equipoise.training.preparing import Prepared
+from equipoise.training.stacking import Stack
 
 if TYPE_CHECKING:
     import torch
@@ -85,3 +94,22 @@ def embedded(
     joined = library.cat(parts).view(len(features), heads, width).transpose(0, 1) + bias
     found: torch.Tensor = library.nn.functional.normalize(joined, dim=-1) if unit_length else joined
     return found
+
+
+def head_stack(
+    trials: Sequence[Prepared],
+    material: Material,
+    recipe: MetricRecipe,
+    settings: Settings,
+    inputs: torch.Tensor | None = None,
+) -> Stack:
+    """Build the heads of trials, ready to train."""
+    heads = LinearHeads(
+        [trial.seed for trial in trials], material.train.inputs.shape[1] if inputs is None else inputs.shape[1],
+        recipe.embedding_size, unit_length=recipe.make_loss().unit_length,
+        dtype=dtype_of(settings), device=settings.device,
+    )  # fmt: skip
+    return Stack(
+        heads, trials, material, recipe.steps, settings,
+        learner=metric_callback(recipe, trials), known=metric_context(recipe, trials, settings.device), inputs=inputs,
+    )  # fmt: skip
