@@ -8,33 +8,77 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import matrix_cases
 from equipoise.cli import app
 from equipoise.foundation.errors import BadInput
-from equipoise.training.compatibility import Need, check_compatible, incompatibility, learners, matrix, required
+from equipoise.foundation.registry import registry
+from equipoise.training.compatibility import (
+    LACKING,
+    Need,
+    check_compatible,
+    groups_at_prediction,
+    incompatibility,
+    learners,
+    matrix,
+    required,
+    treatments,
+)
 from equipoise.training.material import Job, Settings
 from equipoise.training.train import train
 from equipoise.treatments.domain_independent import DomainIndependent
 from equipoise.treatments.parade import Parade
 from equipoise.treatments.reweighting import Reweighting
+from equipoise.treatments.threshold_optimizer import ThresholdOptimizer
 from training_cases import Learns, planted
 
-PAPERS_001_AND_004 = (
+# Cells that may not be empty.
+OF_CLASSIFIERS = (
     "reweighting", "downsampling", "equal_opportunity_class", "equal_opportunity_global", "fairbatch", "adversarial",
-    "diverse_adversarial", "inlp", "oversampling", "uniform_confusion", "gradient_projection", "domain_discriminative",
-    "domain_independent",
+    "diverse_adversarial", "inlp", "oversampling", "rebalancing", "uniform_confusion", "gradient_projection",
+    "domain_discriminative", "domain_independent", "gradient_reversal", "l2_gap_penalty", "fairalm", "group_dro",
 )  # fmt: skip
-ON_EMBEDDINGS = ("adversarial", "reweighting", "parade")
+OF_EMBEDDINGS = ("adversarial", "inlp", "leace", "reweighting", "parade", "group_dro")
+
+
+def test_the_matrix_is_the_one_that_is_meant() -> None:
+    """A new treatment or learner gets its cells in tests/matrix_cases.py; one that empties a cell needs a reason."""
+    now = {
+        (treatment, learner): "fits" if reason is None else reason.missing[0].value
+        for treatment, row in matrix().items() if treatment in registered("treatment")
+        for learner, reason in row.items() if learner in registered("learner")
+    }  # fmt: skip
+    meant = {cell: "fits" if matrix_cases.fits(*cell) else need for cell, need in matrix_cases.CELLS.items()}
+    assert now == meant
+
+
+def registered(kind: str) -> set[str]:
+    """The names of what is ours: other tests may register more."""
+    return {entry.name for entry in registry.entries(kind) if entry.module.startswith("equipoise.")}
 
 
 @pytest.mark.parametrize("learner", ["mlp", "module", "image_network"])
-@pytest.mark.parametrize("treatment", PAPERS_001_AND_004)
+@pytest.mark.parametrize("treatment", OF_CLASSIFIERS)
 def test_methods_of_classifiers_fit_tables_pictures_and_modules(treatment: str, learner: str) -> None:
     assert matrix()[treatment][learner] is None
 
 
-@pytest.mark.parametrize("treatment", ON_EMBEDDINGS)
+@pytest.mark.parametrize("treatment", OF_EMBEDDINGS)
 def test_methods_fit_embeddings(treatment: str) -> None:
     assert matrix()[treatment]["metric_learner"] is None
+
+
+def test_the_page_on_treatments_has_this_matrix() -> None:
+    page = matrix_cases.PAGE.read_text(encoding="utf-8")
+    assert page == matrix_cases.page_with_table(), "python tests/matrix_cases.py writes the table anew"
+
+
+def test_every_need_is_offered_by_a_learner_and_required_by_a_treatment() -> None:
+    offered = {need for learner in learners().values() for need in learner.offers}
+    wanted = {need for treatment in treatments().values() for need in required(treatment)}
+    assert offered == set(Need)
+    # An embedding is not required: a treatment that erases from a hidden layer may erase from an embedding.
+    assert wanted == set(Need) - {Need.EMBEDDING}
+    assert set(LACKING) == set(Need)
 
 
 def test_an_empty_cell_says_why() -> None:
@@ -64,11 +108,33 @@ def test_a_pair_that_does_not_fit_names_learners_that_do() -> None:
     assert "learner = 'metric_learner' takes it." in str(refused.value)
 
 
-def test_the_command_line_prints_the_matrix() -> None:
+def test_the_command_line_prints_the_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     done = CliRunner().invoke(app, ["list", "treatments", "--matrix"])
     assert done.exit_code == 0
-    assert "(1)" in done.stdout
-    assert "pairs or triplets" in " ".join(done.stdout.split())
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "…" not in done.stdout
+    # The words of a learner's name stand below each other.
+    upper, lower = (line.split() for line in lines[:2])
+    assert upper == ["image", "metric", "raw", "scikit"]
+    assert lower == ["treatment", "target", "network", "learner", "mlp", "module", "features", "learn"]
+    rows = {line.split()[0]: line for line in lines[2:]}
+    assert set(rows) >= set(matrix())
+    numbers = {}
+    for treatment, row in matrix().items():
+        cells = rows[treatment].replace(" (*)", "").replace(" *", "").replace("2 classes", "classes").split()[2:]
+        for cell, reason in zip(cells, row.values(), strict=True):
+            assert (cell == "●") == (reason is None)
+            if reason is not None:
+                assert numbers.setdefault(cell, str(reason)) == str(reason), "one number, one reason"
+    said = " ".join(done.stdout.split())
+    assert all(f"{number} {reason}" in said for number, reason in numbers.items())
+    assert "threshold_optimizer * 2 classes" in said
+    assert "domain_independent (*) classes" in said
+
+
+def test_the_matrix_as_json() -> None:
     found = json.loads(CliRunner().invoke(app, ["list", "treatments", "--matrix", "--json"]).stdout)
     assert found["schema"] == "equipoise.compatibility/1"
     cells = {(one["treatment"], one["learner"]): one for one in found["records"]}
@@ -76,7 +142,17 @@ def test_the_command_line_prints_the_matrix() -> None:
     assert cells["parade", "mlp"]["missing"] == ["pair_loss"]
     assert cells["adversarial", "image_network"] == {
         "treatment": "adversarial", "learner": "image_network", "compatible": True, "reason": None, "missing": [],
+        "tasks": ["class", "regression"], "two_classes": False, "groups_at_prediction": "never",
     }  # fmt: skip
+    of = {one["treatment"]: (one["tasks"], one["two_classes"], one["groups_at_prediction"]) for one in found["records"]}
+    assert of["threshold_optimizer"] == (["class"], True, "always")
+    assert of["domain_discriminative"] == (["class"], False, "some readouts")
+    assert of["gradient_projection"] == (["class"], False, "never")
+
+
+def test_an_option_that_does_not_go_with_another_is_left_out_of_what_readouts_need() -> None:
+    assert groups_at_prediction(ThresholdOptimizer) == "always"
+    assert groups_at_prediction(Reweighting) == "never"
 
 
 def test_a_matrix_of_anything_else_is_refused() -> None:

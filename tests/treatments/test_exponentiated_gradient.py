@@ -151,7 +151,7 @@ def test_rows_of_one_group_or_class_are_refused(rows: Any, words: str) -> None:
 def test_a_network_and_three_classes_are_refused_in_words() -> None:
     job = Job(BIASED.everything, 0, treatments=(ExponentiatedGradient(),))
     (ended,) = train(BIASED.told(target=False, group=False), Named("mlp", 1), [job])
-    assert "it is not refitted as a whole by a reduction" in str(ended.failure)
+    assert "it is no estimator that a reduction can refit" in str(ended.failure)
     assert "scikit_learn" in str(ended.failure)
     several = planted(3)
     job = Job(several.everything, 0, treatments=(ExponentiatedGradient(),))

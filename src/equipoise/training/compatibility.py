@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.registry import registry
+from equipoise.training.parameters import Readout
 
 if TYPE_CHECKING:
     from equipoise.training.learner import Learner
@@ -30,7 +31,6 @@ class Need(StrEnum):
     ROW_LOSSES = "row_losses"
     HIDDEN = "hidden"
     LOGITS = "logits"
-    NAMED_LAYER = "named_layer"
     PAIR_LOSS = "pair_loss"
     REPRESENTATIONS = "representations"
     EMBEDDING = "embedding"
@@ -51,15 +51,14 @@ LACKING = {
     Need.STEPS: "it is not trained step by step",
     Need.BATCHES: "its batches are made up by class, for pairs and triplets",
     Need.GROUP_LOSSES: "it has no losses that belong to a group, of rows or of anchors",
-    Need.ROW_LOSSES: "no row has a loss of its own",
+    Need.ROW_LOSSES: "no row has a loss of its own: losses are those of pairs and triplets",
     Need.HIDDEN: "it shows no hidden layer",
-    Need.LOGITS: "it has no logits, an output for each class",
-    Need.NAMED_LAYER: "it has no convolutional blocks",
+    Need.LOGITS: "it has no logits, that is, no output for each class",
     Need.PAIR_LOSS: "it has no loss of pairs or triplets, by which a second embedding learns the groups",
     Need.REPRESENTATIONS: "it shows no representation after training",
     Need.EMBEDDING: "what it shows after training is no embedding that is released",
-    Need.REFITTING: "it is not refitted as a whole by a reduction",
-    Need.FLAT_INPUTS: "its inputs are pictures, and no rows of numbers that could be transformed",
+    Need.REFITTING: "it is no estimator that a reduction can refit with other weights of rows",
+    Need.FLAT_INPUTS: "its inputs are pictures, not rows of numbers that could be transformed",
     Need.SCORES: "it gives no scores of classes that could be adjusted",
 }
 # The needs of the moments of a treatment.
@@ -108,12 +107,8 @@ def required(treatment: type[Treatment]) -> frozenset[Need]:
 def incompatibility(
     learner: type[Learner], treatment: type[Treatment], task: str | None = None
 ) -> Incompatibility | None:
-    """Return why a treatment does not fit a learner (and, where it is named, the task); None where it does.
-
-    A regression has no logits: what acts on them is for classes, whatever else it declares.
-    """
-    needs = required(treatment)
-    tasks = ("class",) if Need.LOGITS in needs else treatment.tasks
+    """Return why a treatment does not fit a learner (and, where it is named, the task); None where it does."""
+    needs, tasks = required(treatment), tasks_of(treatment)
     if task is not None and task not in tasks:
         return Incompatibility(task=tasks[0])
     missing = needs - learner.offers
@@ -161,6 +156,27 @@ def check_compatible(
         if able
         else "equipoise list treatments --matrix shows what fits.",
     )
+
+
+def tasks_of(treatment: type[Treatment]) -> tuple[str, ...]:
+    """Return the tasks that a treatment is for. A regression has no logits: what acts on them is for classes."""
+    return ("class",) if Need.LOGITS in required(treatment) else treatment.tasks
+
+
+def groups_at_prediction(treatment: type[Treatment]) -> Literal["never", "some readouts", "always"]:
+    """Tell whether predictions need the group of each row: never, in some readouts, or always."""
+    readouts = [
+        {name: option}
+        for name, parameter in treatment.parameters.items() if isinstance(parameter, Readout)
+        for option in parameter.options
+    ]  # fmt: skip
+    needs = set()
+    for values in [{}, *readouts]:
+        try:
+            needs.add(treatment(**values).needs_group_at_prediction)
+        except BadInput:  # an option that does not go with the default of another
+            continue
+    return "never" if not any(needs) else "always" if all(needs) else "some readouts"
 
 
 def treatments() -> dict[str, type[Treatment]]:

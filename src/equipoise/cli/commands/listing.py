@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from equipoise.foundation.registry import Entry
+    from equipoise.training.treatment import Treatment
 
 EXAMPLES = ("list", "list measures", "list treatments --json", "list treatments --matrix")
 
@@ -84,41 +85,65 @@ def _show(plural: str, entries: tuple[Entry, ...], console: Console) -> None:
     console.print(table)
 
 
+# What a target of each task is called in a narrow column.
+TARGETS = {"class": "classes", "regression": "numbers"}
+# The mark behind the name of a treatment.
+GROUPS_AT_PREDICTION = {"never": "", "some readouts": " (*)", "always": " *"}
+
+
 def _show_matrix(console: Console) -> None:
-    """Print treatments x learners: a dot where they fit, and elsewhere the number of a reason, told below."""
+    """Print treatments x learners: a dot where they fit, and elsewhere the number of a reason, given below."""
     from rich.table import Table
     from rich.text import Text
 
-    from equipoise.training.compatibility import learners, matrix
+    from equipoise.training.compatibility import groups_at_prediction, learners, matrix, treatments
 
     reasons: dict[str, int] = {}
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("treatment", no_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("treatment", no_wrap=True, overflow="ignore", vertical="bottom")
+    table.add_column("target", no_wrap=True)
     for name in learners():
-        table.add_column(name, justify="center")
+        # A name stands in as many lines as it has words: all columns fit into 80 characters.
+        table.add_column(name.replace("_", "\n"), justify="center", overflow="fold")
+    kinds = treatments()
     for treatment, row in matrix().items():
         cells = [
             "●" if reason is None else f"({reasons.setdefault(str(reason), len(reasons) + 1)})"
             for reason in row.values()
         ]
-        table.add_row(*map(Text, (treatment, *cells)))
+        mark = GROUPS_AT_PREDICTION[groups_at_prediction(kinds[treatment])]
+        table.add_row(*map(Text, (treatment + mark, _target_of(kinds[treatment]), *cells)))
     console.print(table)
-    console.print(Text("● fits; a number says why not:"))
+    console.print(Text("●    fits"))
     for reason, number in reasons.items():
-        console.print(Text(f"({number}) {reason}"))
+        line = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+        line.add_row(Text(f"({number})".ljust(4)), Text(reason))
+        console.print(line)
+    console.print(Text("*    needs the group of each row at prediction; (*) in some readouts"))
+
+
+def _target_of(treatment: type[Treatment]) -> str:
+    """Return what the target may be: "any" is classes or numbers."""
+    from equipoise.training.compatibility import TASKS, tasks_of
+
+    tasks = tasks_of(treatment)
+    return "2 classes" if treatment.two_classes else "any" if set(tasks) == set(TASKS) else " or ".join(TARGETS.get(task, task) for task in tasks)
 
 
 def _matrix_document() -> str:
     """Return treatments x learners as JSON, a record for each pair."""
     import json
 
-    from equipoise.training.compatibility import matrix
+    from equipoise.training.compatibility import groups_at_prediction, matrix, tasks_of, treatments
 
+    kinds = treatments()
     records = [
         {
             "treatment": treatment, "learner": learner, "compatible": reason is None,
             "reason": None if reason is None else str(reason),
             "missing": [] if reason is None else [need.value for need in reason.missing],
+            "tasks": list(tasks_of(kinds[treatment])), "two_classes": kinds[treatment].two_classes,
+            "groups_at_prediction": groups_at_prediction(kinds[treatment]),
         }
         for treatment, row in matrix().items() for learner, reason in row.items()
     ]  # fmt: skip

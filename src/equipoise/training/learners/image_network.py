@@ -38,7 +38,7 @@ class ImageNetwork(Learner):
         "schedule": Choice("schedule of the step size", "steps", SCHEDULES),
         "augmentation": Choice("whether training pictures are shifted by up to 4 pixels and mirrored", True),
     }
-    offers: ClassVar[frozenset[Need]] = NETWORK | {Need.NAMED_LAYER}
+    offers: ClassVar[frozenset[Need]] = NETWORK
     takes_pictures: ClassVar[bool] = True
     precisions: ClassVar[tuple[str, ...]] = ("float32", "tf32", "bfloat16", "float64")
 
