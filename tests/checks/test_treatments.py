@@ -11,13 +11,18 @@ import pytest
 
 import equipoise
 from equipoise.foundation.registry import registry
+from equipoise.foundation.reproducibility import stream
+from equipoise.studies.plans import Named
 from equipoise.testing import check
-from equipoise.testing.treatment_checks import QUICK_METRIC, QUICK_ON_PICTURES, check_treatment_on
+from equipoise.testing.planted import planted
+from equipoise.testing.planted_pictures import planted_pictures
+from equipoise.testing.treatment_checks import check_treatment_on, first_learner, quick_settings
 from equipoise.training.callback import TrainingCallback
-from equipoise.training.compatibility import matrix
-from equipoise.training.material import Predicted
+from equipoise.training.compatibility import has_own, learners, matrix
+from equipoise.training.material import Job, Predicted
 from equipoise.training.parameters import Choice, Parameter, Readout, Table
-from equipoise.training.treatment import Afterwards, Treatment
+from equipoise.training.train import train
+from equipoise.training.treatment import Afterwards, TrainingRows, Treatment
 
 pytest.importorskip("torch")
 
@@ -45,7 +50,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     # The paper's rate is one for 500 epochs, and its strength hides a class that goes with the group.
     "gradient_projection": [QUICK_ADVERSARY, {**QUICK_ADVERSARY, **ON_PICTURES}],
     # Predictions that are independent of the group cannot follow a class that nearly is the group.
-    "exponentiated_gradient": [{"cohort": {"bias": 0.0}, "eps": 0.1}, {"constraint": "equalized_odds", "eps": 0.1}],
+    "exponentiated_gradient": [{"cohort": {"bias": 0.0}, "eps": 0.1, "max_iter": 8}],
     "leace": [{"cohort": {"bias": 0.2}}, {"erase": False}],
     "leace_inputs": [{"cohort": WIDE, "seed": 2}, {"cohort": WIDE, "seed": 2, "learner": "scikit_learn"}],
     "lfr": [{"group_fairness": 1.0, "starts": 1}],
@@ -71,20 +76,35 @@ def quick_module(features: int, outputs: int) -> Any:
     return nn.Sequential(nn.Linear(features, 16), nn.Tanh(), nn.Linear(16, outputs))
 
 
-# Learners on which treatments are checked besides those of the whole checks.
+# What each learner is made with: every learner of the matrix has a place here.
 ON: dict[str, dict[str, Any]] = {
+    "mlp": quick_settings("mlp"),
     "module": {"factory": quick_module, "batch_size": 64, "epochs": 12, "learning_rate": 0.02},
-    "image_network": QUICK_ON_PICTURES,
-    "metric_learner": QUICK_METRIC,
+    "image_network": quick_settings("image_network"),
+    "metric_learner": quick_settings("metric_learner"),
+    "raw_features": {},
     "scikit_learn": {},
 }
-CELLS = [
+KINDS = {entry.name: entry.thing for entry in ENTRIES}
+FITTING = [
     (name, learner)
-    for name, reasons in matrix().items()
-    for learner, reason in reasons.items()
-    # What does not fit a perceptron is checked as a whole on a metric learner.
-    if learner in ON and reason is None and reasons["mlp"] is None
-]
+    for name, row in matrix().items() if name in KINDS
+    for learner, reason in row.items() if reason is None and learners()[learner].__module__.startswith("equipoise.")
+]  # fmt: skip
+# These are checked as a whole, by every setting of theirs.
+WHOLE = {(name, first_learner(kind)) for name, kind in KINDS.items()}
+CELLS = [cell for cell in FITTING if cell not in WHOLE]
+# A treatment before training and one that acts during or after it, where both fit: some of all such pairs.
+BEFORE = [name for name, kind in KINDS.items() if any(has_own(kind, one) for one in ("choose", "weigh", "transform"))]
+LATER = [name for name in KINDS if name not in (*BEFORE, "untreated")]
+PAIRS = [
+    (before, later, learner)
+    for before in BEFORE for later in LATER for learner in ON
+    if {(before, learner), (later, learner)} <= set(FITTING)
+    # A reduction gives rows weights of its own.
+    if not (before == "reweighting" and later == "exponentiated_gradient")
+]  # fmt: skip
+SAMPLED = sorted(PAIRS[place] for place in np.random.default_rng(22).choice(len(PAIRS), 16, replace=False))
 
 
 @pytest.fixture(autouse=True)
@@ -105,6 +125,54 @@ def test_every_treatment_passes_the_shared_checks(name: str) -> None:
 def test_a_treatment_does_its_work_on_every_learner_it_fits(cell: tuple[str, str]) -> None:
     name, learner = cell
     check_treatment_on(name, learner, settings=ON[learner], **SETTINGS.get(name, [{}])[0])
+
+
+def test_every_cell_of_the_matrix_is_checked() -> None:
+    assert WHOLE | set(CELLS) == set(FITTING)
+    assert {learner for _, learner in FITTING} == set(ON)
+    # What is left of the matrix has a reason.
+    empty = sum(reason is not None for name, row in matrix().items() if name in KINDS for reason in row.values())
+    assert len(FITTING) + empty == len(KINDS) * len(ON)
+
+
+def settings_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The hyper-parameters of a treatment in these checks, and what else the check is given."""
+    first = SETTINGS.get(name, [{}])[0]
+    other = {key: first[key] for key in ("cohort", "seed") if key in first}
+    return {"name": name, **{key: value for key, value in first.items() if key not in other}}, other
+
+
+@pytest.mark.parametrize(("before", "later", "learner"), SAMPLED)
+def test_a_treatment_before_training_goes_with_one_during_or_after_it(before: str, later: str, learner: str) -> None:
+    (first, one), (second, other) = settings_of(before), settings_of(later)
+    given = {**one, **other, "cohort": {**one.get("cohort", {}), **other.get("cohort", {})}}
+    check_treatment_on([first, second], learner, settings=ON[learner], **given)
+
+
+CHOOSING = [pair for pair in PAIRS if has_own(KINDS[pair[0]], "choose")]
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "learner"),
+    sorted(CHOOSING[place] for place in np.random.default_rng(7).choice(len(CHOOSING), 8, replace=False)),
+)
+def test_what_comes_after_a_choice_of_rows_is_trained_as_on_these_rows_alone(
+    before: str, later: str, learner: str
+) -> None:
+    """The rows that the first treatment leaves are given to the second by hand."""
+    cohort = planted_pictures() if learners()[learner].takes_pictures else planted()
+    material = cohort.told(target=False, group=True)
+    first, second = (KINDS[name](**{k: v for k, v in settings_of(name)[0].items() if k != "name"})
+                     for name in (before, later))  # fmt: skip
+    train_rows, seed = material.train, 3
+    seen = TrainingRows(train_rows.target, train_rows.cell, train_rows.group, material.classes, material.groups)
+    rows = first.choose(seen, stream(seed, "choose", 0, type(first).__name__))
+    jobs = [Job(cohort.everything, seed, treatments=(first, second)), Job(rows, seed, treatments=(second,))]
+    composed, alone = (train(material, Named(learner, 1, ON[learner]), [job])[0] for job in jobs)
+    assert composed.failure is None, composed.failure
+    assert composed.test.values.tolist() == alone.test.values.tolist()
+    if composed.test.scores is not None:
+        assert composed.test.scores.tolist() == alone.test.scores.tolist()
 
 
 def test_the_papers_nine_are_there_by_their_names() -> None:

@@ -56,15 +56,9 @@ def check_treatment(
         assert reason, f"{name} is no Treatment and does not say why it takes no part in studies (outside_studies)"
         return
     check_parameter_table(kind, name)
-    if learner is None:
-        tried = ("mlp", "scikit_learn", "image_network")
-        fitting = (one for one in tried if incompatibility(learner_of(one), kind) is None)
-        learner = next(fitting, "metric_learner")
-    trained = learner_of(learner)
-    quick = QUICK_METRIC if Need.PAIR_LOSS in trained.offers else QUICK_ON_PICTURES if trained.takes_pictures else QUICK
-    quick = {name: value for name, value in quick.items() if name in trained.parameters}
-    named = Named(learner, 1, quick if settings is None else settings)
-    checked = _Checked(name, kind, values, named, seed, cohort or {})
+    learner = first_learner(kind) if learner is None else learner
+    named = Named(learner, 1, quick_settings(learner) if settings is None else settings)
+    checked = _Checked([{"name": name, **values}], named, seed, cohort or {})
     checked.learns()
     checked.reads_nothing_of_the_test_rows()
     checked.is_repeatable_and_mixes_no_trials()
@@ -73,7 +67,7 @@ def check_treatment(
 
 
 def check_treatment_on(
-    name: str,
+    treatments: str | Sequence[Mapping[str, Any]],
     learner: str,
     *,
     settings: dict[str, Any],
@@ -81,12 +75,28 @@ def check_treatment_on(
     cohort: Mapping[str, Any] | None = None,
     **values: Any,
 ) -> None:
-    """Run the checks that depend on the learner: the signal is learnt, no test targets are read, trials do not mix."""
-    kind: Any = registry.get("treatment", name).thing
-    checked = _Checked(name, kind, values, Named(learner, 1, settings), seed, cohort or {})
+    """Run the checks that depend on the learner: the signal is learnt, no test targets are read, trials do not mix.
+
+    ``treatments`` is the name of one, or several that are composed, each with its name and hyper-parameters.
+    """
+    named = [{"name": treatments, **values}] if isinstance(treatments, str) else treatments
+    checked = _Checked(named, Named(learner, 1, settings), seed, cohort or {})
     checked.learns()
     checked.reads_nothing_of_the_test_rows()
-    checked.is_repeatable_and_mixes_no_trials()
+    checked.is_repeatable_and_mixes_no_trials(seeds=(1, 2))
+
+
+def first_learner(kind: type[Treatment]) -> str:
+    """Return the learner on which a treatment is checked where none is named."""
+    tried = ("mlp", "scikit_learn", "image_network")
+    return next((one for one in tried if incompatibility(learner_of(one), kind) is None), "metric_learner")
+
+
+def quick_settings(learner: str) -> dict[str, Any]:
+    """Return hyper-parameters with which a learner learns the planted signal within seconds."""
+    kind = learner_of(learner)
+    quick = QUICK_METRIC if Need.PAIR_LOSS in kind.offers else QUICK_ON_PICTURES if kind.takes_pictures else QUICK
+    return {name: value for name, value in quick.items() if name in kind.parameters}
 
 
 def check_parameter_table(kind: type[Treatment], name: str) -> None:
@@ -110,30 +120,33 @@ def check_parameter_table(kind: type[Treatment], name: str) -> None:
 
 
 class _Checked:
-    """One treatment under the checks."""
+    """One treatment under the checks, or several that are composed."""
 
     def __init__(
-        self,
-        name: str,
-        kind: type[Treatment],
-        values: dict[str, Any],
-        learner: Named,
-        seed: int,
-        cohort: Mapping[str, Any],
+        self, treatments: Sequence[Mapping[str, Any]], learner: Named, seed: int, cohort: Mapping[str, Any]
     ) -> None:
-        self.name, self.kind, self.values, self.learner, self.seed = name, kind, values, learner, seed
+        self.name, self.learner, self.seed = " + ".join(one["name"] for one in treatments), learner, seed
+        self.treatments: list[tuple[type[Treatment], dict[str, Any]]] = []
+        for one in treatments:
+            kind: Any = registry.get("treatment", one["name"]).thing
+            self.treatments.append((kind, {name: value for name, value in one.items() if name != "name"}))
+        self.two_classes = any(kind.two_classes for kind, _ in self.treatments)
         trained = learner_of(learner.name)
         source: Callable[..., Planted] = planted_pictures if trained.takes_pictures else planted
         self.planted = partial(source, **cohort)
         self.plain = self.planted(seed=seed)
-        made = kind(**values)
-        self.needs_group, self.transductive = made.needs_group_at_prediction, made.transductive
+        made = self.made()
+        self.needs_group = any(one.needs_group_at_prediction for one in made)
+        self.transductive = any(one.transductive for one in made)
         self.may = {"group": self.needs_group}
+
+    def made(self) -> tuple[Treatment, ...]:
+        return tuple(kind(**values) for kind, values in self.treatments)
 
     def trained(
         self, material: Material, rows: Codes, seeds: Sequence[int] = (1,), settings: Settings | None = None
     ) -> list[Outcome]:
-        jobs = [Job(rows, seed, treatments=(self.kind(**self.values),)) for seed in seeds]
+        jobs = [Job(rows, seed, treatments=self.made()) for seed in seeds]
         return train(material, self.learner, jobs, settings)
 
     def outcome(self, material: Material, rows: Codes) -> Outcome:
@@ -171,12 +184,11 @@ class _Checked:
             alike = np.array_equal(part.test.values, self.first.test.values[: len(part.test.values)])
             assert alike, f"what {self.name} says of a test row depends on the other test rows"
 
-    def is_repeatable_and_mixes_no_trials(self) -> None:
+    def is_repeatable_and_mixes_no_trials(self, seeds: Sequence[int] = (1, 2, 3)) -> None:
         material, rows = self.plain.told(target=False, **self.may), self.plain.everything
         again = self.outcome(material, rows)
         assert _same(again, self.first), f"{self.name} gives another result for the same seed"
         exact = Settings(precision="float64")
-        seeds = (1, 2, 3)
         together = self.trained(material, rows, seeds, exact)
         for seed, ended in zip(seeds, together, strict=True):
             (alone,) = self.trained(material, rows, (seed,), exact)
@@ -198,12 +210,12 @@ class _Checked:
 
     def takes_more_groups_and_numbers(self) -> None:
         cohorts = [self.planted(3, 4, seed=self.seed), self.planted(4, 2, task="regression", seed=self.seed)]
-        for cohort in [*cohorts, self.planted(2, 4, seed=self.seed)][: 3 if self.kind.two_classes else 2]:
+        for cohort in [*cohorts, self.planted(2, 4, seed=self.seed)][: 3 if self.two_classes else 2]:
             (ended,) = self.trained(cohort.told(target=False, **self.may), cohort.everything)
             if ended.failure is None:
                 self.check_learnt(cohort, ended)
                 continue
-            too_many = self.kind.two_classes and len(cohort.material.classes) > 2
+            too_many = self.two_classes and len(cohort.material.classes) > 2
             refused = (cohort.material.task == "regression" or too_many) and "available:" in ended.failure
             assert refused, f"{self.name} fails with {cohort.material.task} targets and more groups: {ended.failure}"
 

@@ -127,7 +127,13 @@ def _target_of(treatment: type[Treatment]) -> str:
     from equipoise.training.compatibility import TASKS, tasks_of
 
     tasks = tasks_of(treatment)
-    return "2 classes" if treatment.two_classes else "any" if set(tasks) == set(TASKS) else " or ".join(TARGETS.get(task, task) for task in tasks)
+    return (
+        "2 classes"
+        if treatment.two_classes
+        else "any"
+        if set(tasks) == set(TASKS)
+        else " or ".join(TARGETS.get(task, task) for task in tasks)
+    )
 
 
 def _matrix_document() -> str:
