@@ -71,12 +71,10 @@ class StackedModule:
 
     def show(self, layer: str) -> None:
         """Let calls show a layer by its name in the module; another name is refused."""
-        layers = dict(self.module.named_modules())
-        if layer not in layers or not layer:
-            raise unknown_name("layer", layer, [name for name in layers if name], "the network")
+        found = layer_named(self.module, layer, "the network")
         if layer not in self._layers:
             self._layers.append(layer)
-            layers[layer].register_forward_hook(lambda _part, _entered, left: self._given.update({layer: left}))
+            found.register_forward_hook(lambda _part, _entered, left: self._given.update({layer: left}))
 
     def training(self, on: bool) -> None:
         """Switch the module between training and predicting."""
@@ -105,6 +103,14 @@ class StackedModule:
             )
         hidden = next((entered for entered, left in reversed(self._passed) if left is said), None)
         return said, hidden, dict(self._given)
+
+
+def layer_named(module: torch.nn.Module, name: str, owner: str) -> torch.nn.Module:
+    """Return a layer by its name; a name that is not there is refused with those that are, whole blocks first."""
+    layers = {known: layer for known, layer in module.named_modules() if known}
+    if name not in layers:
+        raise unknown_name("layer", name, sorted(layers, key=lambda known: known.count(".")), owner)
+    return layers[name]
 
 
 def draws_or_keeps(module: torch.nn.Module) -> bool:

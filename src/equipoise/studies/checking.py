@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -31,12 +31,18 @@ from equipoise.studies.plan_power import (
 from equipoise.studies.plans import PlanChange, Trial, cells_of, condition_text, equal_words
 from equipoise.studies.running import Work, cell_labels, change_of, check_device, named_key, seconds_left
 from equipoise.studies.storage import CellStatus, Status
-from equipoise.training.finishing import failure_of
+from equipoise.training.callback import outputs_of, recipe_of_treatments
+from equipoise.training.compatibility import Need
+from equipoise.training.finishing import check_one_after, failure_of
 from equipoise.training.preparing import check_material, overrides, prepared
+from equipoise.training.train import learner_of
 
 if TYPE_CHECKING:
     from equipoise.studies.storage import Store
     from equipoise.studies.study import Study
+    from equipoise.training.learner import Learner
+    from equipoise.training.material import Material
+    from equipoise.training.treatment import Treatment
 
 
 @dataclass(frozen=True)
@@ -198,6 +204,7 @@ def _problems(study: Study) -> Iterator[str]:
         try:
             for treatment in job.treatments:
                 check_material(treatment, work.material)
+            _check_composed(learner_of(first.learner.name), job.treatments, work.material)
             if overrides(job.treatments, "choose") or overrides(job.treatments, "weigh"):
                 prepared(job, work.material, dict(job.learner), transforms=False)
         except Exception as error:  # noqa: BLE001 - a treatment of anybody's may act here
@@ -205,6 +212,14 @@ def _problems(study: Study) -> Iterator[str]:
             told.append(condition_text(first.condition))
     for sentence, conditions in seen.values():
         yield f"{listing(dict.fromkeys(conditions), 4)}: {sentence}"
+
+
+def _check_composed(learner: type[Learner], treatments: Sequence[Treatment], material: Material) -> None:
+    """Refuse treatments of a trial of which two decide the same thing, as far as that is known before training."""
+    recipe_of_treatments(treatments)
+    outputs_of(treatments, len(material.classes), len(material.groups))
+    if Need.EMBEDDING not in learner.offers:  # from an embedding one may erase after another
+        check_one_after(treatments)
 
 
 def _sentence(trial: Trial, error: Exception) -> str:

@@ -148,6 +148,7 @@ class Study:
             for one in self.learners:
                 _design.check_treatments(one.named, self.arms, cohort.task)
                 _design.check_precision(one.named, self.how)
+            self.arms = _design.acting_arms(self.arms, self.learners)
             self.baseline = _design.baseline_of(baseline, self.arms)
         self.measures, self.choose_by = _design.measures_of(measures), _design.choice_of(choose_by)
         self.smallest_effect = _design.effect_of(smallest_effect, "smallest_effect")

@@ -53,7 +53,7 @@ LACKING = {
     Need.GROUP_LOSSES: "it has no losses that belong to a group, of rows or of anchors",
     Need.ROW_LOSSES: "no row has a loss of its own: losses are those of pairs and triplets",
     Need.HIDDEN: "it shows no hidden layer",
-    Need.LOGITS: "it has no logits, that is, no output for each class",
+    Need.LOGITS: "it has no logits, an output for each class",
     Need.PAIR_LOSS: "it has no loss of pairs or triplets, by which a second embedding learns the groups",
     Need.REPRESENTATIONS: "it shows no representation after training",
     Need.EMBEDDING: "what it shows after training is no embedding that is released",

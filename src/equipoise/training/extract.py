@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.foundation.text import plural
+from equipoise.networks.stacked_module import layer_named
 
 if TYPE_CHECKING:
     import torch
@@ -79,11 +80,7 @@ def _batches(loader: object, torch: Any) -> Iterator[Any]:
 def _layer(module: torch.nn.Module, name: object) -> torch.nn.Module:
     if not isinstance(name, str):
         raise BadInput(f"The layer is of type {type(name).__name__}", available="a name of module.named_modules()")
-    layers = dict(module.named_modules())
-    if name not in layers or not name:
-        raise unknown_name("layer", name, [known for known in layers if known], "the module")
-    found: torch.nn.Module = layers[name]
-    return found
+    return layer_named(module, name, "the module")
 
 
 def _device_of(module: torch.nn.Module) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from traceback import TracebackException
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, EquipoiseError
+from equipoise.foundation.errors import BadInput, EquipoiseError, listing
 from equipoise.foundation.text import redacted_traceback
 from equipoise.training.compatibility import has_own
 from equipoise.training.material import Material, Outcome, Rows, Settings
@@ -30,8 +30,7 @@ def after_training(trial: Prepared, ended: Outcome, representations: Any) -> Out
         return ended
     begun = time.perf_counter()
     try:
-        if len(acting) > 1:
-            raise BadInput(f"Two treatments act after training ({', '.join(acting)})", available="one at most")
+        check_one_after(trial.treatments)
         (treatment,) = (one for one in trial.treatments if type(one).__name__ in acting)
         found: Afterwards | None = treatment.after(representations())
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
@@ -44,6 +43,15 @@ def after_training(trial: Prepared, ended: Outcome, representations: Any) -> Out
         kept={**ended.kept, **found.kept},
     )  # fmt: skip
     return with_part(ended, found)
+
+
+def check_one_after(treatments: Sequence[Treatment]) -> None:
+    """Refuse two treatments that both predict from the hidden layer: what the first says would never be heard."""
+    acting = overrides(treatments, "after")
+    if len(acting) > 1:
+        raise BadInput(
+            f"Two treatments act after training ({listing(acting)})", available="one at most", help="use one of them."
+        )
 
 
 def with_part(ended: Outcome, found: Afterwards) -> Outcome:

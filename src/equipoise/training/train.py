@@ -6,7 +6,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from equipoise.foundation.errors import BadInput
+import numpy as np
+
+from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.registry import registry
 from equipoise.training.compatibility import check_compatible
 from equipoise.training.finishing import adjusted, failed
@@ -71,9 +73,22 @@ def train(
     for together in stacks_of(ready, kind.parameters, size_of):
         ended = _attempt(made, material, [one for _, one in together], settings, progress or _silent)
         for (place, trial), outcome in zip(together, ended, strict=True):
-            outcomes[place] = adjusted(trial, outcome, material)
+            outcomes[place] = _with_absent_classes(adjusted(trial, outcome, material), trial, material)
     ended_all = [_with_collapse(outcomes[place], material) for place in range(len(jobs))]
     return [_with_reason(ended, learner.name) for ended in ended_all] if settings.keep_models else ended_all
+
+
+def _with_absent_classes(ended: Outcome, trial: Prepared, material: Material) -> Outcome:
+    """Note of which classes of the target no training row is: nothing is learnt of them."""
+    cells = material.train.cell
+    if ended.failure is not None or material.task != "class" or cells is None:
+        return ended
+    present = set(np.unique(cells[trial.rows]).tolist())
+    absent = [name for code, name in enumerate(material.classes) if code not in present]
+    if not absent:
+        return ended
+    note = f"No training row is of the class {listing(absent)}: nothing was learnt of it."
+    return replace(ended, notes=(*ended.notes, note))
 
 
 def _with_collapse(ended: Outcome, material: Material) -> Outcome:

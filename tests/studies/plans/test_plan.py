@@ -396,3 +396,17 @@ def test_the_fingerprint_of_numbers_is_that_of_their_bytes_whatever_kind_of_colu
     given = np.array([1, None, 2.5, float("nan"), -0.0, 10**15], dtype=object)
     by_value = np.where(given == None, np.nan, given).astype("<f8").tobytes()  # noqa: E711 - elementwise
     assert list(_values(given)) == [b"numbers", by_value]
+
+
+@pytest.mark.parametrize("learner", ["metric_learner", "raw_features"])
+def test_a_control_that_would_do_nothing_to_an_embedding_is_not_added(learner: str) -> None:
+    """INLP and LEACE only erase from an embedding: without that it is the embedding as it is."""
+    treatments = ["untreated", "inlp", ["reweighting", "leace"] if learner == "metric_learner" else "leace"]
+    study = Study(cohort(), group="sex", learner=learner, treatments=treatments, seeds=1)
+    assert [arm.name for arm in study.arms] == [
+        "untreated", "inlp", "reweighting + leace" if learner == "metric_learner" else "leace",
+    ]  # fmt: skip
+    named = Study(cohort(), group="sex", learner=learner, treatments=[{"name": "inlp", "iterations": 0}], seeds=1)
+    assert [arm.name for arm in named.arms] == ["inlp: refitted head alone"], "one that the plan names stays"
+    with_head = Study(cohort(), group="sex", learner="scikit_learn", treatments=["inlp"], seeds=1)
+    assert [arm.name for arm in with_head.arms] == ["inlp", "inlp: refitted head alone"]

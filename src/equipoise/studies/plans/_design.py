@@ -31,7 +31,7 @@ from equipoise.studies.plans._naming import (
 )
 from equipoise.studies.plans._trial import Named, Trial, canonical, treatment_name
 from equipoise.tallies.labels import factorise, shown
-from equipoise.training.compatibility import check_compatible
+from equipoise.training.compatibility import Need, check_compatible, has_own
 from equipoise.training.learner import Learner
 from equipoise.training.material import Precision, Rounding, Selection
 from equipoise.training.parameters import Given, completed
@@ -163,6 +163,24 @@ def _with_controls(arms: Sequence[Arm]) -> list[Arm]:
             known.add(_arm_key(control))
             made.append(control)
     return made
+
+
+def acting_arms(arms: Sequence[Arm], learners: Sequence[Learning]) -> list[Arm]:
+    """Leave out controls that the plan does not name and that do nothing on these learners.
+
+    The control of what acts after training has its refitted classifier. From an embedding groups are only erased: the
+    control would be the embedding as it is, which is what the treatment is compared with anyway.
+    """
+    kinds: list[Any] = [registry.get("learner", learning.named.name).thing for learning in learners]
+    if not all(Need.EMBEDDING in getattr(kind, "offers", ()) for kind in kinds):
+        return list(arms)
+    return [arm for arm in arms if not (arm.added and all(_only_erases(named) for named in arm.treatments))]
+
+
+def _only_erases(named: Named) -> bool:
+    """Tell whether all that a treatment does to an embedding is left out by its control, if it has one."""
+    kind: Any = registry.get("treatment", named.name).thing
+    return control_of(named) is None or has_own(kind, "erase")
 
 
 def learners_of(given: Any, task: str) -> list[Learning]:

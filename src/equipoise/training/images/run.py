@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.networks.building import SMALL, build
+from equipoise.networks.stacked_module import layer_named
 from equipoise.training.callback import LAST, NETWORK, Batch, Leaves, OwnRecipe, Part, TrainingContext, callbacks_of
 from equipoise.training.device_keys import device_keys
 from equipoise.training.fixing import copies_of, fix_seeds
@@ -374,10 +375,7 @@ class LoneLinear:
 
 def show_layer(network: torch.nn.Module, name: str, shown: dict[str, torch.Tensor]) -> RemovableHandle:
     """Let a network write into ``shown`` what a layer gives, at every call until the handle is removed."""
-    layers = dict(network.named_modules())
-    if name not in layers or not name:
-        raise unknown_name("layer", name, [layer for layer in layers if layer], "the network")
-    handle: RemovableHandle = layers[name].register_forward_hook(
+    handle: RemovableHandle = layer_named(network, name, "the network").register_forward_hook(
         lambda _part, _entered, left: shown.update({name: whole(left)})
     )
     return handle
