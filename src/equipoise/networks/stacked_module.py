@@ -107,7 +107,7 @@ class StackedModule:
 
 def layer_named(module: torch.nn.Module, name: str, owner: str) -> torch.nn.Module:
     """Return a layer by its name; a name that is not there is refused with those that are, whole blocks first."""
-    layers = {known: layer for known, layer in module.named_modules() if known}
+    layers: dict[str, torch.nn.Module] = {known: layer for known, layer in module.named_modules() if known}
     if name not in layers:
         raise unknown_name("layer", name, sorted(layers, key=lambda known: known.count(".")), owner)
     return layers[name]
