@@ -67,7 +67,7 @@ def table() -> str:
     ]
     for treatment in TREATMENTS:
         kind = treatments()[treatment]
-        target = "two classes" if kind.two_classes else "any" if len(tasks_of(kind)) > 1 else "classes"
+        target = "two classes" if kind.two_classes else "any" if "regression" in tasks_of(kind) else "classes"
         shown = [f"`{treatment}`{marks[groups_at_prediction(kind)]}", target]
         for learner in LEARNERS:
             cell = CELLS[treatment, learner]

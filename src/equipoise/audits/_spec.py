@@ -234,7 +234,8 @@ def _of_cohort(
             options[option] = getattr(cohort, option)
     if cohort.task != "class":
         options["task"] = cohort.task
-    declared = {role: getattr(cohort, role) for role in ("target", "prediction", "score", "weight", "cluster")}
+    declared: dict[str, object] = {role: getattr(cohort, role) for role in ("prediction", "score", "weight", "cluster")}
+    declared["target"] = list(cohort.target_columns)
     declared["split"] = cohort.split if len(cohort.splits) > 1 else None
     columns = {role: given if given is not None else declared.get(role) for role, given in roles.items()}
     columns["sensitive_features"] = roles["sensitive_features"] or list(cohort.groups)

@@ -40,7 +40,8 @@ class Cohort:
     ``cluster`` names rows that belong together, such as two versions of one picture: they are drawn together.
     ``pictures`` says that rows may be shown as examples in reports: the column that holds their pictures, or what
     reads them by position when they are asked for. It is for pictures of things, and never of people; it is no part of
-    what names the data.
+    what names the data. ``labels`` are the columns of a target with several labels a row (``task="multilabel"``), each
+    0/1, true/false or yes/no; ``target`` is then what they are called together.
     """
 
     name: str
@@ -58,13 +59,21 @@ class Cohort:
     cluster: str | None = None
     datasheet: str = field(default="", repr=False)
     pictures: str | Callable[[NDArray[np.int64]], NDArray[np.uint8]] | None = field(default=None, repr=False)
+    labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._make_plain()
         table = EagerTable(self.columns, f"the cohort {self.name!r}")
+        if self.labels and self.task != "multilabel":
+            raise BadInput(
+                f"The cohort {self.name!r} has several target columns and is a {self.task} task",
+                available="one target column, or several of a multilabel task",
+                help="add task='multilabel'.",
+            )
+        _check_labels(self.labels, self.features)
         optional = (self.split, self.weight, self.prediction, self.score, self.cluster)
         named = [name for name in (*optional, self.pictures) if isinstance(name, str)]
-        table.check_columns([self.target, *self.groups, *self.features, *named])
+        table.check_columns([*self.target_columns, *self.groups, *self.features, *named])
         if not self.groups:
             raise BadInput(f"The cohort {self.name!r} has no group column", help="name at least one.")
         if not len(self):
@@ -83,7 +92,7 @@ class Cohort:
                 for name, column in columns.items()
             }
         }
-        for role in ("groups", "features"):
+        for role in ("groups", "features", "labels"):
             given = getattr(self, role)
             plain[role] = (given,) if isinstance(given, str) else tuple(given)
         for role in ("favourable", "score_class"):
@@ -96,7 +105,7 @@ class Cohort:
         cls,
         data: object,
         *,
-        target: str,
+        target: str | Sequence[str],
         groups: str | Sequence[str],
         features: str | Sequence[str] | None = None,
         name: str = "cohort",
@@ -109,7 +118,8 @@ class Cohort:
         data : frame or mapping
             A frame of pandas, Polars, PyArrow or DuckDB, or a mapping of column names to arrays.
         target, groups : str, sequence of str
-            The column to predict, and the columns of groups.
+            The column to predict, and the columns of groups. Several columns to predict are the labels of a multi-label
+            task: name each, and ``task="multilabel"``.
         features : str or sequence of str, optional
             The columns to learn from, by name or by pattern: ``"e*"`` is every column that begins with e, but for those
             that play another part. By default all columns that play none. A column of lists of numbers, all equally
@@ -125,7 +135,11 @@ class Cohort:
         """
         table = as_table(data, name)
         groups = (groups,) if isinstance(groups, str) else tuple(groups)
-        taken = {target, *groups, *(value for value in roles.values() if isinstance(value, str))}
+        if not isinstance(target, str):
+            roles = {"labels": tuple(target), **roles}
+            target = ", ".join(roles["labels"])
+        named = roles.get("labels") or (target,)
+        taken = {*named, *groups, *(value for value in roles.values() if isinstance(value, str))}
         if features is None:
             used = [column for column in table.columns if column not in taken]
         else:
@@ -136,7 +150,12 @@ class Cohort:
         return cls(name=name, columns=columns, target=target, groups=groups, features=tuple(used), **roles)
 
     def __len__(self) -> int:
-        return len(self.columns[self.target])
+        return len(self.columns[self.target_columns[0]])
+
+    @property
+    def target_columns(self) -> tuple[str, ...]:
+        """The columns to predict: one, or one for each of several labels."""
+        return self.labels or (self.target,)
 
     def __getitem__(self, column: str) -> NDArray[Any]:
         return self.columns[column]
@@ -189,6 +208,17 @@ class Cohort:
         """
         flat = {name: column for name, column in self.columns.items() if column.ndim <= 2}
         return frame_of({name: column.tolist() for name, column in flat.items()}, backend)
+
+
+def _check_labels(labels: Sequence[str], features: Sequence[str]) -> None:
+    """Refuse a label that is named twice, or that would be learnt from."""
+    twice = [name for place, name in enumerate(labels) if name in labels[:place]]
+    both = [name for name in labels if name in features]
+    if twice or both:
+        raise BadInput(
+            f"The label {(twice or both)[0]!r} " + ("is named twice" if twice else "is a feature as well"),
+            available="each label once, and features that are no labels",
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,7 +390,10 @@ def with_parts(
     wanted = target or cohort.target
     kept = tuple(groups) or tuple(column for column in cohort.groups if column != wanted)
     own = cohort.favourable if wanted == cohort.target else None
-    return replace(cohort, target=wanted, groups=kept, favourable=own if favourable is None else favourable)
+    chosen = replace(cohort, groups=kept, favourable=own if favourable is None else favourable)
+    if cohort.labels and target is not None:
+        return replace(chosen, target=wanted, labels=(), task="class")
+    return replace(chosen, target=wanted)
 
 
 def _check_same(given: NDArray[Any], own: NDArray[Any], column: str, name: str) -> None:

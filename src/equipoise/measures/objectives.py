@@ -23,8 +23,8 @@ from equipoise.foundation.arrays import ratio
 from equipoise.foundation.errors import BadInput, unknown_name
 
 Floats = NDArray[np.float64]
-Task = Literal["class", "regression"]
-Performance = Literal["accuracy", "balanced_accuracy", "auc", "f1", "pearson", "r2"]
+Task = Literal["class", "regression", "multilabel"]
+Performance = Literal["accuracy", "balanced_accuracy", "auc", "f1", "pearson", "r2", "average_precision"]
 Fairness = Literal["GAP", "DP", "EO", "EOTP", "worst_group"]
 
 # Where the largest training class has more than so many times the rows of the smallest, accuracy says little.
@@ -49,13 +49,23 @@ def _table(*rows: Objective) -> Mapping[str, Objective]:
 
 
 PERFORMANCES = _table(
-    Objective("accuracy", "Accuracy", "right rows / all rows", ("class",), measure="accuracy"),
-    Objective("balanced_accuracy", "Balanced accuracy", "mean true positive rate of the classes", ("class",)),
     Objective(
-        "auc", "AUC", "area under the ROC curve; of more than two classes the mean of each against the rest",
-        ("class",), measure="auc", needs_scores=True,
+        "accuracy", "Accuracy", "right rows / all rows, of several labels the mean over labels",
+        ("class", "multilabel"), measure="accuracy",
     ),
-    Objective("f1", "Macro F1", "mean F1 of the classes", ("class",), measure="f1"),
+    Objective(
+        "balanced_accuracy", "Balanced accuracy", "mean true positive rate of the classes; of several labels the mean "
+        "over labels of those of present and absent", ("class", "multilabel"),
+    ),
+    Objective(
+        "auc", "AUC", "area under the ROC curve; of more than two classes or labels the mean of each against the rest",
+        ("class", "multilabel"), measure="auc", needs_scores=True,
+    ),
+    Objective("f1", "Macro F1", "mean F1 of the classes or labels", ("class", "multilabel"), measure="f1"),
+    Objective(
+        "average_precision", "Mean average precision", "mean over labels of the area under the steps of precision by "
+        "recall", ("multilabel",), needs_scores=True,
+    ),
     Objective("pearson", "Pearson's r", "correlation with the target", ("regression",), (-1.0, 1.0), "pearson"),
     Objective("r2", "R2", "1 - mean squared error / variance of the target", ("regression",), (-np.inf, 1.0)),
 )  # fmt: skip
@@ -63,24 +73,24 @@ PERFORMANCES = _table(
 FAIRNESSES = _table(
     Objective(
         "GAP", "Fairness (1 - GAP)", "1 - root mean square over classes of the largest difference of true positive "
-        "rates; of a regression 1 - the largest difference of Pearson's r", ("class", "regression"), (-1.0, 1.0),
-        "true_positive_rate_gap",
+        "rates; of a regression 1 - the largest difference of Pearson's r", ("class", "regression", "multilabel"),
+        (-1.0, 1.0), "true_positive_rate_gap",
     ),
     Objective(
-        "DP", "Fairness (1 - DP)", "1 - largest difference of selection rates, mean over classes", ("class",),
-        measure="demographic_parity",
+        "DP", "Fairness (1 - DP)", "1 - largest difference of selection rates, mean over classes",
+        ("class", "multilabel"), measure="demographic_parity",
     ),
     Objective(
         "EO", "Fairness (1 - EO)", "1 - the larger of the gaps of true and of false positive rates, mean over classes",
-        ("class",), measure="equalized_odds",
+        ("class", "multilabel"), measure="equalized_odds",
     ),
     Objective(
-        "EOTP", "Fairness (1 - EOTP)", "1 - largest difference of true positive rates, mean over classes", ("class",),
-        measure="equalized_odds_true_positive",
+        "EOTP", "Fairness (1 - EOTP)", "1 - largest difference of true positive rates, mean over classes",
+        ("class", "multilabel"), measure="equalized_odds_true_positive",
     ),
     Objective(
-        "worst_group", "Worst group", "the performance in the group in which it is lowest", ("class", "regression"),
-        (-np.inf, 1.0),
+        "worst_group", "Worst group", "the performance in the group in which it is lowest",
+        ("class", "regression", "multilabel"), (-np.inf, 1.0),
     ),
 )  # fmt: skip
 
@@ -97,6 +107,11 @@ class Reason(StrEnum):
     SKEWED = "skewed classes"
 
 
+STUDIED: Mapping[Task, str] = {
+    "class": "a study of classes", "regression": "a regression", "multilabel": "a study of several labels a row",
+}  # fmt: skip
+
+
 def check_performance(name: str, task: Task) -> Performance:
     """Return the name if a task has such a performance; otherwise say which there are."""
     return _checked("performance", name, PERFORMANCES, task)  # type: ignore[return-value]
@@ -110,7 +125,7 @@ def check_fairness(name: str, task: Task) -> Fairness:
 def _checked(what: str, name: str, table: Mapping[str, Objective], task: Task) -> str:
     known = [row.name for row in table.values() if task in row.tasks]
     if name not in known:
-        raise unknown_name(what, str(name), known, "a regression" if task == "regression" else "a study of classes")
+        raise unknown_name(what, str(name), known, STUDIED[task])
     return name
 
 
@@ -119,13 +134,16 @@ def default_performance(task: Task, training_rows: ArrayLike) -> tuple[Performan
 
     Parameters
     ----------
-    task : "class" or "regression"
-        Of a regression it is Pearson's r.
+    task : "class", "regression" or "multilabel"
+        Of a regression it is Pearson's r. Of several labels it is macro F1: most labels are rare, and accuracy is high
+        where none is ever predicted.
     training_rows : array of shape (n_classes,)
         How many training rows each class has, before any condition. Classes without rows do not count.
     """
     if task == "regression":
         return "pearson", Reason.USUAL
+    if task == "multilabel":
+        return "f1", Reason.USUAL
     if class_skew(training_rows) > SKEWED:
         return "balanced_accuracy", Reason.SKEWED
     return "accuracy", Reason.USUAL
@@ -140,11 +158,16 @@ def class_skew(training_rows: ArrayLike) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ClassCounts:
-    """How many rows are of a class, are predicted to be, and are both: three arrays ``[..., group, class]``."""
+    """How many rows are of a class, are predicted to be, and are both: three arrays ``[..., group, class]``.
+
+    Of several labels a class is a label that is present. A row may have any number of them, so ``rows [..., group]``
+    says how many rows there are; of classes it is None, and they add up to the rows.
+    """
 
     actual: Floats
     predicted: Floats
     right: Floats
+    rows: Floats | None = None
 
     @classmethod
     def of(cls, confusion: ArrayLike) -> ClassCounts:
@@ -155,19 +178,46 @@ class ClassCounts:
     @property
     def everyone(self) -> ClassCounts:
         """All groups together, ``[..., class]``."""
-        return ClassCounts(self.actual.sum(axis=-2), self.predicted.sum(axis=-2), self.right.sum(axis=-2))
+        rows = None if self.rows is None else self.rows.sum(axis=-1)
+        return ClassCounts(self.actual.sum(axis=-2), self.predicted.sum(axis=-2), self.right.sum(axis=-2), rows)
 
     def groups(self, places: Any) -> ClassCounts:
         """Return some of the groups."""
-        return ClassCounts(self.actual[..., places, :], self.predicted[..., places, :], self.right[..., places, :])
+        rows = None if self.rows is None else self.rows[..., places]
+        return ClassCounts(
+            self.actual[..., places, :], self.predicted[..., places, :], self.right[..., places, :], rows
+        )
+
+    @classmethod
+    def of_labels(cls, cells: ArrayLike) -> ClassCounts:
+        """Read them off ``[..., group, label, outcome]``: true negatives, false positives, false negatives, true ones.
+
+        That is the flattened table ``[truly present, predicted present]`` of each label.
+        """
+        counts = np.asarray(cells, dtype=np.float64)
+        rows = counts.sum(axis=-1).max(axis=-1) if counts.shape[-2] else counts.sum(axis=(-1, -2))
+        return cls(counts[..., 2] + counts[..., 3], counts[..., 1] + counts[..., 3], counts[..., 3], rows)
+
+    @property
+    def people(self) -> Floats:
+        """How many rows there are, ``[..., group, 1]``."""
+        return self.actual.sum(axis=-1, keepdims=True) if self.rows is None else self.rows[..., None]
 
 
 def class_performance(name: Performance, counts: ClassCounts) -> Floats:
     """Return accuracy, balanced accuracy or macro F1 of counts ``[..., class]``, as ``[...]``; AUC is ``auc_of``.
 
     Undefined (NaN) without rows. Macro F1 is the mean over the classes that rows are or are predicted to be of, and
-    balanced accuracy over those that rows are of, as in scikit-learn.
+    balanced accuracy over those that rows are of, as in scikit-learn. Of several labels every number is the mean over
+    the labels for which it is defined.
     """
+    if counts.rows is not None and name in ("accuracy", "balanced_accuracy"):
+        negatives = counts.people - counts.actual
+        rejected = negatives - (counts.predicted - counts.right)
+        if name == "accuracy":
+            return _mean(ratio(counts.right + rejected, np.broadcast_to(counts.people, counts.right.shape)))
+        # NaN where a label is present in all rows or in none: chance would be another number there.
+        return _mean((ratio(counts.right, counts.actual) + ratio(rejected, negatives)) / 2.0)
     if name == "accuracy":
         return ratio(counts.right.sum(axis=-1), counts.actual.sum(axis=-1))
     if name == "balanced_accuracy":
@@ -186,14 +236,12 @@ def class_fairness(name: Fairness, counts: ClassCounts, performance: Performance
     if name == "worst_group":
         return np.asarray(class_performance(performance, counts).min(axis=-1))
     if name == "DP":
-        people = counts.actual.sum(axis=-1, keepdims=True)
-        return 1.0 - _mean(_apart(ratio(counts.predicted, people)))
+        return 1.0 - _mean(_apart(ratio(counts.predicted, counts.people)))
     true_positive = _apart(ratio(counts.right, counts.actual))
     if name == "GAP":
         return 1.0 - np.sqrt(_mean(true_positive**2))
     if name == "EO":
-        people = counts.actual.sum(axis=-1, keepdims=True)
-        false_positive = _apart(ratio(counts.predicted - counts.right, people - counts.actual))
+        false_positive = _apart(ratio(counts.predicted - counts.right, counts.people - counts.actual))
         return 1.0 - _mean(np.maximum(true_positive, false_positive))
     return 1.0 - _mean(true_positive)
 
@@ -213,6 +261,39 @@ def auc_of(scores: ArrayLike, target: ArrayLike) -> Floats:
         return np.full(lead, np.nan)
     found = np.array([np.mean([_auc(one[:, code], codes == code) for code in asked]) for one in flat])
     return found.reshape(lead)
+
+
+def label_scores(name: Performance, scores: ArrayLike, present: ArrayLike) -> Floats:
+    """Return the AUC or the average precision of several labels, the mean over labels, as ``[...]``.
+
+    Parameters
+    ----------
+    name : "auc" or "average_precision"
+        Which of them.
+    scores : array of shape (..., n_rows, n_labels)
+        A higher score makes a label more likely to be present.
+    present : array of shape (n_rows, n_labels)
+        Whether it is. A label that is present in no row (or, for the AUC, in all) is left out: it has neither.
+    """
+    values, truth = np.asarray(scores), np.asarray(present).astype(np.bool_)
+    lead = values.shape[:-2]
+    flat = values.reshape(-1, *values.shape[-2:])
+    with_rows = truth.any(axis=0) if name == "average_precision" else truth.any(axis=0) & ~truth.all(axis=0)
+    asked = np.flatnonzero(with_rows).tolist()
+    if not asked:
+        return np.full(lead, np.nan)
+    of_label = _average_precision if name == "average_precision" else _auc
+    found = np.array([np.mean([of_label(one[:, label], truth[:, label]) for label in asked]) for one in flat])
+    return found.reshape(lead)
+
+
+def _average_precision(scores: NDArray[Any], member: NDArray[np.bool_]) -> float:
+    """Return sum_n (R_n - R_n-1) P_n over the distinct scores as thresholds."""
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(member[order])
+    ends = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
+    recall = np.diff(np.concatenate([[0], hits[ends]])) / hits[-1]
+    return float((recall * hits[ends] / (ends + 1.0)).sum())
 
 
 def _auc(scores: NDArray[Any], member: NDArray[np.bool_]) -> float:
@@ -274,6 +355,29 @@ def counts_have_collapsed(actual: ArrayLike, predicted: ArrayLike, right: ArrayL
         share = np.asarray(predicted, dtype=np.float64).max(axis=-1) / rows.sum(axis=-1)
         by_chance = high <= 1.0 / number + CHANCE_MARGIN
     return np.asarray((number > 1) & ((share >= CONSTANT_SHARE) | by_chance))
+
+
+def labels_have_collapsed(counts: ClassCounts) -> NDArray[np.bool_]:
+    """Tell of each label whether it is predicted no better than by a constant, from counts ``[..., label]``.
+
+    It is where it is predicted for no row or for all, or where the upper end of the 95% interval of its balanced
+    accuracy is at most 1/2 + 0.02. The share of rows says nothing here: a label may be rarer than one row in a hundred.
+    A label that all rows have, or none, says nothing of a model: False.
+    """
+    rows = np.broadcast_to(counts.people, counts.actual.shape)
+    actual = np.stack([rows - counts.actual, counts.actual], axis=-1)
+    rejected = actual[..., 0] - (counts.predicted - counts.right)
+    _, high = _interval(actual, np.stack([rejected, counts.right], axis=-1))
+    constant = (counts.predicted == 0) | (counts.predicted == rows)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((actual > 0).all(axis=-1) & (constant | (high <= 0.5 + CHANCE_MARGIN)))
+
+
+def all_labels_have_collapsed(counts: ClassCounts) -> NDArray[np.bool_]:
+    """Tell which models predict no label better than a constant, ``[...]``; False where no label can tell."""
+    rows = np.broadcast_to(counts.people, counts.actual.shape)
+    telling = (counts.actual > 0) & (counts.actual < rows)
+    return np.asarray(telling.any(axis=-1) & (labels_have_collapsed(counts) | ~telling).all(axis=-1))
 
 
 def has_collapsed_regression(r_squared: ArrayLike) -> NDArray[np.bool_]:

@@ -113,6 +113,12 @@ class Study:
                 f"The cohort is {cohort!r}", available="a cohort",
                 help='equipoise.load("adult"), or equipoise.Cohort.from_frame(...).',
             )  # fmt: skip
+        if cohort.task == "multilabel":
+            raise BadInput(
+                f"The cohort {cohort.name!r} has several labels a row",
+                available="one class or one number per row in a study",
+                help="train it by itself (docs/multi-label.md), or study one label at a time.",
+            )
         _design.check_favourable(cohort)
         self.name = name or cohort.name
         self.original = cohort

@@ -308,6 +308,24 @@ def classes_of(given: object, what: str) -> Coded:
     return coded
 
 
+def presence_codes(given: object, what: str) -> Codes:
+    """Return 1 where a label is present, 0 where it is absent and -1 where that is missing.
+
+    >>> presence_codes(np.array(["yes", "no", None], dtype=object), "label 'cat'").tolist()
+    [1, 0, -1]
+    """
+    coded = classes_of(given, what)
+    spelt = [None if label is None else label.casefold() for label in coded.labels]
+    pair = next((pair for pair in YES_OR_NO if {name for name in spelt if name is not None} <= set(pair)), None)
+    if pair is None:
+        raise BadInput(
+            f"The {what} holds {listing((repr(label) for label in coded.labels if label is not None), 4)}",
+            available="0 and 1, true and false, or yes and no: absent and present",
+            help="a column of several classes becomes one such column for each of them first.",
+        )
+    return np.array([-1 if name is None else pair.index(name) for name in spelt], dtype=np.int64)[coded.codes]
+
+
 def is_fraction(label: str) -> bool:
     """Tell whether a label is a number with decimals."""
     try:

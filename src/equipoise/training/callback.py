@@ -93,6 +93,9 @@ class TrainingContext:
         The width of what is under the layer that gives the outputs (or the embedding).
     epochs : int
         How long the networks train, at most.
+    labels : tuple of str
+        Where rows have several labels, their names: ``target`` is then ``[trial, row, label]``, and the only class is
+        that of all rows.
     metric : MetricRecipe, optional
         In metric learning, how the embedding is trained: it makes another loss and miner of their kind.
     draws : Draws, optional
@@ -116,6 +119,7 @@ class TrainingContext:
     layer: Callable[[str], tuple[int, ...]]
     features: int = 0
     epochs: int = 0
+    labels: tuple[str, ...] = ()
     metric: MetricRecipe | None = None
     draws: Draws | None = None
     attributes: tuple[str, ...] = ()

@@ -80,14 +80,21 @@ class Incompatibility:
     """Why a treatment does not fit a learner: what it requires and the learner does not offer, or the task."""
 
     missing: tuple[Need, ...] = ()
+    # The task that it is not made for, and why not.
     task: str | None = None
+    because: str = ""
 
     def __str__(self) -> str:
         """Return the reason in words: the first need that is missing, on which the others rest."""
-        return f"it is for {TASKS[self.task]}" if self.task is not None else LACKING[self.missing[0]]
+        return self.because if self.task is not None else LACKING[self.missing[0]]
 
 
-TASKS = {"class": "classes, and the target is a number", "regression": "numbers, and the target is a class"}
+# Why a treatment that is made for other tasks is refused, where it does not say so itself.
+NOT_FOR = {
+    "class": "it is for numbers, and the target is a class",
+    "regression": "it is for classes, and the target is a number",
+    "multilabel": "it is made for one class per row, and rows have several labels",
+}
 
 
 def has_own(kind: type[Any], method: str) -> bool:
@@ -108,9 +115,12 @@ def incompatibility(
     learner: type[Learner], treatment: type[Treatment], task: str | None = None
 ) -> Incompatibility | None:
     """Return why a treatment does not fit a learner (and, where it is named, the task); None where it does."""
-    needs, tasks = required(treatment), tasks_of(treatment)
-    if task is not None and task not in tasks:
-        return Incompatibility(task=tasks[0])
+    needs = required(treatment)
+    if task is not None and task not in tasks_of(treatment):
+        own = treatment.not_for_labels if task == "multilabel" else ""
+        return Incompatibility(task=task, because=own or NOT_FOR[task])
+    if task == "multilabel" and task not in learner.tasks:
+        return Incompatibility(task=task, because="the learner cannot learn several labels a row")
     missing = needs - learner.offers
     if Need.EMBEDDING in learner.offers and has_own(treatment, "erase"):
         # What predictions are made from a hidden layer for, an embedding is erased for.
@@ -159,8 +169,9 @@ def check_compatible(
 
 
 def tasks_of(treatment: type[Treatment]) -> tuple[str, ...]:
-    """Return the tasks that a treatment is for. A regression has no logits: what acts on them is for classes."""
-    return ("class",) if Need.LOGITS in required(treatment) else treatment.tasks
+    """Return the tasks that a treatment is for. A regression has no logits: what acts on them is not for numbers."""
+    logits = Need.LOGITS in required(treatment)
+    return tuple(task for task in treatment.tasks if not (logits and task == "regression"))
 
 
 def groups_at_prediction(treatment: type[Treatment]) -> Literal["never", "some readouts", "always"]:
@@ -187,10 +198,13 @@ def treatments() -> dict[str, type[Treatment]]:
     return {one.name: one.thing for one in entries if isinstance(one.thing, type) and issubclass(one.thing, Treatment)}
 
 
-def matrix() -> dict[str, dict[str, Incompatibility | None]]:
-    """Return why each treatment does not fit each learner, None where it does: ``[treatment][learner]``."""
+def matrix(task: str | None = None) -> dict[str, dict[str, Incompatibility | None]]:
+    """Return why each treatment does not fit each learner (for a task, if named), None where it does.
+
+    It is ``[treatment][learner]``.
+    """
     columns = learners()
     return {
-        name: {column: incompatibility(learner, treatment) for column, learner in columns.items()}
+        name: {column: incompatibility(learner, treatment, task) for column, learner in columns.items()}
         for name, treatment in treatments().items()
     }

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.tallies.counts import group_name
-from equipoise.tallies.labels import Coded, factorise, ordered, shown
+from equipoise.tallies.labels import Coded, factorise, ordered, presence_codes, shown
 from equipoise.training.input_encoder import InputEncoder, as_numbers
-from equipoise.training.material import Codes, Material, Rows
+from equipoise.training.material import ALL_ROWS, Codes, Material, Rows
 
 SPLITS = ("train", "dev", "test")
 QUARTERS = ("lowest quarter", "second quarter", "third quarter", "highest quarter")
@@ -36,7 +36,8 @@ def material_of(
     rows = _rows_of_splits(cohort)
     train = rows["train"]
     inputs = encoder_of(cohort).encode_columns(cohort.columns)
-    target, cell, classes = _numbers(cohort, train) if cohort.task == "regression" else _class_codes(cohort, train)
+    targets = {"class": _class_codes, "regression": _numbers, "multilabel": _label_codes}[cohort.task]
+    target, cell, classes = targets(cohort, train)
     attributes = _group_columns(cohort, group)
     codes, groups = _group_codes(cohort, attributes, train)
     parts, values = _parts(cohort, attributes, codes, len(groups), train)
@@ -54,7 +55,7 @@ def material_of(
 
     return Material(
         split("train"), split("dev"), split("test"), classes, groups,
-        "regression" if cohort.task == "regression" else "class", attributes, values, parts,
+        cohort.task, attributes, values, parts, cohort.labels,
     )  # fmt: skip
 
 
@@ -65,9 +66,11 @@ def encoder_of(cohort: Cohort) -> InputEncoder:
 
 
 def _rows_of_splits(cohort: Cohort) -> dict[str, Codes]:
-    if cohort.task == "multilabel":
+    if cohort.task == "multilabel" and not cohort.labels:
         raise BadInput(
-            f"The cohort {cohort.name!r} has several labels a row", available="one class or one number per row"
+            f"The cohort {cohort.name!r} has several labels a row in one column, {cohort.target!r}",
+            available="one column of 0 and 1 for each label",
+            help='name them all: Cohort.from_frame(frame, target=["cat", "dog"], task="multilabel", ...).',
         )
     coded = None if cohort.split is None else factorise(cohort[cohort.split])
     found = {} if coded is None else {shown(label): place for place, label in enumerate(coded.labels)}
@@ -93,6 +96,39 @@ def _class_codes(cohort: Cohort, train: Codes) -> tuple[NDArray[Any], Codes, tup
             help="check the target column and the split.",
         )
     return codes, codes, names
+
+
+def _label_codes(cohort: Cohort, train: Codes) -> tuple[NDArray[Any], Codes, tuple[str, ...]]:
+    """Return the labels of each row ``[row, label]``; all rows that have them all stand in one cell.
+
+    A label that training rows never have, or always, is refused: nothing could be learnt of it.
+    """
+    target = label_codes(cohort)
+    known = np.asarray((target >= 0).all(axis=1))
+    trained = target[train[known[train]]]
+    if not len(trained):
+        raise BadInput(f"No training row of the cohort {cohort.name!r} has all of its labels")
+    check_labels_vary(trained, cohort.labels, f"the {len(trained):,} training rows of the cohort {cohort.name!r}")
+    return target, np.where(known, 0, -1).astype(np.int64), ALL_ROWS
+
+
+def label_codes(cohort: Cohort) -> NDArray[np.int8]:
+    """Return 1 where a row has a label, 0 where not and -1 where that is missing, ``[row, label]``."""
+    columns = [presence_codes(cohort[name], f"label column {name!r}") for name in cohort.labels]
+    return np.stack(columns, axis=1).astype(np.int8)
+
+
+def check_labels_vary(present: NDArray[Any], labels: Sequence[str], where: str) -> None:
+    """Refuse labels ``[row, label]`` that no row has, or that all rows have; they are named."""
+    number = (present > 0).sum(axis=0)
+    for wrong, words in ((number == 0, "Never"), (number == len(present), "Always")):
+        names = [repr(name) for name, flag in zip(labels, wrong.tolist(), strict=True) if flag]
+        if names:
+            raise BadInput(
+                f"{words} present in {where}: {'the labels' if len(names) > 1 else 'the label'} {listing(names)}",
+                available="labels that some training rows have and others have not",
+                help="leave them out of the target, or use training rows of both kinds.",
+            )
 
 
 def _numbers(cohort: Cohort, train: Codes) -> tuple[NDArray[Any], Codes, tuple[str, ...]]:

@@ -14,7 +14,7 @@ from equipoise.training.model import FittedModel, checked_settings
 
 
 class EstimatorModel(FittedModel):
-    """A fitted estimator that was given ``inputs`` columns and ``classes`` classes (codes 0, 1, ...)."""
+    """A fitted estimator that was given ``inputs`` columns and ``classes`` classes (codes 0, 1, ...), or labels."""
 
     kind: ClassVar[str] = "scikit_learn"
 
@@ -33,6 +33,8 @@ class EstimatorModel(FittedModel):
         values = np.asarray(self.fitted.predict(rows))
         if self.task == "regression":
             return Predicted(_numbers(values, len(rows)).astype(np.float32))
+        if self.task == "multilabel":
+            return self._labels(values, rows)
         if values.shape != (len(rows),) or not np.isin(values, np.arange(self.classes)).all():
             raise BadInput(
                 f"{type(self.fitted).__name__} predicted {values.dtype} of the shape {values.shape}, not classes",
@@ -41,11 +43,31 @@ class EstimatorModel(FittedModel):
             )
         return Predicted(values.astype(np.int64), self._scores(rows))
 
+    def _labels(self, values: NDArray[Any], rows: NDArray[Any]) -> Predicted:
+        """Return 1 for each label that is predicted, with probabilities of labels where there are some."""
+        if values.shape != (len(rows), self.classes) or not np.isin(values, (0, 1)).all():
+            raise BadInput(
+                f"{type(self.fitted).__name__} predicted {values.dtype} of the shape {values.shape}, not labels",
+                available=f"0 or 1 for each of the {self.classes:,} labels of a row",
+                help="use an estimator of several labels.",
+            )
+        if not hasattr(self.fitted, "predict_proba"):
+            return Predicted(values.astype(np.int64))
+        found = self.fitted.predict_proba(rows)
+        if isinstance(found, list):  # an array [row, class] for each label
+            known = getattr(self.fitted, "classes_", None) or [np.arange(one.shape[1]) for one in found]
+            found = np.stack(
+                [one[:, np.asarray(own) == 1].sum(axis=1) for one, own in zip(found, known, strict=True)], axis=1
+            )
+        return Predicted(values.astype(np.int64), np.asarray(found, dtype=np.float32))
+
     def _nothing(self) -> Predicted:
         if self.task == "regression":
             return Predicted(np.zeros(0, dtype=np.float32))
         scored = hasattr(self.fitted, "predict_proba")
         scores = np.zeros((0, self.classes), dtype=np.float32) if scored else None
+        if self.task == "multilabel":
+            return Predicted(np.zeros((0, self.classes), dtype=np.int64), scores)
         return Predicted(np.zeros(0, dtype=np.int64), scores)
 
     def _scores(self, inputs: NDArray[Any]) -> NDArray[np.float32] | None:

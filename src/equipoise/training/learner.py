@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation.errors import BadInput
+from equipoise.measures.objectives import Task
 from equipoise.training.compatibility import Need
 from equipoise.training.material import Material, Outcome, Settings
 from equipoise.training.model import FittedModel
@@ -56,12 +57,26 @@ class Learner:
     model: ClassVar[type[FittedModel] | None] = None
     # What a regression begins with where that is not what a classification begins with.
     for_regression: ClassVar[Mapping[str, Any]] = {}
+    # What it learns: classes, numbers of a regression, or several labels a row.
+    tasks: ClassVar[tuple[Task, ...]] = ("class", "regression")
+    # Hyper-parameters that it has beside ``parameters`` where rows have several labels.
+    for_labels: ClassVar[Table] = {}
+
+    @classmethod
+    def table(cls, task: str = "class") -> Table:
+        """Return the hyper-parameters that it has for a task."""
+        return {**cls.parameters, **cls.for_labels} if task == "multilabel" else cls.parameters
 
     @classmethod
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
         """Return all hyper-parameters, defaults of the task where none is given; what is not allowed is refused."""
+        if task == "multilabel" and task not in cls.tasks:
+            raise BadInput(
+                f"The learner {cls.__name__} cannot learn several labels a row",
+                available="mlp, module, image_network, and scikit_learn with an estimator of several labels",
+            )
         defaults = cls.for_regression if task == "regression" else {}
-        return completed(cls.parameters, {**defaults, **values}, f"the learner {cls.__name__}")
+        return completed(cls.table(task), {**defaults, **values}, f"the learner {cls.__name__}")
 
     @classmethod
     def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:

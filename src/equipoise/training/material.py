@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.measures.objectives import Fairness, Performance
+from equipoise.measures.objectives import Fairness, Performance, Task
 
 if TYPE_CHECKING:
     from equipoise.training.model import FittedModel
@@ -18,21 +18,25 @@ Codes = NDArray[np.int64]
 Rounding = Literal["native", "jitter", "deterministic", "deterministic jitter"]
 Precision = Literal["float32", "float64", "tf32", "bfloat16"]
 Selection = Literal["dto", "performance", "last"]
+# The only cell beside groups where rows have several labels and so no class.
+ALL_ROWS = ("all rows",)
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows of one split: inputs, ids (positions in the cohort) and, where they may be known, targets and groups.
 
-    Inputs are a matrix of float32, or pictures of uint8, ``[row, height, width, channel]``. Targets are class codes, or
-    numbers of a regression; a group is a code. What must not be seen is None.
+    Inputs are a matrix of float32, or pictures of uint8, ``[row, height, width, channel]``. Targets are class codes,
+    numbers of a regression, or ``[row, label]``, 1 where a label is present and -1 where that is unknown; a group is a
+    code. What must not be seen is None.
     """
 
     inputs: NDArray[Any]
     ids: Codes
     target: NDArray[Any] | None = None
     group: Codes | None = None
-    # Classes of the target: the codes themselves, or the quarter of the training targets that a number falls into.
+    # Classes of the target: the codes themselves, or the quarter of the training targets that a number falls into. Rows
+    # of several labels have no class: all that are known stand in one cell.
     cell: Codes | None = None
 
     def __len__(self) -> int:
@@ -48,12 +52,14 @@ class Material:
     test: Rows
     classes: tuple[str, ...]
     groups: tuple[str, ...]
-    task: Literal["class", "regression"] = "class"
+    task: Task = "class"
     # How crossed groups come apart: the group columns, the values of each, and ``parts [group, attribute]``, the value
     # (as a code) that each crossed group has in each column.
     attributes: tuple[str, ...] = ()
     attribute_values: tuple[tuple[str, ...], ...] = ()
     parts: Codes | None = None
+    # What each column of the targets is about, where a row has several labels; ``classes`` are then ``ALL_ROWS``.
+    labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Where nothing is said of columns, the group itself is the only one."""
@@ -61,6 +67,11 @@ class Material:
             object.__setattr__(self, "attributes", ("group",))
             object.__setattr__(self, "attribute_values", (self.groups,))
             object.__setattr__(self, "parts", np.arange(len(self.groups), dtype=np.int64)[:, None])
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs a plain network has: one for each class or label, and one of a regression."""
+        return {"class": len(self.classes), "multilabel": len(self.labels), "regression": 1}[self.task]
 
     def attribute_codes(self, group: Codes) -> Codes:
         """Return the values of crossed groups ``[...]`` by column, ``[attribute, ...]``; -1 where the group is -1."""
@@ -107,7 +118,10 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """What a trial says of the rows of a split: class codes (or numbers), and scores ``[row, class]`` if it has any."""
+    """What a trial says of the rows of a split: class codes (or numbers), and scores ``[row, class]`` if it has any.
+
+    Of several labels ``values [row, label]`` are 1 where a label is predicted, and scores are probabilities of labels.
+    """
 
     values: NDArray[Any]
     scores: NDArray[np.float32] | None = None

@@ -7,13 +7,14 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, told
+from equipoise.foundation.errors import BadInput, listing, told
 from equipoise.foundation.imports import require
+from equipoise.measures.objectives import Task
 from equipoise.networks.mlp import StackedMLP
 from equipoise.networks.stacked_module import StackedModule
 from equipoise.training.material import Predicted, Settings
@@ -233,8 +234,7 @@ def _as_json(arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _ways(stack: Stack) -> tuple[str, Scale, str]:
     """Return the task, the scale of targets and the precision of a stack."""
-    regression = stack.target.dtype.is_floating_point
-    return "regression" if regression else "class", stack.scale, stack.settings.precision
+    return stack.task, stack.scale, stack.settings.precision
 
 
 def _read_ways(common: Mapping[str, Any]) -> tuple[str, Scale, str]:
@@ -249,10 +249,10 @@ def _common(settings: Mapping[str, Any]) -> dict[str, Any]:
     found = checked_settings(settings, kinds, "the network")
     for name in ("inputs", "outputs"):
         _whole(found[name], name, MOST_UNITS)
-    if found["task"] not in ("class", "regression") or found["precision"] not in PRECISIONS:
+    if found["task"] not in get_args(Task) or found["precision"] not in PRECISIONS:
         raise BadInput(
             f"The saved network has the task {found['task']!r} and the precision {found['precision']!r}",
-            available=f"class or regression; {', '.join(PRECISIONS)}",
+            available=f"{listing(get_args(Task))}; {', '.join(PRECISIONS)}",
         )
     if not (math.isfinite(found["mean"]) and math.isfinite(found["spread"]) and found["spread"] > 0):
         raise BadInput(f"The scale of the saved network is {found['mean']!r}, {found['spread']!r}")

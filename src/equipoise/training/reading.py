@@ -28,7 +28,7 @@ def read(trial: Prepared, material: Material, dev: Logits, test: Logits) -> Afte
         found = treatment.read(_outputs(treatment, trial, material, dev, test))
         if found is not None:
             return found
-    return Afterwards(_plain(dev), _plain(test))
+    return Afterwards(_plain(dev, material.task), _plain(test, material.task))
 
 
 def _outputs(treatment: object, trial: Prepared, material: Material, dev: Logits, test: Logits) -> Outputs:
@@ -44,15 +44,34 @@ def _outputs(treatment: object, trial: Prepared, material: Material, dev: Logits
     )  # fmt: skip
 
 
-def _plain(outputs: Logits) -> Predicted:
+def _plain(outputs: Logits, task: str) -> Predicted:
+    if task == "multilabel":
+        return labels_of(outputs)
     shifted = np.exp(outputs - outputs.max(axis=1, keepdims=True))
     return Predicted(outputs.argmax(axis=1), (shifted / shifted.sum(axis=1, keepdims=True)).astype(np.float32))
 
 
+def labels_of(outputs: Logits) -> Predicted:
+    """Return the labels of rows by their logits ``[row, label]``: those whose probability is at least 0.5."""
+    with np.errstate(over="ignore"):
+        scores = 1.0 / (1.0 + np.exp(-outputs.astype(np.float64)))
+    return Predicted((outputs >= 0).astype(np.int64), scores.astype(np.float32))
+
+
+def codes_of(outputs: torch.Tensor, task: str) -> torch.Tensor:
+    """Return what outputs say: the class with the highest, or 1 for each label whose probability is at least 0.5."""
+    return (outputs >= 0).long() if task == "multilabel" else outputs.argmax(-1)
+
+
+def probabilities(outputs: torch.Tensor, task: str) -> torch.Tensor:
+    """Return the probability of each class, or of each label by itself."""
+    return outputs.sigmoid() if task == "multilabel" else outputs.softmax(-1)
+
+
 def predictions_of(outputs: torch.Tensor, task: str, scale: Scale) -> list[Predicted]:
-    """Return what each network says by its outputs ``[trial, row, output]``: the class with the highest, or numbers."""
+    """Return what each network says by its outputs ``[trial, row, output]``: the class with most, numbers or labels."""
     if task == "regression":
         numbers: NDArray[Any] = outputs[..., 0].double().numpy() * scale.spread + scale.mean
         return [Predicted(one.astype(np.float32)) for one in numbers]
-    codes, scores = outputs.argmax(-1).numpy(), outputs.softmax(-1).float().numpy()
+    codes, scores = codes_of(outputs, task).numpy(), probabilities(outputs, task).float().numpy()
     return [Predicted(one, score) for one, score in zip(codes, scores, strict=True)]

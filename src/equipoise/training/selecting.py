@@ -12,17 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, listing
 from equipoise.measures.objectives import (
     PERFORMANCES,
     ClassCounts,
     Fairness,
     Performance,
+    all_labels_have_collapsed,
     auc_of,
     class_fairness,
     class_performance,
     counts_have_collapsed,
     has_collapsed_regression,
+    label_scores,
+    labels_have_collapsed,
     r_squared,
 )
 from equipoise.training.material import Material, Predicted, Rows, Selection
@@ -34,6 +37,8 @@ UNDEFINED = {
     "class": "Fairness on the dev rows is not defined (no class has rows in every group), so performance alone chose.",
     "regression": "Fairness on the dev rows is not defined (predictions or targets of a group do not vary, or it has "
     "fewer than two rows), so performance alone chose.",
+    "multilabel": "Fairness on the dev rows is not defined (no label is present in rows of every group), so "
+    "performance alone chose.",
 }
 COLLAPSED = "Collapsed: on the dev rows the model does no better than a constant prediction."
 # Performance and fairness below this count as this much, so that a distance to (1, 1) is at most sqrt(8).
@@ -94,24 +99,29 @@ def scores_of(
     Parameters
     ----------
     values : array of shape (n_trials, n_rows)
-        Class codes, or numbers in the unit of the target.
+        Class codes, or numbers in the unit of the target. Of several labels ``[..., n_labels]``, 1 where one is
+        predicted to be present.
     rows : Rows
         What is truly so. Rows without a target do not count; rows without a group count for performance alone.
     classes, groups : int
         How many there are of each.
-    task : "class" or "regression"
+    task : "class", "regression" or "multilabel"
         What is predicted.
     performance, fairness : str
-        What is asked for (``equipoise.measures.objectives``); by default accuracy, or Pearson's r of a regression.
+        What is asked for (``equipoise.measures.objectives``); by default accuracy, Pearson's r of a
+        regression, or macro F1 of several labels.
     scores : array of shape (n_trials, n_rows, n_classes), optional
-        Needed by AUC alone.
+        Needed by AUC and average precision alone.
     """
     assert rows.target is not None
     assert rows.group is not None
-    known = np.isfinite(rows.target) if task == "regression" else rows.target >= 0
+    known = known_targets(rows.target)
     values, target, group = values[:, known], rows.target[known], rows.group[known]
     if task == "regression":
         return _of_numbers(values, target, group, groups, performance or "pearson", fairness)
+    if task == "multilabel":
+        scores = None if scores is None else scores[:, known]
+        return _of_labels(values, target, group, groups, performance or "f1", fairness, scores)
     wanted: Performance = performance or "accuracy"
     counts = _counts(values, target, group, classes, groups)
     everyone, by_group = counts.everyone, counts.groups(slice(groups))
@@ -130,9 +140,10 @@ def scores_of(
 
 
 def no_scores() -> BadInput:
-    """Say that AUC is undefined without scores."""
+    """Say that AUC and average precision are undefined without scores."""
     return BadInput(
-        "Performance is auc, and the learner or treatment gives classes without scores",
+        "Performance is told from scores (auc, average_precision), and the learner or treatment gives classes without "
+        "scores",
         available="a learner with scores, such as mlp, or scikit_learn with an estimator that has predict_proba",
         help='performance = "balanced_accuracy" needs no scores.',
     )
@@ -141,6 +152,35 @@ def no_scores() -> BadInput:
 def needs_scores(performance: Performance | None) -> bool:
     """Tell whether performance is told from scores and not from classes."""
     return performance is not None and PERFORMANCES[performance].needs_scores
+
+
+def known_targets(target: NDArray[Any]) -> Bools:
+    """Tell which rows have a target: a number, a class, or all of their labels."""
+    if target.dtype.kind == "f":
+        return np.asarray(np.isfinite(target))
+    return np.asarray(target >= 0 if target.ndim == 1 else (target >= 0).all(axis=1))
+
+
+def label_notes(dev: Predicted, material: Material) -> tuple[str, ...]:
+    """Say of dev rows which labels fairness leaves out, and which are predicted no better than by a constant."""
+    rows = material.dev
+    assert rows.target is not None
+    assert rows.group is not None
+    known = known_targets(rows.target)
+    counts = _label_counts(
+        np.asarray(dev.values)[None, known], rows.target[known], rows.group[known], len(material.groups)
+    )
+    by_group = counts.groups(slice(len(material.groups)))
+    silent = (by_group.actual[0] == 0).any(axis=0)
+    constant = labels_have_collapsed(counts.everyone)[0]
+    notes = []
+    for flags, words in (
+        (silent, "No dev row of some group has these labels, so fairness leaves them out"),
+        (constant, "Predicted no better than by a constant on the dev rows"),
+    ):
+        names = [label for label, flag in zip(material.labels, flags.tolist(), strict=True) if flag]
+        notes += [f"{words}: {listing(names, 10)}."] if names else []
+    return tuple(notes)
 
 
 def has_collapsed(dev: Predicted, material: Material) -> bool:
@@ -159,6 +199,41 @@ def _counts(values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], cla
     cells = 2 * (np.arange(0, len(values) * size, size)[:, None] + place + values) + (values == target)
     found = np.bincount(cells.reshape(-1), minlength=2 * len(values) * size).reshape(*shape, 2).astype(np.float64)
     return ClassCounts(np.broadcast_to(actual, shape), found.sum(axis=-1), found[..., 1])
+
+
+def _of_labels(
+    values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], groups: int, performance: Performance,
+    fairness: Fairness, scores: NDArray[Any] | None,
+) -> Scores:  # fmt: skip
+    """Every number is a mean over the labels for which it is defined; a label is predicted at a probability of 0.5."""
+    counts = _label_counts(values, target, group, groups)
+    everyone, by_group = counts.everyone, counts.groups(slice(groups))
+    collapsed = all_labels_have_collapsed(everyone)
+    if not PERFORMANCES[performance].needs_scores:
+        return Scores(
+            class_performance(performance, everyone), class_fairness(fairness, by_group, performance), collapsed
+        )
+    if scores is None:
+        raise no_scores()
+    equity = (
+        np.stack(
+            [label_scores(performance, scores[:, group == one], target[group == one]) for one in range(groups)]
+        ).min(axis=0)
+        if fairness == "worst_group"
+        else class_fairness(fairness, by_group, performance)
+    )
+    return Scores(label_scores(performance, scores, target), equity, collapsed)
+
+
+def _label_counts(values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], groups: int) -> ClassCounts:
+    """Count ``[trial, group, label]``; what has no group stands in one more group, the last."""
+    members = np.stack([group == one for one in range(groups)] + [group < 0]).astype(np.float64)
+    said, present = values.astype(np.float64), target.astype(np.float64)
+    predicted, right = (np.einsum("gr,trl->tgl", members, one) for one in (said, said * present))
+    shape = predicted.shape
+    return ClassCounts(
+        np.broadcast_to(members @ present, shape), predicted, right, np.broadcast_to(members.sum(axis=1), shape[:2])
+    )
 
 
 def _of_numbers(

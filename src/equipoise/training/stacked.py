@@ -16,9 +16,9 @@ from equipoise.training.material import Material, Outcome, Predicted, Rows, Sett
 from equipoise.training.model import FittedModel
 from equipoise.training.precision import product_precision
 from equipoise.training.preparing import overrides
-from equipoise.training.reading import predictions_of, read
+from equipoise.training.reading import codes_of, predictions_of, probabilities, read
 from equipoise.training.rounding import overhead
-from equipoise.training.selecting import needs_scores
+from equipoise.training.selecting import known_targets, needs_scores
 from equipoise.training.stack_parts import layer
 from equipoise.training.stacking import Stack
 from equipoise.training.trainer import Backend, DevReading, Floats, Trainer, by_rounding
@@ -107,22 +107,23 @@ class StackedNetworks(StackBackend):
         assert target is not None
         assert group is not None
         task, stack = self.material.task, self.stack
-        known = np.isfinite(target) if task == "regression" else target >= 0
-        expected = stack.goals(np.where(known, target, 0), task)
+        known = known_targets(target)
+        expected = stack.goals(np.where(known.reshape(-1, *[1] * (target.ndim - 1)), target, 0), task)
         # What a row without a group loses is not counted; a treatment's loss may need one all the same.
         groups = stack.torch.from_numpy(np.maximum(group, 0)).to(stack.settings.device)
         losses, outputs = [], []
         scored, reads = needs_scores(stack.settings.performance), bool(overrides(self.trials[0].treatments, "read"))
         values, scores = [], []
         for cut, output, _ in stack.read(None, self.dev):
-            rows = stack.row_losses(output, expected[cut].expand(len(output), -1), groups[cut].expand(len(output), -1))
+            told = expected[cut].expand(len(output), *[-1] * expected.ndim)
+            rows = stack.row_losses(output, told, groups[cut].expand(len(output), -1))
             losses.append(rows.cpu().numpy()[:, known[cut]])
             if reads:
                 outputs.append(output.float().cpu().numpy())
             else:
                 values.append(_values(output, task))
             if scored and not reads:
-                scores.append(output.softmax(-1).float().cpu().numpy())
+                scores.append(probabilities(output, task).float().cpu().numpy())
         mean = np.concatenate(losses, axis=1).mean(axis=1, dtype=np.float64)
         at = self.places(trials)
         finite = np.isfinite(mean)
@@ -191,7 +192,7 @@ class StackedNetworks(StackBackend):
         stack = self.stack
         outputs = [output.cpu() for _, output, _ in stack.read(None, stack.tensor(rows.inputs))]
         if not outputs:
-            width = max(len(self.material.classes), 1)
+            width = max(self.material.outputs, 1)
             return stack.tensor(np.zeros((len(self.trials), 0, width))).cpu()
         return stack.torch.cat(outputs, dim=1)
 
@@ -211,6 +212,6 @@ class StackedNetworks(StackBackend):
 
 
 def _values(output: Any, task: str) -> NDArray[Any]:
-    """Return class codes, or the (standardised) numbers of a regression, ``[trial, row]``."""
-    values: NDArray[Any] = (output[..., 0] if task == "regression" else output.argmax(-1)).cpu().numpy()
+    """Return class codes, or the (standardised) numbers of a regression, ``[trial, row]``, or labels."""
+    values: NDArray[Any] = (output[..., 0] if task == "regression" else codes_of(output, task)).cpu().numpy()
     return values

@@ -28,6 +28,9 @@ from equipoise.training.callback import (
 )
 from equipoise.training.compatibility import Need, required
 from equipoise.training.fixing import seed_of
+from equipoise.training.label_weights import NAME as LABEL_WEIGHTS
+from equipoise.training.label_weights import weights_of_labels
+from equipoise.training.losses import label_loss
 from equipoise.training.material import Material, Settings
 from equipoise.training.ordering import Orders
 from equipoise.training.precision import dtype_of
@@ -78,7 +81,8 @@ class Stack:
         # A metric learner draws rows by their weights: they are not weighed a second time.
         self.weights = None if "metric" in (known or {}) else self._weights()
         self.orders = Orders(trials, train.ids, settings.device)
-        self._regression = material.task == "regression"
+        self.task = material.task
+        self.label_weights = self._label_weights(material)
         treatments = [trial.treatments for trial in trials]
         self.callbacks = callbacks_of(treatments, lambda: self._context(material, known or {}), learner)
         self.optimisers = {NETWORK: StackedAdam(network.parameters, recipe.rates, recipe.decays)}
@@ -105,7 +109,7 @@ class Stack:
             size,
             places,
             self.rows.gather(1, places),
-            self.target.gather(1, places),
+            along(self.target, places),
             self.cell.gather(1, places),
             self.group.gather(1, places),
             None if self.weights is None else self.weights.gather(1, places),
@@ -151,11 +155,13 @@ class Stack:
         return inputs.index_select(0, rows.reshape(-1)).view(*rows.shape, *inputs.shape[1:])
 
     def row_losses(self, output: torch.Tensor, target: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
-        """Return the loss of each row: that of a treatment, cross-entropy, or the squared error of a regression."""
+        """Return the loss of each row: a treatment's, cross-entropy, squared error, or the mean over labels."""
         own = self.callbacks.row_loss(output, target, group)
         if own is not None:
             return own
-        if self._regression:
+        if self.task == "multilabel":
+            return label_loss(output, target, self.label_weights)
+        if self.task == "regression":
             return (output[..., 0] - target) ** 2
         # Classes before rows, as the output lies in memory; a gather has a deterministic form on every device.
         return -output.mT.log_softmax(1).gather(1, target[:, None]).squeeze(1)
@@ -174,6 +180,7 @@ class Stack:
             one[chosen] for one in (self.rows, self.target, self.cell, self.group)
         )
         self.weights = None if self.weights is None else self.weights[chosen]
+        self.label_weights = None if self.label_weights is None else self.label_weights[chosen]
         self.running = [self.running[place] for place in trials]
         for callback in self.callbacks:
             callback.keep(chosen)
@@ -217,11 +224,25 @@ class Stack:
         return losses
 
     def goals(self, target: Any, task: str) -> torch.Tensor:
-        """Return targets as the network learns them: class codes, or standardised numbers."""
+        """Return targets as the network learns them: class codes, standardised numbers, or presence of labels."""
+        if task == "multilabel":
+            return self.tensor(target)
         if task == "regression":
             return self.tensor((target - self.scale.mean) / self.scale.spread)
         codes: torch.Tensor = self.torch.from_numpy(target).to(self.settings.device)
         return codes
+
+    def _label_weights(self, material: Material) -> torch.Tensor | None:
+        """Return what the terms of each label weigh, ``[trial, 2, label]``; None where they weigh the same."""
+        if self.task != "multilabel":
+            return None
+        assert material.train.target is not None
+        found = [
+            weights_of_labels(trial.values[LABEL_WEIGHTS], material.train.target[trial.rows], material.labels)
+            for trial in self.trials
+        ]
+        # Trials of a stack agree in it: it is no number that may differ.
+        return None if found[0] is None else self.tensor(np.stack([np.asarray(one) for one in found]))
 
     def _weights(self) -> torch.Tensor | None:
         if all(trial.weights is None for trial in self.trials):
@@ -260,9 +281,17 @@ class Stack:
             layer=shape_of,
             features=self.inputs.shape[-1],
             epochs=self.recipe.epochs,
+            labels=material.labels,
             **group_columns(material, self.trials, self.settings),
             **known,
         )
+
+
+def along(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """Return the values ``[trial, row, ...]`` of some rows ``[trial, row]``."""
+    if values.ndim == 2:
+        return values.gather(1, places)
+    return values.gather(1, places[..., None].expand(-1, -1, values.shape[2]))
 
 
 def group_columns(material: Material, trials: Sequence[Prepared], settings: Settings) -> dict[str, Any]:

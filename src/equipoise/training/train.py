@@ -17,7 +17,7 @@ from equipoise.training.learner import Learner, Progress
 from equipoise.training.lost_device import check_not_lost
 from equipoise.training.material import Job, Material, Outcome, Settings
 from equipoise.training.preparing import Prepared, prepared, transformed
-from equipoise.training.selecting import COLLAPSED, has_collapsed
+from equipoise.training.selecting import COLLAPSED, has_collapsed, label_notes
 
 
 class NamedLearner(Protocol):
@@ -70,10 +70,11 @@ def train(
         except Exception:  # noqa: BLE001 - each of them will say what is wrong when it is tried
             return 1
 
-    for together in stacks_of(ready, kind.parameters, size_of):
+    for together in stacks_of(ready, kind.table(material.task), size_of):
         ended = _attempt(made, material, [one for _, one in together], settings, progress or _silent)
         for (place, trial), outcome in zip(together, ended, strict=True):
-            outcomes[place] = _with_absent_classes(adjusted(trial, outcome, material), trial, material)
+            ended_one = _with_absent_classes(adjusted(trial, outcome, material), trial, material)
+            outcomes[place] = _with_rare_labels(ended_one, trial, material)
     ended_all = [_with_collapse(outcomes[place], material) for place in range(len(jobs))]
     return [_with_reason(ended, learner.name) for ended in ended_all] if settings.keep_models else ended_all
 
@@ -91,11 +92,27 @@ def _with_absent_classes(ended: Outcome, trial: Prepared, material: Material) ->
     return replace(ended, notes=(*ended.notes, note))
 
 
-def _with_collapse(ended: Outcome, material: Material) -> Outcome:
-    """Note of a model that it does no better than a constant prediction."""
-    if ended.dev is None or ended.failure is not None or not has_collapsed(ended.dev, material):
+def _with_rare_labels(ended: Outcome, trial: Prepared, material: Material) -> Outcome:
+    """Name the labels that none of a trial's training rows has, or all of them: nothing was learnt of those."""
+    if material.task != "multilabel" or ended.failure is not None:
         return ended
-    return replace(ended, notes=(*ended.notes, COLLAPSED))
+    assert material.train.target is not None
+    present = (material.train.target[trial.rows] > 0).sum(axis=0)
+    constant = (present == 0) | (present == len(trial.rows))
+    names = [name for name, flag in zip(material.labels, constant.tolist(), strict=True) if flag]
+    if not names:
+        return ended
+    note = f"Nothing was learnt of labels that the training rows of this trial all have, or none: {listing(names, 10)}."
+    return replace(ended, notes=(*ended.notes, note))
+
+
+def _with_collapse(ended: Outcome, material: Material) -> Outcome:
+    """Note of a model that it does no better than a constant prediction, and of labels what dev rows say of them."""
+    if ended.dev is None or ended.failure is not None:
+        return ended
+    notes = label_notes(ended.dev, material) if material.task == "multilabel" else ()
+    notes += (COLLAPSED,) if has_collapsed(ended.dev, material) else ()
+    return replace(ended, notes=(*ended.notes, *notes))
 
 
 def _with_reason(ended: Outcome, learner: str) -> Outcome:
@@ -115,7 +132,7 @@ def stack_size(learner: NamedLearner, material: Material, jobs: Sequence[Job], s
         alike.append(Prepared(job, job.rows, None, values))
     kinds: dict[Hashable, list[Prepared]] = {}
     for one in alike:
-        kinds.setdefault(kind_of(one, kind.parameters), []).append(one)
+        kinds.setdefault(kind_of(one, kind.table(material.task)), []).append(one)
     return min((kind().stack_size(material, same, settings) for same in kinds.values()), default=1)
 
 

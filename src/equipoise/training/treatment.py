@@ -140,8 +140,10 @@ class Treatment:
     two_classes: ClassVar[bool] = False
     # The network itself learns in the first of so many epochs; in the others a part does that the treatment adds.
     network_every: ClassVar[int] = 1
-    # The tasks that it is made for: classes, numbers of a regression, or both.
+    # The tasks that it is made for: classes, numbers of a regression, several labels a row ("multilabel").
     tasks: ClassVar[tuple[str, ...]] = ("class", "regression")
+    # Why it is not for several labels, in half a sentence: "it ...".
+    not_for_labels: ClassVar[str] = ""
     # What the method acts on, beyond what its moments need: a learner that does not offer it is refused.
     requires: ClassVar[frozenset[Need]] = frozenset()
 

@@ -22,6 +22,7 @@ class Adversarial(Treatment):
     is no matter: a group that training rows lack is one that the discriminator is never asked for.
     """
 
+    tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")
     requires: ClassVar[frozenset[Need]] = frozenset({Need.HIDDEN})
     parameters: ClassVar[Table] = {
         "strength": Parameter("weight of the discriminator's loss, lambda_adv", 1.0, least=0, low=1e-3, high=1e3),

@@ -30,8 +30,8 @@ class Discriminators(TrainingCallback):
 
     The network's loss is CE - strength / K * sum_k CE_k. That of discriminator k is CE_k + diversity * (the sum over
     the others of the mean squared cosine between all pairs of rows of their last hidden layers, norms held fixed).
-    ``conditional`` tells the discriminators the class too (the quarter of a regression), as the authors' gated option
-    "Inputs" does.
+    ``conditional`` tells the discriminators the class too (the quarter of a regression, the labels of a row that may
+    have several), as the authors' gated option "Inputs" does.
     """
 
     def __init__(
@@ -47,7 +47,8 @@ class Discriminators(TrainingCallback):
         library: Any = require("torch", extra="train", purpose="An adversarial treatment")
         self._torch = library
         self.copies = copies
-        self.classes = len(context.classes) if conditional else 0
+        self.several_labels = bool(context.labels)
+        self.classes = len(context.labels or context.classes) if conditional else 0
         self.strengths = context.numbers(strengths)
         self.diversities = None if diversities is None else context.numbers(diversities)
         seeds = [seed_of(seed, "discriminator", copy) for seed in context.seeds for copy in range(copies)]
@@ -108,7 +109,10 @@ class Discriminators(TrainingCallback):
 
     def _inputs(self, hidden: torch.Tensor, batch: Batch) -> torch.Tensor:
         if self.classes:
-            told = self._torch.nn.functional.one_hot(batch.cell, self.classes)
+            told = (
+                batch.target if self.several_labels
+                else self._torch.nn.functional.one_hot(batch.cell, self.classes)
+            )  # fmt: skip
             hidden = self._torch.cat([hidden, told.to(hidden.dtype)], dim=-1)
         return hidden if self.copies == 1 else hidden.repeat_interleave(self.copies, dim=0)
 

@@ -25,6 +25,7 @@ class DiverseAdversarial(Treatment):
     another. A cell without rows is no matter, as for ADV.
     """
 
+    tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")
     requires: ClassVar[frozenset[Need]] = frozenset({Need.HIDDEN})
     parameters: ClassVar[Table] = {
         "strength": Parameter("weight of the discriminators' mean loss, lambda_adv", 1.0, least=0, low=1e-3, high=1e3),

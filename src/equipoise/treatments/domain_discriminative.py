@@ -46,6 +46,7 @@ class DomainDiscriminative(Treatment):
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("class",)
+    not_for_labels: ClassVar[str] = "its softmax is over exclusive classes, and a row may have several labels"
     parameters: ClassVar[Table] = {"readout": Readout("how a class is predicted from the outputs", "sum", READOUTS)}
 
     def __init__(self, **values: Any) -> None:

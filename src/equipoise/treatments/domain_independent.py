@@ -34,6 +34,7 @@ class DomainIndependent(Treatment):
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("class",)
+    not_for_labels: ClassVar[str] = "its softmax is over exclusive classes, and a row may have several labels"
     parameters: ClassVar[Table] = {
         "readout": Readout("how a class is predicted from the outputs", SUM, (KNOWN, SUM)),
     }

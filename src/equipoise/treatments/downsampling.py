@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from equipoise.foundation.registry import treatment
@@ -17,6 +19,8 @@ class Downsampling(Treatment):
     The rows are drawn without replacement. A small class keeps one row a group where the floor would leave it none. A
     cell without rows would leave nothing of its class, so it is refused.
     """
+
+    tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")
 
     def choose(self, rows: TrainingRows, generator: np.random.Generator) -> Codes:
         """Draw the rows to keep."""

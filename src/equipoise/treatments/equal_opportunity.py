@@ -35,6 +35,8 @@ class EqualOpportunityClass(EqualOpportunity):
     A cell without rows, in the training data or in a batch, adds nothing.
     """
 
+    not_for_labels: ClassVar[str] = "it compares groups inside a class, and rows with several labels have no class"
+
     @classmethod
     def during(cls, trials: Sequence[EqualOpportunityClass], context: TrainingContext) -> LossDifferences:
         """Return the trials' penalty."""
@@ -46,8 +48,11 @@ class EqualOpportunityGlobal(EqualOpportunity):
     """The loss gets strength * sum_yg |L_yg - L|: every group of every class shall be fitted as well as everyone.
 
     A cell without rows, in the training data or in a batch, adds nothing. With the authors' signed sum this is not the
-    same penalty up to a constant, as it nearly is inside a class: more cells may lie above L than below.
+    same penalty up to a constant, as it nearly is inside a class: more cells may lie above L than below. Rows of
+    several labels have no class: every group shall be fitted as well as everyone.
     """
+
+    tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")
 
     @classmethod
     def during(cls, trials: Sequence[EqualOpportunityGlobal], context: TrainingContext) -> LossDifferences:

@@ -71,6 +71,7 @@ class ExponentiatedGradient(Treatment):
         "max_iter": Parameter("most iterations, each with a fit", 50, 1, 10, 100, whole=True),
     }
     tasks: ClassVar[tuple[str, ...]] = ("class",)
+    not_for_labels: ClassVar[str] = "it is defined for a target of two classes, and rows have several labels"
     two_classes: ClassVar[bool] = True
 
     def wrap(self, estimator: Any, rows: TrainingRows, weight_option: str) -> ClassifierMixture:

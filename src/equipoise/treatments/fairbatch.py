@@ -34,6 +34,7 @@ class FairBatch(Treatment):
     of it, and the others are moved among themselves; in a class of one group nothing moves.
     """
 
+    not_for_labels: ClassVar[str] = "it compares groups inside a class, and rows with several labels have no class"
     requires: ClassVar[frozenset[Need]] = frozenset({Need.BATCHES, Need.ROW_LOSSES})
     parameters: ClassVar[Table] = {
         "step": Parameter("how far a share moves in an epoch, alpha", 0.1, least=0, low=1e-3, high=1e1)

@@ -22,6 +22,9 @@ class GapTreatment(Treatment):
     """A treatment that holds the losses of groups in the favourable class together, with a weight eta that grows."""
 
     tasks: ClassVar[tuple[str, ...]] = ("class",)
+    not_for_labels: ClassVar[str] = (
+        "it compares the losses of a favourable class, and rows with several labels have none"
+    )
     requires: ClassVar[frozenset[Need]] = frozenset({Need.ROW_LOSSES})
     parameters: ClassVar[Table] = {
         "strength": Parameter("weight of the gap, eta", 20.0, least=0, low=0.1, high=100.0),

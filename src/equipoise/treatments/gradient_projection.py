@@ -26,17 +26,17 @@ class GradientProjection(DomainAdversary):
     Where g_d is no longer than 0.00001 nothing is projected. A cell without rows is no matter.
     """
 
-    tasks: ClassVar[tuple[str, ...]] = ("class",)
+    tasks: ClassVar[tuple[str, ...]] = ("class", "multilabel")
     requires: ClassVar[frozenset[Need]] = DomainAdversary.requires | {Need.LOGITS}
 
     @classmethod
     def during(cls, trials: Sequence[GradientProjection], context: TrainingContext) -> Projection:
         """Return the trials' heads that guess the group."""
-        return Projection(context, trials, len(context.classes))
+        return Projection(context, trials, len(context.labels or context.classes))
 
 
 class Projection(WithDomainHead):
-    """The head that guesses the group reads the class logits."""
+    """The head that guesses the group reads the logits of classes or labels."""
 
     def moved(self, phase: str) -> tuple[str, ...]:
         """Everything, or the head that guesses the group."""

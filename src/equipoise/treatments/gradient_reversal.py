@@ -35,6 +35,7 @@ class GradientReversal(Treatment):
     A cell without rows is no matter.
     """
 
+    tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")
     parameters: ClassVar[Table] = {
         "layer": Given("the layer that is read", 'last (the last hidden one), or a name such as "stage4"', LAST),
         "strength": Parameter("factor of the reversed gradient, lambda", 1.0, least=0, low=1e-2, high=1e1),

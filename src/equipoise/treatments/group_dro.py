@@ -29,6 +29,7 @@ class GroupDRO(Treatment):
     has none.
     """
 
+    tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")
     requires: ClassVar[frozenset[Need]] = frozenset({Need.GROUP_LOSSES})
     parameters: ClassVar[Table] = {
         "step": Parameter("step size of the weights, eta_q", 0.01, least=0, low=1e-4, high=1.0),

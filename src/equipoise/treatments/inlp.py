@@ -47,6 +47,7 @@ class IterativeNullSpaceProjection(Treatment):
     the control, which tells what of INLP's effect is that of its classifier. A study with INLP has it as well.
     """
 
+    not_for_labels: ClassVar[str] = "the classifier that it fits on the hidden layer tells one class per row"
     parameters: ClassVar[Table] = {
         "iterations": Parameter("most classifiers of the group", 300, least=0, low=300, high=300, whole=True),
         "classifier": Choice(

@@ -156,6 +156,7 @@ class ConceptErasure(Treatment):
     LEACE's effect is that of its classifier. A study with LEACE has it as well.
     """
 
+    not_for_labels: ClassVar[str] = "the classifier that it fits on the hidden layer tells one class per row"
     parameters: ClassVar[Table] = {"erase": Choice("whether the group is erased", True)}
     control: ClassVar[Mapping[str, Any]] = {"erase": False}
     control_name: ClassVar[str] = "refitted head alone"
@@ -198,6 +199,8 @@ class ConceptErasureOfInputs(Treatment):
     Then any learner that takes rows of numbers is trained on them: of a linear one the group is hidden, and one that is
     not linear may find it again. Weights of rows that a treatment before it gave are those of the moments.
     """
+
+    tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")
 
     def transform(self, rows: TrainingInputs, generator: np.random.Generator) -> ConceptEraser:
         """Return the eraser of the groups of the training rows."""

@@ -239,6 +239,7 @@ class PrototypeRepresentation(Treatment):
         name: one for name, one in LearnedFairRepresentations.parameters.items() if name != "threshold"
     }
     tasks: ClassVar[tuple[str, ...]] = ("class",)
+    not_for_labels: ClassVar[str] = "it is defined for a target of two classes, and rows have several labels"
     two_classes: ClassVar[bool] = True
 
     def transform(self, rows: TrainingInputs, generator: np.random.Generator) -> PrototypeMixture:

@@ -20,6 +20,7 @@ class Oversampling(Treatment):
     cell of all. A cell without rows is no matter: there is nothing to repeat.
     """
 
+    tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")
     parameters: ClassVar[Table] = {
         "balance": Choice(
             "up to which cell rows are repeated: the largest of their class (the paper), or the largest of all",

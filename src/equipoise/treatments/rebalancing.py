@@ -21,6 +21,7 @@ class Rebalancing(Treatment):
     nothing of its class, so it is refused.
     """
 
+    tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")
     parameters: ClassVar[Table] = {
         "ratio": Parameter("how many times as many rows as the smallest group a group may have", 1, least=1, low=1,
                            high=3, scale="linear", whole=True),

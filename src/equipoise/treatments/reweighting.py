@@ -20,6 +20,7 @@ class Reweighting(Treatment):
     is how many cells have any, and G how many groups a class has.
     """
 
+    tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")
     parameters: ClassVar[Table] = {
         "balance": Choice(
             "what weighs the same: all cells (the paper), or the groups inside a class (the authors' scripts)",

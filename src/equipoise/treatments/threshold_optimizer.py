@@ -108,6 +108,7 @@ class ThresholdOptimizer(Treatment):
         "grid_size": Parameter("how finely rates are searched", 1000, 1, 100, 10_000, whole=True),
     }
     tasks: ClassVar[tuple[str, ...]] = ("class",)
+    not_for_labels: ClassVar[str] = "it is defined for a target of two classes, and rows have several labels"
     two_classes: ClassVar[bool] = True
     needs_group_at_prediction = True
 

@@ -22,6 +22,7 @@ class UniformConfusion(DomainAdversary):
     the features as they are. Adam at a constant rate, 2.5 times the epochs. A cell without rows is no matter.
     """
 
+    tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")
     requires: ClassVar[frozenset[Need]] = DomainAdversary.requires | {Need.HIDDEN}
 
     @classmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from equipoise.foundation.registry import treatment
 from equipoise.training.treatment import Treatment
 
@@ -9,3 +11,5 @@ from equipoise.training.treatment import Treatment
 @treatment("untreated", stage="pre", paper="001")
 class Untreated(Treatment):
     """Nothing: the training as it is, which every treatment is compared with."""
+
+    tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from equipoise.foundation.registry import Entry
     from equipoise.training.treatment import Treatment
 
-EXAMPLES = ("list", "list measures", "list treatments --json", "list treatments --matrix")
+EXAMPLES = ("list", "list measures", "list treatments --json", "list treatments --matrix --task multilabel")
 
 
 def list_registered(
@@ -29,17 +29,27 @@ def list_registered(
     matrix: Annotated[
         bool, typer.Option("--matrix", help="Of treatments: which learners each one fits, and why not the others.")
     ] = False,
+    task: Annotated[
+        str | None, typer.Option("--task", help="With --matrix: what fits for class, regression or multilabel targets.")
+    ] = None,
 ) -> None:  # fmt: skip
     """Count what is registered, or list one kind with papers, aliases and what it needs."""
     from rich.console import Console
 
     from equipoise.foundation.errors import BadInput, unknown_name
     from equipoise.foundation.registry import KINDS, plural_of, registry
+    from equipoise.measures.objectives import Task
 
     plurals = {plural_of(name): name for name in KINDS}
     singular = plurals.get(kind or "", kind)
     if singular is not None and singular not in KINDS:
         raise unknown_name("kind", str(kind), plurals, "equipoise list")
+    if task is not None and (not matrix or task not in get_args(Task)):
+        raise BadInput(
+            f"--task was given as {task!r}" + ("" if matrix else " without --matrix"),
+            available=", ".join(get_args(Task)),
+            help="equipoise list treatments --matrix --task multilabel",
+        )
     if matrix:
         if singular != "treatment":
             raise BadInput(
@@ -47,7 +57,7 @@ def list_registered(
                 available="--matrix with treatments, which it compares with learners",
                 help="equipoise list treatments --matrix",
             )
-        typer.echo(_matrix_document()) if json else _show_matrix(Console())
+        typer.echo(_matrix_document(task)) if json else _show_matrix(Console(), task)
         return
     chosen = {plural: one for plural, one in plurals.items() if singular in (None, one)}
     if json:
@@ -91,7 +101,7 @@ TARGETS = {"class": "classes", "regression": "numbers"}
 GROUPS_AT_PREDICTION = {"never": "", "some readouts": " (*)", "always": " *"}
 
 
-def _show_matrix(console: Console) -> None:
+def _show_matrix(console: Console, task: str | None) -> None:
     """Print treatments x learners: a dot where they fit, and elsewhere the number of a reason, given below."""
     from rich.table import Table
     from rich.text import Text
@@ -106,7 +116,7 @@ def _show_matrix(console: Console) -> None:
         # A name stands in as many lines as it has words: all columns fit into 80 characters.
         table.add_column(name.replace("_", "\n"), justify="center", overflow="fold")
     kinds = treatments()
-    for treatment, row in matrix().items():
+    for treatment, row in matrix(task).items():
         cells = [
             "●" if reason is None else f"({reasons.setdefault(str(reason), len(reasons) + 1)})"
             for reason in row.values()
@@ -123,21 +133,17 @@ def _show_matrix(console: Console) -> None:
 
 
 def _target_of(treatment: type[Treatment]) -> str:
-    """Return what the target may be: "any" is classes or numbers."""
-    from equipoise.training.compatibility import TASKS, tasks_of
+    """Return what the target may be: "any" is classes or numbers. What is for several labels, ``--task`` tells."""
+    from equipoise.training.compatibility import tasks_of
 
-    tasks = tasks_of(treatment)
-    return (
-        "2 classes"
-        if treatment.two_classes
-        else "any"
-        if set(tasks) == set(TASKS)
-        else " or ".join(TARGETS.get(task, task) for task in tasks)
-    )
+    if treatment.two_classes:
+        return "2 classes"
+    targets = [target for task, target in TARGETS.items() if task in tasks_of(treatment)]
+    return "any" if len(targets) == len(TARGETS) else " or ".join(targets)
 
 
-def _matrix_document() -> str:
-    """Return treatments x learners as JSON, a record for each pair."""
+def _matrix_document(task: str | None) -> str:
+    """Return treatments x learners as JSON, a record for each pair; ``task`` is null where none was named."""
     import json
 
     from equipoise.training.compatibility import groups_at_prediction, matrix, tasks_of, treatments
@@ -145,13 +151,13 @@ def _matrix_document() -> str:
     kinds = treatments()
     records = [
         {
-            "treatment": treatment, "learner": learner, "compatible": reason is None,
+            "treatment": treatment, "learner": learner, "task": task, "compatible": reason is None,
             "reason": None if reason is None else str(reason),
             "missing": [] if reason is None else [need.value for need in reason.missing],
             "tasks": list(tasks_of(kinds[treatment])), "two_classes": kinds[treatment].two_classes,
             "groups_at_prediction": groups_at_prediction(kinds[treatment]),
         }
-        for treatment, row in matrix().items() for learner, reason in row.items()
+        for treatment, row in matrix(task).items() for learner, reason in row.items()
     ]  # fmt: skip
     return json.dumps({"schema": "equipoise.compatibility/1", "records": records}, ensure_ascii=False, indent=1)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.training.diverging.stepping import Seen
 from equipoise.training.material import Material
+from equipoise.training.reading import codes_of
 from equipoise.training.stack_parts import Arranged, Network
 from equipoise.training.stacking import Stack
 
@@ -59,7 +60,8 @@ class StackStepper:
         """Return the classes of the first dev rows."""
         if self._dev is None:
             return None
-        parts = [output.argmax(-1).reshape(-1) for _, output, _ in self.stack.read(None, self._dev)]
+        task = self.stack.task
+        parts = [codes_of(output, task).reshape(-1) for _, output, _ in self.stack.read(None, self._dev)]
         return self.stack.torch.cat(parts) if parts else None
 
     def note(self, kind: str, name: str, value: torch.Tensor) -> None:

@@ -26,7 +26,9 @@ from equipoise.training.images.optimising import Descent, load, optimiser_of, st
 from equipoise.training.images.pictures import Crop, Pictures, Scaling, check_pictures
 from equipoise.training.images.schedule import rates
 from equipoise.training.images.tasks import HEAD, Classification, MakeTask
-from equipoise.training.losses import cross_entropy
+from equipoise.training.label_weights import NAME as LABEL_WEIGHTS
+from equipoise.training.label_weights import weights_of_labels
+from equipoise.training.losses import cross_entropy, label_loss
 from equipoise.training.material import Material, Rows, Settings
 from equipoise.training.precision import casting_of, dtype_of, layout_of
 from equipoise.training.preparing import Prepared
@@ -128,6 +130,13 @@ class Run:
         samples = train.ids[trial.rows]
         self.ids, self.copies = self._there(samples), self._there(copies_of(samples))
         self.target, self.group = self._there(train.target[trial.rows]), self._there(train.group[trial.rows])
+        self.cell, self.label_weights = self.target, None
+        if self.material.task == "multilabel":
+            assert train.cell is not None
+            self.cell = self._there(train.cell[trial.rows])
+            given = weights_of_labels(trial.values[LABEL_WEIGHTS], train.target[trial.rows], self.material.labels)
+            if given is not None:
+                self.label_weights = self._there(given[None]).to(dtype_of(self.settings))
         weights = np.ones(len(trial.rows)) if trial.weights is None else trial.weights
         self.weight = self._there(weights / weights.mean()).to(dtype_of(self.settings))
         self.places = torch.zeros((self.steps, self.batch_size), dtype=torch.int64, device=self.settings.device)
@@ -153,7 +162,7 @@ class Run:
             classes=self.material.classes,
             groups=self.material.groups,
             target=self.target[None],
-            cell=self.target[None],
+            cell=self.cell[None],
             group=self.group[None],
             batch_size=self.batch_size,
             settings=self.settings,
@@ -161,6 +170,7 @@ class Run:
             layer=shape_of,
             features=self.features,
             epochs=self.recipe.epochs,
+            labels=self.material.labels,
             **group_columns(self.material, [self.trial], self.settings),
             **self.task.known,
         )
@@ -237,7 +247,9 @@ class Run:
 
     def _batch(self, phase: str, places: torch.Tensor, repeat: int) -> Batch:
         pictures = self.shown(self.pictures.crops(self.rows.index_select(0, places), self.crop.of(places)))
-        target, group, weight = (one.index_select(0, places)[None] for one in (self.target, self.group, self.weight))
+        target, cell, group, weight = (
+            one.index_select(0, places)[None] for one in (self.target, self.cell, self.group, self.weight)
+        )
         # Where the network rests, no gradient goes back through it; batch statistics are those of training.
         with nullcontext() if NETWORK in self.callbacks.moved(phase) else self.torch.no_grad():
             features, output = (one[None] for one in self.said(pictures))
@@ -247,12 +259,14 @@ class Run:
         # A metric learner draws rows by their weights: they are not weighed a second time.
         weights = None if "metric" in self.task.known else weight
         return Batch(
-            places[None], target, target, group, weights, hidden, output, losses, features, self.counter, layers,
+            places[None], target, cell, group, weights, hidden, output, losses, features, self.counter, layers,
             repeat,
         )  # fmt: skip
 
     def _row_losses(self, output: torch.Tensor, target: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
         own = self.callbacks.row_loss(output, target, group)
+        if own is None and self.material.task == "multilabel":
+            return label_loss(output, target, self.label_weights)
         return cross_entropy(output, target) if own is None else own
 
     def said(self, pictures: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -10,6 +10,7 @@ from equipoise.training.images.pictures import Pictures
 from equipoise.training.images.run import Run, logits_of
 from equipoise.training.material import Material, Rows, Settings
 from equipoise.training.preparing import Prepared
+from equipoise.training.reading import codes_of
 
 if TYPE_CHECKING:
     import torch
@@ -35,8 +36,7 @@ def picture_stepper(trial: Prepared, material: Material, pictures: Pictures, set
         return loss
 
     def predictions() -> torch.Tensor:
-        found: torch.Tensor = run.torch.from_numpy(logits_of(run, dev, "the dev rows").argmax(axis=1))
-        return found
+        return codes_of(run.torch.from_numpy(logits_of(run, dev, "the dev rows")), material.task)
 
     return ModuleStepper(run.parts, step, predictions if len(dev) else None)
 

@@ -27,7 +27,10 @@ HEAD = "head"
 
 
 class Classification:
-    """A head with an output for each class (or what a treatment asks for), the cross-entropy, and logits to read."""
+    """A head with an output for each class (or what a treatment asks for), the cross-entropy, and logits to read.
+
+    Of several labels: an output for each, and the mean of their binary cross-entropies.
+    """
 
     # What a callback sees beside what every training has, and the callback of the learner's own.
     known: Mapping[str, Any] = {}
@@ -40,7 +43,11 @@ class Classification:
         # The width of the hidden layer that treatments read.
         self.width = features
         self.recipe: OwnRecipe | None = recipe_of_treatments(trial.treatments)
-        self.outputs = outputs_of(trial.treatments, len(material.classes), len(material.groups))
+        several = material.task == "multilabel"
+        self.outputs = (
+            material.outputs if several
+            else outputs_of(trial.treatments, len(material.classes), len(material.groups))
+        )  # fmt: skip
         # How many features are read with the outputs, for a treatment after training.
         self.read_features = features if overrides(trial.treatments, "after") else 0
         # Whether the training rows are read in the best epoch, as a treatment after training learns from them.

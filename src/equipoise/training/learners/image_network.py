@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import learner
+from equipoise.measures.objectives import Task
 from equipoise.networks.building import NETWORKS
 from equipoise.training.compatibility import NETWORK, Need
 from equipoise.training.diverging.stepping import Stepper
@@ -15,6 +16,7 @@ from equipoise.training.images.fitting import fit_pictures, side_by_side_of
 from equipoise.training.images.pictures import Pictures, check_pictures
 from equipoise.training.images.schedule import SCHEDULES
 from equipoise.training.images.stepping import picture_stepper
+from equipoise.training.label_weights import FOR_LABELS
 from equipoise.training.learner import Learner, Report
 from equipoise.training.material import Material, Outcome, Settings
 from equipoise.training.parameters import Choice, Parameter, Table
@@ -38,6 +40,8 @@ class ImageNetwork(Learner):
         "schedule": Choice("schedule of the step size", "steps", SCHEDULES),
         "augmentation": Choice("whether training pictures are shifted by up to 4 pixels and mirrored", True),
     }
+    tasks: ClassVar[tuple[Task, ...]] = ("class", "multilabel")
+    for_labels: ClassVar[Table] = FOR_LABELS
     offers: ClassVar[frozenset[Need]] = NETWORK
     takes_pictures: ClassVar[bool] = True
     precisions: ClassVar[tuple[str, ...]] = ("float32", "tf32", "bfloat16", "float64")
@@ -55,7 +59,10 @@ class ImageNetwork(Learner):
 
     def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
         """Train the stack to its end."""
-        if material.task != "class":
-            raise BadInput("The learner image_network predicts classes", available="a cohort with classes")
+        if material.task not in self.tasks:
+            raise BadInput(
+                "The learner image_network predicts classes or several labels",
+                available="a cohort with classes, or with a column for each label",
+            )
         check_pictures(material.train.inputs, "the training rows")
         return fit_pictures(material, stack, settings, report, version=self.version)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from equipoise.foundation.registry import learner
+from equipoise.measures.objectives import Task
 from equipoise.networks.mlp import stacked_mlp
 from equipoise.training.callback import outputs_of, recipe_of_treatments
 from equipoise.training.compatibility import NETWORK, Need
@@ -15,6 +16,7 @@ from equipoise.training.diverging.stack_stepper import StackStepper
 from equipoise.training.diverging.stepping import Stepper
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.flat_inputs import flat_width
+from equipoise.training.label_weights import FOR_LABELS
 from equipoise.training.learner import Learner, Report
 from equipoise.training.material import Material, Outcome, Settings
 from equipoise.training.model import FittedModel
@@ -49,6 +51,8 @@ class MultilayerPerceptron(Learner):
         **RECIPE,
     }
     for_regression: ClassVar[Mapping[str, Any]] = {**REGRESSION, "layers": 1, "width": 200}
+    tasks: ClassVar[tuple[Task, ...]] = ("class", "regression", "multilabel")
+    for_labels: ClassVar[Table] = FOR_LABELS
     offers: ClassVar[frozenset[Need]] = NETWORK | {Need.FLAT_INPUTS}
     precisions: ClassVar[tuple[str, ...]] = PRECISIONS
     model: ClassVar[type[FittedModel]] = MlpModel
@@ -85,8 +89,8 @@ def built(material: Material, stack: Sequence[Prepared], settings: Settings) -> 
 
 def outputs_for(stack: Sequence[Prepared], material: Material) -> int:
     """Return how many outputs the networks of a stack have."""
-    if material.task == "regression":
-        return 1
+    if material.task != "class":
+        return material.outputs
     return outputs_of(stack[0].treatments, len(material.classes), len(material.groups))
 
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from equipoise.foundation.errors import BadInput, told
 from equipoise.foundation.imports import require
 from equipoise.foundation.registry import learner
+from equipoise.measures.objectives import Task
 from equipoise.networks.stacked_module import StackedModule, draws, draws_or_keeps
 from equipoise.training.compatibility import NETWORK, Need
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.flat_inputs import flat_width
+from equipoise.training.label_weights import FOR_LABELS
 from equipoise.training.learner import Learner, Report
 from equipoise.training.learners.mlp import PRECISIONS, RECIPE, REGRESSION, outputs_for, recipe_of
 from equipoise.training.material import Material, Outcome, Settings
@@ -50,6 +52,8 @@ class Module(Learner):
         **RECIPE,
     }
     for_regression: ClassVar[Mapping[str, Any]] = REGRESSION
+    tasks: ClassVar[tuple[Task, ...]] = ("class", "regression", "multilabel")
+    for_labels: ClassVar[Table] = FOR_LABELS
     offers: ClassVar[frozenset[Need]] = NETWORK | {Need.FLAT_INPUTS}
     precisions: ClassVar[tuple[str, ...]] = PRECISIONS
     model: ClassVar[type[FittedModel]] = ModuleModel

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import learner
 from equipoise.foundation.reproducibility import stream
+from equipoise.measures.objectives import Task
 from equipoise.training.compatibility import Need
 from equipoise.training.estimator_model import EstimatorModel
 from equipoise.training.finishing import after_training, failed, representations_of
@@ -55,6 +56,7 @@ class ScikitLearn(Learner):
         "version": VERSION,
     }
     for_regression: ClassVar[Mapping[str, Any]] = {"estimator": "sklearn.linear_model.Ridge"}
+    tasks: ClassVar[tuple[Task, ...]] = ("class", "regression", "multilabel")
     model: ClassVar[type[FittedModel]] = EstimatorModel
 
     @classmethod
@@ -181,7 +183,8 @@ def _trained(material: Material, trial: Prepared, settings: Settings) -> Outcome
         )
     begun = time.perf_counter()
     made, notes = _fitted(material, trial, settings)
-    model = EstimatorModel(made, material.train.inputs.shape[1], len(material.classes), material.task)
+    number = material.outputs if material.task == "multilabel" else len(material.classes)
+    model = EstimatorModel(made, material.train.inputs.shape[1], number, material.task)
     dev, test = (model.predict(rows.inputs) for rows in (material.dev, material.test))
     found = scores_of(
         dev.values[None], material.dev, len(material.classes), len(material.groups), material.task,
@@ -261,6 +264,22 @@ def _check_kind(made: Any, task: str) -> None:
             available=f"a {other}",
             help=f"name a {other} as the estimator.",
         )
+    if task == "multilabel" and not _tells_labels(made):
+        raise BadInput(
+            f"{type(made).__name__} tells one class per row, and rows have several labels",
+            available="an estimator of several labels, such as RandomForestClassifier, KNeighborsClassifier or "
+            "MLPClassifier",
+            help="or wrap it, as an object: sklearn.multioutput.MultiOutputClassifier(LogisticRegression()).",
+        )
+
+
+def _tells_labels(made: Any) -> bool:
+    """Tell whether an estimator learns several labels a row, by what it says of itself."""
+    from sklearn.utils import get_tags
+
+    tags = get_tags(made)
+    labels = tags.classifier_tags is not None and tags.classifier_tags.multi_label
+    return bool(labels or tags.target_tags.multi_output or not tags.target_tags.single_output)
 
 
 def _foreign(made: Any) -> bool:

@@ -1,0 +1,68 @@
+"""What each label weighs in the loss of a network that learns several labels a row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.training.encoding import check_labels_vary
+from equipoise.training.parameters import Given, Table
+
+NAME = "label_weights"
+NONE, BALANCED, POSITIVE = "none", "balanced", "positive"
+ALLOWED = (
+    '"none"; "balanced": both terms of a label by its absent / present rows (Wang et al. 2019); "positive": the term '
+    'of present rows alone by that; or numbers by label, such as {"cat": 2.0}'
+)
+
+
+@dataclass(frozen=True)
+class WeightsOfLabels(Given):
+    """Weights of labels: one of three words, or a number above 0 for each of some labels."""
+
+    def check(self, name: str, value: object) -> None:
+        """Refuse what is neither; whether the labels exist is found out where they are known."""
+        if isinstance(value, str) and value in (NONE, BALANCED, POSITIVE):
+            return
+        numbers = list(value.values()) if isinstance(value, Mapping) else [None]
+        for number in numbers or [None]:
+            if not isinstance(number, int | float) or isinstance(number, bool) or not 0 < number < math.inf:
+                raise BadInput(f"{name} is {value!r}", available=self.allowed)
+
+
+# Of the networks that have an output for each label.
+FOR_LABELS: Table = {NAME: WeightsOfLabels("what each label weighs in the loss", ALLOWED, NONE)}
+
+
+def weights_of_labels(
+    given: str | Mapping[str, float], present: NDArray[Any], labels: Sequence[str]
+) -> NDArray[np.float64] | None:
+    """Return what the terms of present and of absent rows weigh, ``[2, label]``; None where all weigh 1.
+
+    Parameters
+    ----------
+    given : str or mapping
+        The hyper-parameter.
+    present : array of shape (n_rows, n_labels)
+        The training rows of the trial. A label that none of them has, or all, has no such ratio and is refused.
+    labels : sequence of str
+        Their names.
+    """
+    if given == NONE:
+        return None
+    if isinstance(given, Mapping):
+        for name in given:
+            if name not in labels:
+                raise unknown_name("label", name, labels, "the target")
+        own = np.array([float(given.get(name, 1.0)) for name in labels])
+        return np.stack([own, own])
+    check_labels_vary(present, labels, f"the {len(present):,} training rows of the trial")
+    number = (present > 0).sum(axis=0)
+    ratio = (len(present) - number) / number
+    return np.stack([ratio, ratio if given == BALANCED else np.ones(len(labels))])
