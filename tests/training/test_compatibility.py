@@ -141,13 +141,13 @@ def test_the_matrix_as_json() -> None:
     assert len(cells) == len(matrix()) * len(learners())
     assert cells["parade", "mlp"]["missing"] == ["pair_loss"]
     assert cells["adversarial", "image_network"] == {
-        "treatment": "adversarial", "learner": "image_network", "compatible": True, "reason": None, "missing": [],
-        "tasks": ["class", "regression"], "two_classes": False, "groups_at_prediction": "never",
+        "treatment": "adversarial", "learner": "image_network", "task": None, "compatible": True, "reason": None,
+        "missing": [], "tasks": ["class", "regression", "multilabel"], "two_classes": False, "groups_at_prediction": "never",
     }  # fmt: skip
     of = {one["treatment"]: (one["tasks"], one["two_classes"], one["groups_at_prediction"]) for one in found["records"]}
     assert of["threshold_optimizer"] == (["class"], True, "always")
     assert of["domain_discriminative"] == (["class"], False, "some readouts")
-    assert of["gradient_projection"] == (["class"], False, "never")
+    assert of["gradient_projection"] == (["class", "multilabel"], False, "never")
 
 
 def test_an_option_that_does_not_go_with_another_is_left_out_of_what_readouts_need() -> None:
