@@ -142,7 +142,8 @@ def test_the_matrix_as_json() -> None:
     assert cells["parade", "mlp"]["missing"] == ["pair_loss"]
     assert cells["adversarial", "image_network"] == {
         "treatment": "adversarial", "learner": "image_network", "task": None, "compatible": True, "reason": None,
-        "missing": [], "tasks": ["class", "regression", "multilabel"], "two_classes": False, "groups_at_prediction": "never",
+        "missing": [], "tasks": ["class", "regression", "multilabel"], "two_classes": False,
+        "groups_at_prediction": "never",
     }  # fmt: skip
     of = {one["treatment"]: (one["tasks"], one["two_classes"], one["groups_at_prediction"]) for one in found["records"]}
     assert of["threshold_optimizer"] == (["class"], True, "always")
