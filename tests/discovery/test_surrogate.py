@@ -61,6 +61,13 @@ def test_every_phase_is_reported_to_its_end() -> None:
     ]
 
 
+def test_a_long_fit_is_reported_about_a_hundred_times() -> None:
+    told: list[tuple[str, int, int]] = []
+    how = replace(SMALL, latents=200, steps=250, width=4, batch=8)
+    fit_surrogate(painter(), reader(3.0, 4.0), how, quick(), lambda *one: told.append(one))
+    assert [done for stage, done, _ in told if stage == FITTING] == list(range(2, 251, 2))
+
+
 def test_a_seed_gives_the_same_direction_again() -> None:
     first, second = (
         surrogate_search(painter(), reader(3.0, 4.0), settings=quick(), surrogate=replace(SMALL, steps=50, least_r2=-9))
@@ -81,6 +88,7 @@ def test_what_says_the_same_of_everything_is_told_so() -> None:
     [
         (quick(), replace(SMALL, steps=1), "R2"),
         (quick(hessian=0.1), SMALL, "Hessian"),
+        (quick(), replace(SMALL, rate=1e30), r"(?s)no longer a finite number in step \d+ of 600.*--no-surrogate"),
     ],
 )
 def test_what_it_cannot_do_is_refused(settings: Any, surrogate: SurrogateSettings, words: str) -> None:

@@ -24,8 +24,10 @@ from equipoise.discovery.generative import (
 )
 from equipoise.discovery.generative._vae import grid
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.reproducibility import stream
 from equipoise.networks.dcgan import dcgan_discriminator, dcgan_generator
 from equipoise.networks.vae import vae_decoder, vae_encoder
+from equipoise.training.fixing import fix_seeds, seed_of
 
 torch = pytest.importorskip("torch")
 SMALL: dict[str, Any] = {"steps": 3, "batch_size": 4, "width": 2, "latent_size": 3, "report_every": 2}
@@ -92,6 +94,36 @@ def test_a_rate_that_falls_ends_near_0_and_moves_weights_less() -> None:
     assert all(map(torch.equal, weights(first[0].decoder), weights(first[1].decoder)))
     later = [train_vae(COLOURED, "vae", VAESettings(**SMALL, schedule=kind)) for kind in ("constant", "cosine")]
     assert not all(map(torch.equal, weights(later[0].decoder), weights(later[1].decoder)))
+
+
+def test_a_vae_is_that_of_a_loop_written_out() -> None:
+    steps, number = 7, 4
+    settings = VAESettings(**SMALL | {"steps": steps, "schedule": "cosine", "learning_rate": 1e-3, "report_every": 3})
+    made = train_vae(COLOURED, "beta_vae", settings)
+    fix_seeds(seed_of(0, "weights of a VAE"))
+    encoder, decoder = vae_encoder(6, 3, 2), vae_decoder(3, 3, 2)
+    optimiser = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
+    rows, noise = stream(0, "batches of a generator"), torch.Generator().manual_seed(seed_of(0, "noise of latents"))
+    losses = []
+    for step in range(steps):
+        optimiser.param_groups[0]["lr"] = 1e-3 * (1 + np.cos(np.pi * step / steps)) / 2
+        pictures = torch.from_numpy(COLOURED[rows.integers(0, len(COLOURED), number)]).permute(0, 3, 1, 2) / 255
+        means, logs = encoder(pictures).chunk(2, dim=1)
+        rebuilt = decoder(means + torch.randn(number, 3, generator=noise) * torch.exp(logs / 2))
+        missed = torch.nn.functional.binary_cross_entropy_with_logits(rebuilt, pictures, reduction="sum")
+        apart = 0.5 * (means**2 + logs.exp() - logs - 1).sum()
+        # The third strength that was tried for this kind is 4.
+        loss = (missed + 4 * apart) / number
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append([float(value.detach()) for value in (loss, missed / number, apart / number)])
+    for ours, theirs in ((made.encoder, encoder), (made.decoder, decoder)):
+        for one, other in zip(weights(ours), weights(theirs), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+    means_told = [list(done.losses.values()) for done in made.stands]
+    expected = [np.mean(losses[begin : begin + 3], axis=0) for begin in (0, 3, 6)]
+    np.testing.assert_allclose(means_told, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_pictures_of_three_channels_are_rebuilt_in_three() -> None:

@@ -38,7 +38,8 @@ class Flips:
 class Divergence:
     """What a comparison of two runs found. ``step`` counts from 1; 0 is before the first; None: they never differed.
 
-    ``largest``, ``relative`` and ``units`` are those of ``first_difference.Difference``, of the tensor that differed first.
+    ``largest``, ``relative`` and ``units`` are those of ``first_difference.Difference``, of the tensor that differed
+    first.
     """
 
     steps: int
