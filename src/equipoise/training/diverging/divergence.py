@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.text import plural
-from equipoise.training.diverging.stepping import Kind
+
+if TYPE_CHECKING:
+    from equipoise.training.diverging.stepping import Kind
 
 ALL = "all layers"
 WHAT = {

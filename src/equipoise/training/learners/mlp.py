@@ -12,8 +12,7 @@ from equipoise.measures.objectives import Task
 from equipoise.networks.mlp import stacked_mlp
 from equipoise.training.callback import outputs_of, recipe_of_treatments
 from equipoise.training.compatibility import NETWORK, Need
-from equipoise.training.diverging.stack_stepper import StackStepper
-from equipoise.training.diverging.stepping import Stepper
+from equipoise.training.diverging.stepping import StackStepper, Stepper
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.flat_inputs import flat_width
 from equipoise.training.label_weights import FOR_LABELS
