@@ -168,10 +168,8 @@ def _fairest_words(result: StudyResult) -> Iterator[str]:
     )
 
 
-def identical_section(result: StudyResult, charts: Mapping[str, tuple[str, ...]]) -> Section | None:
-    """Return the section on identical runs: words, charts, and tables folded away; None where there are none."""
-    if not result.identical_runs:
-        return None
+def identical_section(result: StudyResult, charts: Mapping[str, tuple[str, ...]]) -> Section:
+    """Return the section on identical runs: words, charts, and tables folded away."""
     seeds = len({one.seed for one in result.identical_runs})
     blocks: list[Block] = [Bullets(tuple(identical_words(result)))]
     blocks += [ChartBlock(charts[part]) for part in ("runs", "classes", "sides", "fairest")]

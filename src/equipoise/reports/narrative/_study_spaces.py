@@ -322,10 +322,8 @@ def comparisons(result: StudyResult) -> Iterator[Comparison]:
         yield Comparison(kind, f"Gaps downstream, trained on {before} → {name}", before, name, contrasts)
 
 
-def spaces_section(result: StudyResult, charts: Mapping[str, tuple[str, ...]]) -> Section | None:
-    """Return the section; None where no trial kept its embedding space."""
-    if not result.spaces:
-        return None
+def spaces_section(result: StudyResult, charts: Mapping[str, tuple[str, ...]]) -> Section:
+    """Return the section of a study in which trials kept their embedding spaces."""
     blocks: list[Block] = [
         Bullets(tuple(space_words(result))), ChartBlock(charts["space_curves"]), ChartBlock(charts["space_sweep"]),
         ChartBlock(charts["space_scatter"]), *_side_by_side(result),

@@ -66,19 +66,27 @@ def chart_notes(result: AuditResult) -> tuple[str, ...]:
 
 
 def _of_outcomes(result: AuditResult) -> Parts:
-    from equipoise.reports.charts.curves import gap_curves, rate_curves
-    from equipoise.reports.charts.dumbbells import before_after
+    """Draw what the audit has; changes need another audit, thresholds and calibration need scores."""
     from equipoise.reports.charts.forest import forest, main_forest
     from equipoise.reports.charts.heatmap import rates
-    from equipoise.reports.charts.scatter import calibration
 
     subjects, splits = subjects_of(result)[:MOST_SUBJECTS], splits_of(result)[:MOST_SPLITS]
     yield PICTURE, [main_forest(result)]
-    yield "changes", (before_after(result, subject) for subject in subjects)
+    if result.changes:
+        from equipoise.reports.charts.dumbbells import before_after
+
+        yield "changes", (before_after(result, subject) for subject in subjects)
     yield "rates", (rates(result, split) for split in splits)
     yield "contrasts", (forest(result, subject) for subject in subjects)
-    yield "thresholds", [*(gap_curves(result, split) for split in splits), *(rate_curves(result, s) for s in subjects)]
-    yield "calibration", (calibration(result, split) for split in splits)
+    if result.curves:
+        from equipoise.reports.charts.curves import gap_curves, rate_curves
+
+        by_split = (gap_curves(result, split) for split in splits)
+        yield "thresholds", [*by_split, *(rate_curves(result, subject) for subject in subjects)]
+    if result.calibration:
+        from equipoise.reports.charts.scatter import calibration
+
+        yield "calibration", (calibration(result, split) for split in splits)
 
 
 def _of_space(result: AuditResult) -> Parts:

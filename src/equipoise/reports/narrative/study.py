@@ -86,26 +86,16 @@ class StudyReport(Report):
         )
 
     def parts(self, result: StudyResult) -> Parts:
-        """Draw a study; its identical runs are drawn as evidence."""
-        from equipoise.reports.charts.bars import flips
-        from equipoise.reports.charts.curves import alpha_curves, space_curves, space_sweep
-        from equipoise.reports.charts.heatmap import space_settings
-        from equipoise.reports.charts.intervals import fairest, study_spreads, study_values
-        from equipoise.reports.charts.maps import sensitive_maps, study_space_maps
-        from equipoise.reports.charts.matrix import classes, costs, ranks, study_effects, study_variances
-        from equipoise.reports.charts.scatter import front, space_scatter
-        from equipoise.reports.charts.strips import MOST_LINES, straddles, strips
+        """Draw what the study has: spaces, identical runs and flips only where there are any."""
+        from equipoise.reports.charts.curves import alpha_curves
+        from equipoise.reports.charts.intervals import study_spreads, study_values
+        from equipoise.reports.charts.matrix import costs, ranks, study_effects, study_variances
+        from equipoise.reports.charts.scatter import front
 
         attributes = attributes_of(result)[:MOST_ATTRIBUTES]
-        repeated = as_evidence(result, MOST_LINES)
-        sides = straddles(repeated)
         yield "front", [front(result)]
-        yield "space_curves", [space_curves(result)]
-        yield "space_sweep", [space_sweep(result)]
-        yield "space_scatter", [space_scatter(result)]
-        yield "space_settings", space_settings(result)
-        yield "space_maps", [study_space_maps(result)]
-        yield "sensitive_maps", sensitive_maps(result)
+        if result.spaces or result.space_settings or result.space_maps:
+            yield from _of_spaces(result)
         yield "values", [study_values(result)]
         yield "ranks", [ranks(result)]
         yield "curves", [alpha_curves(result)]
@@ -113,15 +103,44 @@ class StudyReport(Report):
         yield "costs", [costs(result)]
         yield "variances", [study_variances(result, attribute) for attribute in attributes[:1]]
         yield "spreads", [study_spreads(result)]
-        yield "runs", strips(repeated) if repeated.runs else []
-        yield "classes", [classes(result)]
-        yield "sides", [sides and replace(sides, title="One run says fair, another unfair: both sides of the 20% rule")]
-        yield "fairest", [fairest(result)]
-        yield "flips", [flips(result)]
+        if result.identical_runs:
+            yield from _of_identical_runs(result)
+        if result.flips:
+            from equipoise.reports.charts.bars import flips
+
+            yield "flips", [flips(result)]
 
     def words(self, result: StudyResult) -> Iterable[str]:
         """Return the study in sentences, as its JSON has them."""
         return study_words(result)
+
+
+def _of_spaces(result: StudyResult) -> Parts:
+    from equipoise.reports.charts.curves import space_curves, space_sweep
+    from equipoise.reports.charts.heatmap import space_settings
+    from equipoise.reports.charts.maps import sensitive_maps, study_space_maps
+    from equipoise.reports.charts.scatter import space_scatter
+
+    yield "space_curves", [space_curves(result)]
+    yield "space_sweep", [space_sweep(result)]
+    yield "space_scatter", [space_scatter(result)]
+    yield "space_settings", space_settings(result)
+    yield "space_maps", [study_space_maps(result)]
+    yield "sensitive_maps", sensitive_maps(result)
+
+
+def _of_identical_runs(result: StudyResult) -> Parts:
+    """Draw identical runs; most of them as evidence is drawn."""
+    from equipoise.reports.charts.intervals import fairest
+    from equipoise.reports.charts.matrix import classes
+    from equipoise.reports.charts.strips import MOST_LINES, straddles, strips
+
+    repeated = as_evidence(result, MOST_LINES)
+    sides = straddles(repeated)
+    yield "runs", strips(repeated) if repeated.runs else []
+    yield "classes", [classes(result)]
+    yield "sides", [sides and replace(sides, title="One run says fair, another unfair: both sides of the 20% rule")]
+    yield "fairest", [fairest(result)]
 
 
 def _facts(result: StudyResult) -> str:
@@ -224,11 +243,13 @@ def _caution(result: StudyResult) -> str:
 def _sections(result: StudyResult) -> Iterator[Section]:
     picture = _picture(result)
     charts = {part: tuple(name for name in part_names(part) if name != picture) for part in PARTS}
-    spaces, repeated = spaces_section(result, charts), identical_section(result, charts)
     sections = (
-        spaces, numbers_section(result, charts), contrasts_section(result), ranks_section(result, charts),
-        *effect_sections(result, charts), alternatives_section(result), spreads_section(result, charts), repeated,
-        flips_section(result, charts), conditions_section(result), table_section(result), unknown_section(result),
+        spaces_section(result, charts) if result.spaces else None,
+        numbers_section(result, charts), contrasts_section(result), ranks_section(result, charts),
+        *effect_sections(result, charts), alternatives_section(result), spreads_section(result, charts),
+        identical_section(result, charts) if result.identical_runs else None,
+        flips_section(result, charts) if result.flips else None, conditions_section(result), table_section(result),
+        unknown_section(result),
     )  # fmt: skip
     yield from (section for section in sections if section is not None)
 

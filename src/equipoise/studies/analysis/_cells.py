@@ -407,6 +407,11 @@ class Measured:
     choosings: tuple[Choosing, ...] = ()
     means: dict[tuple[int, str], Floats] = field(default_factory=dict)
 
+    @property
+    def has_identical_runs(self) -> bool:
+        """Whether a cell that speaks for its treatment was run more than once with one seed in one environment."""
+        return any(len(own) > 1 for cell in self.cells if cell.chosen for _, _, own in cell.identical())
+
     def place(self, measure: str, attribute: Attribute = ()) -> int:
         """Return where a quantity stands."""
         return next(

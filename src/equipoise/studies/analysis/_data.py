@@ -289,3 +289,8 @@ class StudyData:
 
     def __len__(self) -> int:
         return len(self.trials)
+
+    @property
+    def has_spaces(self) -> bool:
+        """Whether trials of classes kept the spaces that they embed rows in."""
+        return self.kept is not None and self.kept.has_spaces and self.layout.task == "class"

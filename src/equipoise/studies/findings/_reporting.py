@@ -89,7 +89,7 @@ from equipoise.studies.findings._words import (
 from equipoise.studies.findings.identical._fairest import identical_parts
 from equipoise.studies.findings.identical._runs import untold_note
 from equipoise.studies.findings.spaces._choosing import DEFAULT as DEFAULT_CHOICE
-from equipoise.studies.findings.spaces._choosing import rechosen
+from equipoise.studies.findings.spaces._choosing import Choosing, rechosen
 from equipoise.studies.findings.spaces._parts import choice_notes, chosen_by_spaces, space_notes, space_parts
 from equipoise.studies.plans import ALL, Named, alpha_of, condition_text
 from equipoise.tallies.scores import moments
@@ -130,8 +130,11 @@ def measure_study(
         place for place, own in enumerate(quantities) if (own.measure, own.attribute) == (deciding.distance, main)
     )
     cells = cells_of(data, values[DEV][:, place], every_setting=every_setting, collapsed=partial(_collapsed, data))
-    choosings = () if every_setting else chosen_by_spaces(data, cells, main, choose_by)
-    cells = rechosen(cells, choosings)
+    choosings: tuple[Choosing, ...] = ()
+    if data.has_spaces and not every_setting:
+        choosings = chosen_by_spaces(data, cells, main, choose_by)
+    if choosings:
+        cells = rechosen(cells, choosings)
     names = list(dict.fromkeys(cell.treatment for cell in cells))
     if baseline not in names and baseline != UNTREATED:
         raise unknown_name("treatment", baseline, names, f"the study {data.name!r}, to be the baseline")
@@ -224,15 +227,17 @@ def result_of(
         constant=constant_record(data, study.quantities, study.main, study.attribute),
         measures=asked_for(study.quantities, measures),
         contrasts=tuple(contrast_records_of(study, couples, contrasts)),
-        **identical_parts(study, seed=seed),
-        **space_parts(study, threshold=threshold, progress=progress),
+        **(identical_parts(study, seed=seed) if study.has_identical_runs else {}),
+        **(space_parts(study, threshold=threshold, progress=progress) if data.has_spaces else {}),
     )
     result = replace(result, differences=tuple(differences(result)))
     result = replace(result, claims=claims_of(result))
     notes = [*notes_of(result, data, joint=drawn.joint, people=people, threshold=threshold)]
     notes += [] if drawn.drawn else [NO_PREDICTIONS if data.layout.task == "regression" else NOT_DRAWN]
     notes += undefined_notes(result)
-    notes += [*untold_note(study), *space_notes(result), *choice_notes(study.choosings)]
+    notes += untold_note(study) if study.has_identical_runs else ()
+    notes += space_notes(result) if result.spaces else ()
+    notes += choice_notes(study.choosings) if study.choosings else ()
     return replace(result, notes=tuple(notes))
 
 

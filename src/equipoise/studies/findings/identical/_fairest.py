@@ -247,8 +247,6 @@ def chosen_fairest(result: StudyResult) -> list[FairestRecord]:
 def identical_parts(study: Measured, *, seed: int = 0) -> dict[str, Any]:
     """Return the fields of a ``StudyResult`` that are about identical runs."""
     sets = told_of(sets_of(study))
-    if not sets:
-        return {}
     classes = class_values(study)
     return {
         "identical_runs": tuple(runs_of(study, sets, classes)),

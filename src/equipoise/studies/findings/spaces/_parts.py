@@ -297,8 +297,6 @@ SCOPE = (
 
 def space_notes(result: StudyResult) -> Iterator[str]:
     """Yield what must be known to read the numbers of spaces."""
-    if not result.spaces:
-        return
     yield SCOPE
     if any(record.rule == HALVES for record in result.spaces):
         yield (
@@ -361,8 +359,8 @@ def space_parts(study: Measured, *, threshold: float = 0.05, progress: Progress 
 def chosen_by_spaces(
     data: StudyData, cells: Sequence[Cell], attribute: Attribute, measure: str
 ) -> tuple[Choosing, ...]:
-    """Choose settings by their worst group on dev rows where trials kept the spaces of these; nothing elsewhere."""
+    """Choose settings by their worst group on dev rows, where trials kept the spaces of these."""
     kept = data.kept
-    if kept is None or not kept.has_spaces or kept.truth is None or data.layout.task != "class":
+    if kept is None or kept.truth is None:
         return ()
     return choosings_of(cells, data.trials, kept, kept.truth, measure=measure, attribute=attribute)

@@ -342,7 +342,7 @@ def groupings(study: Measured, place: int) -> list[Grouping]:
 def spaces_of(study: Measured, progress: Progress | None = None) -> Spaces | None:
     """Compute (or remember) the numbers of every trial that kept its space; None where none did."""
     data, kept = study.data, study.data.kept
-    if kept is None or not kept.has_spaces or data.rows is None or data.layout.task != "class":
+    if kept is None or data.rows is None or not data.has_spaces:
         return None
     found = _found(study, kept, progress)
     first = {grouping.attribute: grouping for place in reversed(found) for grouping in groupings(study, place)}
