@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from equipoise.stats import _ranking as module
+from equipoise.stats import _multiple_comparisons as module
 from equipoise.stats import compare_with_best, share_of_best, tie_tolerance, winner_if_equal
 
 

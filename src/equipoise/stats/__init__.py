@@ -23,18 +23,6 @@ if TYPE_CHECKING:
     from equipoise.stats._exact import exact_difference_p as exact_difference_p
     from equipoise.stats._exact import exact_equivalence_p as exact_equivalence_p
     from equipoise.stats._exact import exact_ratio_interval as exact_ratio_interval
-    from equipoise.stats._gaps import PairBound as PairBound
-    from equipoise.stats._gaps import bounds_of as bounds_of
-    from equipoise.stats._gaps import box as box
-    from equipoise.stats._gaps import candidate_pairs as candidate_pairs
-    from equipoise.stats._gaps import critical_value as critical_value
-    from equipoise.stats._gaps import largest_studentised as largest_studentised
-    from equipoise.stats._gaps import least_difference as least_difference
-    from equipoise.stats._gaps import least_weighted_distance as least_weighted_distance
-    from equipoise.stats._gaps import null_variances as null_variances
-    from equipoise.stats._gaps import pairs_equivalence_p as pairs_equivalence_p
-    from equipoise.stats._gaps import pooled_rate as pooled_rate
-    from equipoise.stats._gaps import root_chi_square as root_chi_square
     from equipoise.stats._group_means import ENOUGH_CLUSTERS as ENOUGH_CLUSTERS
     from equipoise.stats._group_means import ClusterMeans as ClusterMeans
     from equipoise.stats._group_means import Differences as Differences
@@ -43,13 +31,32 @@ if TYPE_CHECKING:
     from equipoise.stats._group_means import Sides as Sides
     from equipoise.stats._group_means import clustered_rate as clustered_rate
     from equipoise.stats._group_means import clustered_trials as clustered_trials
-    from equipoise.stats._multiple_testing import CORRECTIONS as CORRECTIONS
-    from equipoise.stats._multiple_testing import benjamini_hochberg as benjamini_hochberg
-    from equipoise.stats._multiple_testing import deciding_level as deciding_level
-    from equipoise.stats._multiple_testing import excludes as excludes
-    from equipoise.stats._multiple_testing import holm as holm
-    from equipoise.stats._multiple_testing import is_finding as is_finding
-    from equipoise.stats._multiple_testing import uncorrected as uncorrected
+    from equipoise.stats._multiple_comparisons import CORRECTIONS as CORRECTIONS
+    from equipoise.stats._multiple_comparisons import LEVEL as LEVEL
+    from equipoise.stats._multiple_comparisons import PairBound as PairBound
+    from equipoise.stats._multiple_comparisons import WithBest as WithBest
+    from equipoise.stats._multiple_comparisons import benjamini_hochberg as benjamini_hochberg
+    from equipoise.stats._multiple_comparisons import bounds_of as bounds_of
+    from equipoise.stats._multiple_comparisons import box as box
+    from equipoise.stats._multiple_comparisons import candidate_pairs as candidate_pairs
+    from equipoise.stats._multiple_comparisons import compare_with_best as compare_with_best
+    from equipoise.stats._multiple_comparisons import critical_value as critical_value
+    from equipoise.stats._multiple_comparisons import deciding_level as deciding_level
+    from equipoise.stats._multiple_comparisons import excludes as excludes
+    from equipoise.stats._multiple_comparisons import holm as holm
+    from equipoise.stats._multiple_comparisons import is_equivalent as is_equivalent
+    from equipoise.stats._multiple_comparisons import is_finding as is_finding
+    from equipoise.stats._multiple_comparisons import largest_studentised as largest_studentised
+    from equipoise.stats._multiple_comparisons import least_difference as least_difference
+    from equipoise.stats._multiple_comparisons import least_weighted_distance as least_weighted_distance
+    from equipoise.stats._multiple_comparisons import null_variances as null_variances
+    from equipoise.stats._multiple_comparisons import pairs_equivalence_p as pairs_equivalence_p
+    from equipoise.stats._multiple_comparisons import pooled_rate as pooled_rate
+    from equipoise.stats._multiple_comparisons import root_chi_square as root_chi_square
+    from equipoise.stats._multiple_comparisons import share_of_best as share_of_best
+    from equipoise.stats._multiple_comparisons import tie_tolerance as tie_tolerance
+    from equipoise.stats._multiple_comparisons import uncorrected as uncorrected
+    from equipoise.stats._multiple_comparisons import winner_if_equal as winner_if_equal
     from equipoise.stats._permutation import ENOUGH as ENOUGH
     from equipoise.stats._permutation import NullSample as NullSample
     from equipoise.stats._permutation import SequentialTests as SequentialTests
@@ -59,12 +66,10 @@ if TYPE_CHECKING:
     from equipoise.stats._permutation import permutation_p as permutation_p
     from equipoise.stats._permutation import rank_among as rank_among
     from equipoise.stats._permutation import sequential_permutation as sequential_permutation
-    from equipoise.stats._power import LEVEL as LEVEL
     from equipoise.stats._power import Margin as Margin
     from equipoise.stats._power import detectable_gap as detectable_gap
     from equipoise.stats._power import equivalence_p as equivalence_p
     from equipoise.stats._power import interval_within as interval_within
-    from equipoise.stats._power import is_equivalent as is_equivalent
     from equipoise.stats._power import margin_ends as margin_ends
     from equipoise.stats._power import people_needed as people_needed
     from equipoise.stats._power import power_of as power_of
@@ -88,11 +93,6 @@ if TYPE_CHECKING:
     from equipoise.stats._proportions import sample_estimate as sample_estimate
     from equipoise.stats._proportions import score_statistic as score_statistic
     from equipoise.stats._proportions import wilson as wilson
-    from equipoise.stats._ranking import WithBest as WithBest
-    from equipoise.stats._ranking import compare_with_best as compare_with_best
-    from equipoise.stats._ranking import share_of_best as share_of_best
-    from equipoise.stats._ranking import tie_tolerance as tie_tolerance
-    from equipoise.stats._ranking import winner_if_equal as winner_if_equal
     from equipoise.stats._resampling import FEWEST_UNITS as FEWEST_UNITS
     from equipoise.stats._resampling import MOST_BLOCKS as MOST_BLOCKS
     from equipoise.stats._resampling import MOST_DENSE_CLASSES as MOST_DENSE_CLASSES
@@ -166,8 +166,8 @@ _MODULES = {
         "RowMeans", "Sides",
     ),
     "_power": (
-        "Margin", "equivalence_p", "interval_within", "is_equivalent", "margin_ends", "sources_equivalence_p",
-        "LEVEL", "detectable_gap", "people_needed", "power_of",
+        "Margin", "equivalence_p", "interval_within", "margin_ends", "sources_equivalence_p",
+        "detectable_gap", "people_needed", "power_of",
     ),
     "_exact": ("exact_difference_interval", "exact_difference_p", "exact_equivalence_p", "exact_ratio_interval"),
     "_proportions": (
@@ -176,13 +176,12 @@ _MODULES = {
         "difference_p", "effective_counts", "quantile", "ratio_interval", "ratio_statistic", "score_statistic",
         "wilson",
     ),
-    "_gaps": (
-        "PairBound", "bounds_of", "box", "candidate_pairs", "critical_value", "largest_studentised",
-        "least_difference", "least_weighted_distance", "null_variances", "pairs_equivalence_p", "pooled_rate",
-        "root_chi_square",
-    ),
-    "_multiple_testing": (
-        "CORRECTIONS", "benjamini_hochberg", "deciding_level", "excludes", "holm", "is_finding", "uncorrected",
+    "_multiple_comparisons": (
+        "CORRECTIONS", "LEVEL", "benjamini_hochberg", "deciding_level", "excludes", "holm", "is_equivalent",
+        "is_finding", "uncorrected", "PairBound", "bounds_of", "box", "candidate_pairs", "critical_value",
+        "largest_studentised", "least_difference", "least_weighted_distance", "null_variances",
+        "pairs_equivalence_p", "pooled_rate", "root_chi_square", "WithBest", "compare_with_best", "share_of_best",
+        "tie_tolerance", "winner_if_equal",
     ),
     "_permutation": (
         "ENOUGH", "NullSample", "SequentialTests", "draws_needed", "limited_by_draws", "most_draws", "permutation_p",
@@ -198,7 +197,6 @@ _MODULES = {
         "smallest_paired_p", "ARRANGEMENTS", "Band", "Permuted", "band_of", "cohens_d", "permutation_test",
         "student", "t_interval", "t_p", "welch",
     ),
-    "_ranking": ("WithBest", "compare_with_best", "share_of_best", "tie_tolerance", "winner_if_equal"),
     "_scores": (
         "auc_interval", "auc_spread", "brier_spread", "calibration_bounds", "calibration_p", "heterogeneity",
         "logit_spread", "mean_score_spread", "weighted_mean_error",

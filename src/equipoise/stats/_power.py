@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from equipoise.stats._multiple_comparisons import LEVEL
 from equipoise.stats._seeds_and_people import sources_p
 
 Floats = NDArray[np.float64]
 
 POWER = 0.8
-LEVEL = 0.05
 
 
 def power_of(gap: ArrayLike, base: ArrayLike, n1: ArrayLike, n2: ArrayLike, *, level: float = LEVEL) -> Floats:
@@ -172,14 +172,3 @@ def interval_within(low: float | None, high: float | None, margin: Margin) -> bo
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return None
     return ends[0] < low and high < ends[1]
-
-
-def is_equivalent(p: float | None, level: float = 0.05) -> bool | None:
-    """Tell whether a p-value of equivalence is within a level; None where there was no test.
-
-    Examples
-    --------
-    >>> is_equivalent(0.01), is_equivalent(0.3), is_equivalent(None)
-    (True, False, None)
-    """
-    return None if p is None or math.isnan(p) else p <= level

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from equipoise.foundation.arrays import ratio
-from equipoise.stats._gaps import box
+from equipoise.stats._multiple_comparisons import box
 from equipoise.stats._permutation import draws_needed, sequential_permutation
 
 Floats = NDArray[np.float64]
