@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 import equipoise
 from equipoise import measures
-from equipoise.audits import _tallies
+from equipoise.audits import _counting
 from equipoise.foundation.errors import BadInput
 
 pytestmark = pytest.mark.once
@@ -113,9 +113,9 @@ def test_the_auc_of_a_file_is_scikit_learns(kind: str, weighted: bool, tmp_path:
 def test_a_file_too_large_to_rank_says_how_far_its_auc_can_be_off(
     kind: str, weighted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_tallies, "MOST_READ", 1_000)
-    monkeypatch.setattr(_tallies, "SAMPLED", 5_000)
-    monkeypatch.setattr(_tallies, "BINS", 1_000)
+    monkeypatch.setattr(_counting, "MOST_READ", 1_000)
+    monkeypatch.setattr(_counting, "SAMPLED", 5_000)
+    monkeypatch.setattr(_counting, "BINS", 1_000)
     frame = people(kind)
     path = tmp_path / "people.parquet"
     frame.to_parquet(path)
@@ -132,7 +132,7 @@ def test_a_file_too_large_to_rank_says_how_far_its_auc_can_be_off(
 
 
 def test_frames_that_are_not_in_memory_or_duckdb_state_the_error_of_equal_bins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_tallies, "MOST_READ", 1_000)
+    monkeypatch.setattr(_counting, "MOST_READ", 1_000)
     frame = people("heavy ties")
     result = audited(pl.from_pandas(frame).lazy())
     bound = result.provenance["options"]["auc_error_bound"]
@@ -142,7 +142,7 @@ def test_frames_that_are_not_in_memory_or_duckdb_state_the_error_of_equal_bins(m
 
 
 def test_a_duckdb_relation_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_tallies, "MOST_READ", 1_000)
+    monkeypatch.setattr(_counting, "MOST_READ", 1_000)
     connection = duckdb.connect()
     connection.from_df(people("one outlier")).create("people")
     first, second = (aucs(audited(connection.table("people"))) for _ in range(2))
@@ -176,8 +176,8 @@ def test_curves_and_calibration_do_not_depend_on_the_bins(tmp_path: Path, monkey
     frame = people("heavy ties")
     frame.to_parquet(tmp_path / "people.parquet")
     exact = audited(frame)
-    monkeypatch.setattr(_tallies, "MOST_READ", 1_000)
-    monkeypatch.setattr(_tallies, "BINS", 500)
+    monkeypatch.setattr(_counting, "MOST_READ", 1_000)
+    monkeypatch.setattr(_counting, "BINS", 500)
     binned = audited(tmp_path / "people.parquet")
     assert [curve.values for curve in binned.curves] == [pytest.approx(c.values, nan_ok=True) for c in exact.curves]
     assert [point.observed for point in binned.calibration] == pytest.approx([p.observed for p in exact.calibration])

@@ -8,8 +8,8 @@ from scipy import sparse, stats
 
 import equipoise
 from equipoise import AuditResult
+from equipoise.audits._tallies import ClusterCounts
 from equipoise.audits._values import UnitValues
-from equipoise.audits._view import ClusterCounts
 from equipoise.results import Record
 from equipoise.stats import stretches
 

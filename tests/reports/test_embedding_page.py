@@ -12,9 +12,9 @@ import pytest
 from embedding_cases import CASES, classes, hidden, hostile, many_groups, plain
 from equipoise.audits import AuditResult, SpaceMap
 from equipoise.foundation.registry import report_of
-from equipoise.reports._cells import Subject
 from equipoise.reports._formats import fine, safe_name
-from equipoise.reports._spaces import RULES, is_embedding, main_gaps, map_caution, said_by
+from equipoise.reports._records import Subject, is_embedding
+from equipoise.reports._spaces import RULES, main_gaps, map_caution, said_by
 from equipoise.reports.charts.maps import MOST_POINTS_ON_A_PAGE, OTHERS
 from equipoise.reports.charts.theme import COLOURS, MOST_MARKS, Chart
 from page_checks import check_number

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from equipoise.audits._reasons import AuditReason
-from equipoise.audits._view import ClusterCounts, View
+from equipoise.audits._tallies import ClusterCounts, View
 from equipoise.foundation.arrays import ratio
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, Record, Scope, Status, because

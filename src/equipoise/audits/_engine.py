@@ -31,11 +31,10 @@ from equipoise.audits._contrasts import (
     opponents,
     too_few_people,
 )
-from equipoise.audits._gap_bounds import MOST_PAIRED, GapTest, MeansBound
-from equipoise.audits._multiple_testing import MultipleTesting
+from equipoise.audits._multiple_testing import MOST_PAIRED, GapTest, MeansBound, MultipleTesting
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._records import number_of_group
-from equipoise.audits._view import suppressed
+from equipoise.audits._tallies import suppressed
 from equipoise.measures.measure import Better
 from equipoise.results import Reason, ReasonCode, Record, Status, because
 from equipoise.stats import (

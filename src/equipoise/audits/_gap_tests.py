@@ -23,10 +23,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits._gap_bounds import GapTest, bound_of
+from equipoise.audits._multiple_testing import GapTest, bound_of
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._records import NOT_PROPORTIONS, trials_of
-from equipoise.audits._view import View
+from equipoise.audits._tallies import View
 from equipoise.foundation.arrays import ratio
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, Record, because

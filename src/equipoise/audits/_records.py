@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from equipoise.audits._reasons import AuditReason
-from equipoise.audits._view import ClusterCounts, View
+from equipoise.audits._tallies import ClusterCounts, View
 from equipoise.foundation.arrays import ratio
 from equipoise.foundation.registry import registry
 from equipoise.measures.measure import Floats, Measure, get_measure, mean_over_classes

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits._gap_bounds import GapTest
+from equipoise.audits._multiple_testing import GapTest
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._records import measures_for
+from equipoise.audits._tallies import View, cluster_counts
 from equipoise.audits._values import Evidence, ValueStatistic, clustered_evidence, least_gap
-from equipoise.audits._view import View, cluster_counts
 from equipoise.foundation.arrays import ratio
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.measures.scores import CALIBRATION_BINS, calibration_curve

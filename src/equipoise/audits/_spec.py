@@ -89,6 +89,11 @@ class AuditSpec:
         return made | {"reference": dict(self.reference), "bins": cuts}
 
     @property
+    def names_earlier(self) -> bool:
+        """Whether a column has an earlier prediction or score, which the audit is compared with."""
+        return self.against_prediction is not None or self.against_score is not None
+
+    @property
     def attributes(self) -> list[list[str]]:
         """What groups are compared by: each attribute, and on request two at a time or all of them crossed."""
         single = [[name] for name in self.groups]

@@ -1,49 +1,40 @@
-"""What an audit is computed from: tables of counts, scores in bins, and rows where rows are drawn again.
+"""What an audit is computed from: tables of counts, scores and rows, and views of them that records are made of.
 
-Scores of up to a million rows are ranked in memory, which gives the exact AUC; those of larger files are counted in
-bins that are fitted to a sample.
+A ``View`` is one way to look at the tallies: an attribute in a split and a stratum. Groups are hidden below a number of
+people (``suppressed``) and untested below a number of clusters (``ClusterCounts``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from equipoise.audits._columns import finite_span, named_cells
+from equipoise.audits._reasons import AuditReason
 from equipoise.audits._spec import AuditSpec
-from equipoise.cohorts.tables import Axis, EagerTable, LazyTable, Span, Table
+from equipoise.cohorts.cohort import Card
 from equipoise.foundation.reproducibility import fingerprint_of
+from equipoise.results import Reason, Record, Status, because, without_tests
+from equipoise.stats import ENOUGH_CLUSTERS, FEWEST_UNITS
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import TARGET, class_labels, group_axis, group_labels, group_places
-from equipoise.tallies.labels import Coded, Label, presence_of, same_truths
+from equipoise.tallies.counts import Confusion, class_labels, group_labels, group_places
+from equipoise.tallies.labels import Coded, Label, presence_of
 from equipoise.tallies.scores import (
     BIN,
-    BINS,
     Pivot,
     RankedScores,
     Scale,
     Scores,
-    fitted_scale,
     quantities,
-    range_of,
-    scale_of_rows,
     scores_of,
-    with_cuts,
 )
 
 Floats = NDArray[np.float64]
-
-# Files of up to so many rows are read into memory where rows are ranked or drawn one by one.
-MOST_READ = 1_000_000
-
-
-def can_be_read(table: Table, rows: int) -> bool:
-    """Tell whether rows are in memory already, or few enough to be read into it."""
-    return isinstance(table, EagerTable) or rows <= MOST_READ
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,47 +161,6 @@ class Tallies:
         )
 
 
-# So many different scores of a larger file are sampled to fit its bins.
-SAMPLED = 50_000
-# A histogram of all groups has at most so many bins in all, but each group has at least the fewest.
-MOST_CELLS = 2_000_000
-FEWEST_BINS = 500
-# A bin that can move the AUC by more than this is looked into for a score that many rows share.
-LOOKED_INTO = 1e-5
-MOST_RANGES = 100
-
-
-@dataclass(frozen=True)
-class BinnedScores:
-    """Counts by group, target and bin; the bins; and rows by rank where bins alone would not give the exact AUC."""
-
-    cells: Cells | None = None
-    scale: Scale = field(default_factory=Scale)
-    ranked: RankedScores | None = None
-
-
-def bin_scores(
-    spec: AuditSpec, keys: Mapping[str, Axis], words: Mapping[str, dict[Label, Label]],
-    truths: Mapping[Label, Label], of_class: str, counted: Cells,
-) -> BinnedScores:  # fmt: skip
-    """Count the scores of an audit by these axes; ``counted`` are its rows by group."""
-    assert spec.score is not None
-    span = finite_span(
-        spec.table, spec.score, "score column",
-        help="replace them by the largest and the smallest finite score: ranks, and so the AUC, stay the same.",
-    )  # fmt: skip
-    bins = _affordable_bins(spec, counted)
-    if can_be_read(spec.table, counted.rows):
-        return _in_memory(spec, keys, words, truths, of_class, bins)
-    scale = _fitted(spec, span, truths, of_class, bins, counted)
-    cells = _tidy(spec.table.count_scores(keys, spec.score, scale, spec.weight), spec, words, truths)
-    finer = _with_frequent_scores(spec, scale, cells, of_class)
-    if finer is not scale:
-        counts = spec.table.count_scores(keys, spec.score, finer, spec.weight)
-        cells = _tidy(counts, spec, words, truths)
-    return BinnedScores(cells, finer)
-
-
 def auc_error(spec: AuditSpec, tallies: Tallies) -> tuple[int, float]:
     """Return how many bins the scores are counted in, and how far any AUC can be off for it: 0 where all are exact."""
     if tallies.scores is None or tallies.score_class is None:
@@ -224,85 +174,190 @@ def auc_error(spec: AuditSpec, tallies: Tallies) -> tuple[int, float]:
     return len(tallies.scale.edges), worst
 
 
-def _affordable_bins(spec: AuditSpec, counted: Cells) -> int:
-    """Return how many bins every group may have: fewer with very many groups."""
-    groups = max(
-        len(counted.marginal([group_axis(attribute) for attribute in attributes]).sums)
-        for attributes in spec.attributes
+@dataclass(frozen=True, eq=False)
+class View:
+    """One way to look at the rows: which attribute, label, split and stratum, and whose class is favourable.
+
+    ``shown`` has every group; ``compared`` only those that enter gaps (not the missing, not the suppressed). ``rows``
+    and ``squares`` are the shown table in rows and in squared weights; ``drawn`` is it with clusters drawn again,
+    and ``behind`` how many clusters are behind each group. ``tests`` is how many tests
+    the report has in all.
+    """
+
+    attribute: tuple[str, ...]
+    shown: Any
+    compared: Any
+    rows: Confusion | None = None
+    squares: Confusion | None = None
+    drawn: Confusion | None = None
+    behind: ClusterCounts | None = None
+    favourable: str | None = None
+    classes: tuple[str, ...] = ()
+    label: str | None = None
+    split: str | None = None
+    control: str | None = None
+    reference: str | None = None
+    strict: bool = False
+    variant: str = "paper"
+    least_people: int = 0
+    risk: float = 0.05
+    tests: int = 1
+    # Tables of some groups, made once: by the identity of the whole table, which is kept, too.
+    _made: dict[tuple[int, tuple[str, ...]], tuple[Confusion, Confusion]] = field(
+        default_factory=dict, init=False, repr=False
     )
-    return int(np.clip(MOST_CELLS // groups, FEWEST_BINS, BINS))
+
+    def place(self) -> dict[str, Any]:
+        """The fields that every record of this view shares."""
+        return {"attribute": self.attribute, "label": self.label, "split": self.split, "control": self.control}
+
+    @property
+    def everyone(self) -> View:
+        """The same view with all shown groups taken together."""
+        rows, squares, drawn = (None if table is None else table.everyone
+                                for table in (self.rows, self.squares, self.drawn))  # fmt: skip
+        behind = None if self.behind is None else self.behind.everyone
+        return replace(
+            self, attribute=(), shown=self.shown.everyone, rows=rows, squares=squares, drawn=drawn, behind=behind
+        )
+
+    def only_compared(self, table: Confusion | None) -> Confusion:
+        """Return a table of counts with the compared groups only."""
+        assert table is not None
+        return self.of_groups(table, self.compared.groups)
+
+    def of_groups(self, table: Confusion, groups: Sequence[str]) -> Confusion:
+        """Return a table of counts with some groups only; the same one when it is asked for again."""
+        key = (id(table), tuple(groups))
+        if key not in self._made:
+            self._made[key] = (table, table if table.groups == key[1] else table.only(groups))
+        return self._made[key][1]
+
+    def why_untold(self, groups: Sequence[str]) -> Reason | None:
+        """Say why these groups have no interval or test: too few clusters; None where they can have one."""
+        return None if self.behind is None else self.behind.why_untold(groups)
 
 
-def _tidy(
-    cells: Cells, spec: AuditSpec, words: Mapping[str, dict[Label, Label]], truths: Mapping[Label, Label]
-) -> Cells:
-    return same_truths(named_cells(cells, spec, words), truths)
+@dataclass(frozen=True, eq=False)
+class ClusterCounts:
+    """Which clusters have any row in which group, a sparse table ``[cluster, group]``.
+
+    ``units`` has the sums of each cluster, flat over ``[group, ...]``, where they are counts of outcomes.
+    """
+
+    groups: tuple[str, ...]
+    present: sparse.csc_array
+    units: sparse.csc_array | None = None
+
+    def of(self, groups: Sequence[str]) -> int:
+        """How many clusters have a row in any of these groups."""
+        places = [self.groups.index(group) for group in groups]
+        return int((np.asarray(self.present[:, places].sum(axis=1)) > 0).sum()) if places else 0
+
+    def fewest(self, groups: Sequence[str]) -> int:
+        """The number of clusters of the group that has fewest."""
+        return min((self.of([group]) for group in groups), default=0)
+
+    def why_untold(self, groups: Sequence[str]) -> Reason | None:
+        """Return which of these groups has too few clusters for an interval or a test; None where all have enough."""
+        few = [group for group in groups if self.of([group]) < FEWEST_UNITS]
+        if not few:
+            return None
+        clusters = self.of(few[:1])
+        return because(AuditReason.FEW_CLUSTERS, group=few[0], clusters=clusters, least=FEWEST_UNITS)
+
+    @property
+    def everyone(self) -> ClusterCounts:
+        """The same clusters with all groups taken together."""
+        together = sparse.csc_array(np.asarray(self.present.sum(axis=1), dtype=np.float64).reshape(-1, 1))
+        units = None if self.units is None else sparse.csc_array(sum(self.of_group(group) for group in self.groups))
+        return ClusterCounts(("everyone",), together, units)
+
+    def of_group(self, group: str) -> sparse.csc_array:
+        """Return the sums of each cluster in one group, a sparse row a cluster."""
+        assert self.units is not None
+        width = self.units.shape[1] // len(self.groups)
+        place = self.groups.index(group)
+        return self.units[:, place * width : (place + 1) * width]
 
 
-def _in_memory(
-    spec: AuditSpec, keys: Mapping[str, Axis], words: Mapping[str, dict[Label, Label]],
-    truths: Mapping[Label, Label], of_class: str, bins: int,
-) -> BinnedScores:  # fmt: skip
-    assert spec.score is not None
-    rows = spec.table.score_rows(keys, spec.score, spec.weight)
-    ranked = RankedScores.from_rows(rows.axes, rows.scores, rows.weights)
-    target = ranked.axes[TARGET]
-    member = np.array([truths.get(label, label) == of_class for label in target.labels], dtype=bool)[target.codes]
-    scale = scale_of_rows(ranked, member, bins)
-    cells = _tidy(ranked.cells(scale), spec, words, truths)
-    if scale.exact:
-        return BinnedScores(cells, scale)
-    for axis in rows.axes:
-        names = {**words.get(axis, {}), **(truths if axis == TARGET else {})}
-        ranked = ranked.renamed(axis, names).renamed(axis, dict.fromkeys(spec.missing))
-    return BinnedScores(cells, scale, ranked)
+def marked_approximate(records: Iterable[Record], behind: ClusterCounts | None) -> Iterator[Record]:
+    """Yield records, marked where an interval or a test rests on too few clusters to hold its level closely."""
+    everyone = None if behind is None else behind.everyone
+    for record in records:
+        told = record.low is not None or record.p is not None
+        if behind is None or everyone is None or not told:
+            yield record
+            continue
+        if record.group is not None:
+            number = behind.of([record.group])
+        else:
+            number = everyone.of(["everyone"]) if not record.attribute else behind.fewest(behind.groups)
+        yield replace(record, approximate=True) if number < ENOUGH_CLUSTERS else record
 
 
-def _fitted(
-    spec: AuditSpec, span: Span, truths: Mapping[Label, Label], of_class: str, bins: int, counted: Cells
-) -> Scale:
-    """Return bins fitted to a sample of the scores; equally wide ones where the engine cannot sample."""
-    assert isinstance(spec.table, LazyTable)
-    assert spec.score is not None
-    labels = {label for label in counted.axis(TARGET) if label is not None}
-    sides = [[label for label in labels if (label == of_class) == member] for member in (False, True)]
-    rare = min(sides, key=lambda side: counted.where(TARGET, side).rows)
-    few = counted.where(TARGET, rare).rows <= bins // 2
-    spelled = [label for label in (*truths, *rare) if truths.get(label, label) in rare] if few else []
-    sample = spec.table.score_sample(spec.score, spec.target[0], SAMPLED, spelled)
-    if not sample:
-        return range_of(span.low, span.high)
-    values, places = np.unique([score for _, score, _ in sample], return_inverse=True)
-    member = np.array([truths.get(label, label) == of_class for label, _, _ in sample])
-    rows = np.array([number for _, _, number in sample], dtype=np.float64)
-    others, members = (
-        np.bincount(places, weights=np.where(chosen, rows, 0.0), minlength=len(values)).astype(np.float64)
-        for chosen in (~member, member)
+def say_approximate(records: Iterable[Record]) -> Iterator[str]:
+    """Yield a note on intervals and tests that rest on few clusters."""
+    number = sum(record.approximate for record in records)
+    if number:
+        yield (
+            f"{number:,} intervals or tests rest on fewer than {ENOUGH_CLUSTERS} clusters of a group and are "
+            "approximate (`approximate` in the JSON): of a rare outcome they cover 90 to 99% instead of 95%."
+        )
+
+
+def cluster_counts(units: sparse.csc_array, groups: Sequence[str]) -> ClusterCounts:
+    """Count clusters by group from a sparse row a cluster, flat over ``[group, ...]``, of sums not negative."""
+    width = units.shape[1] // max(len(groups), 1)
+    entries = units.tocoo()
+    some = entries.data > 0
+    place = entries.col[some] // max(width, 1)
+    table = sparse.csc_array(
+        (np.ones(int(some.sum())), (entries.row[some], place)), shape=(units.shape[0], len(groups))
     )
-    return replace(fitted_scale(span.low, span.high, values, others, members, bins), exact=False)
+    return ClusterCounts(tuple(groups), table, units)
 
 
-def _with_frequent_scores(spec: AuditSpec, scale: Scale, cells: Cells, of_class: str) -> Scale:
-    """Give scores that many rows share bins to themselves, where they blur the AUC; a sample can miss them."""
-    if scale.cuts is None or scale.single is None:
-        return scale
-    assert isinstance(spec.table, LazyTable)
-    assert spec.score is not None
-    labels = [label for label in cells.axis(TARGET) if label is not None]
-    bins = [str(place) for place in range(len(scale.cuts))]
-    rows = cells.crossed([], [()], [TARGET, BIN], [labels, bins])[0, ..., 0]
-    member = np.array([label == of_class for label in labels], dtype=bool)
-    others, members = rows[~member].sum(axis=0), rows[member].sum(axis=0)
-    tied = np.where(scale.single, 0.0, others * members) / max(2 * others.sum() * members.sum(), 1.0)
-    blurred = [place for place in np.argsort(-tied)[:MOST_RANGES].tolist() if tied[place] > LOOKED_INTO]
-    if not blurred:
-        return scale
-    ends = np.append(scale.cuts[1:], np.nextafter(scale.high, np.inf))
-    least = max(2, int((others + members)[blurred].min() / 10))
-    ranges = [(float(scale.cuts[place]), float(ends[place])) for place in blurred]
-    frequent = spec.table.frequent_scores(spec.score, ranges, least)
-    if not frequent:
-        return scale
-    alone = np.union1d(scale.cuts[scale.single], frequent)
-    cuts = np.concatenate([scale.cuts, np.nextafter(frequent, np.inf)])
-    return with_cuts(range_of(scale.low, scale.high), cuts, alone)
+def big_enough(rows: Confusion, least: int, *, by_class: bool) -> list[str]:
+    """Return the groups with at least so many rows; with ``by_class`` in each true class.
+
+    A group with a small class is left out of everything that needs the target: from its other rates and counts the
+    small one could be worked out.
+    """
+    smallest = rows.positives.min(axis=1) if by_class and rows.has_target else rows.people[:, 0]
+    return [group for group, people in zip(rows.groups, smallest, strict=True) if people >= least]
+
+
+def suppressed(records: Iterable[Record], kept: Collection[str], least: int) -> Iterator[Record]:
+    """Yield the records, those about groups that are not kept emptied."""
+    for record in records:
+        own = record.kind in ("rate", "value") and record.group is not None
+        yield _hidden(record, least) if least and own and record.group not in kept else record
+
+
+def _hidden(record: Record, least: int) -> Record:
+    return replace(
+        without_tests(record),
+        value=float("nan"),
+        numerator=None,
+        denominator=None,
+        group=record.group if record.kind in ("rate", "value") else None,
+        against=None,
+        status=Status.TOO_SMALL,
+        reason=because(AuditReason.SUPPRESSED, least=least),
+    )
+
+
+def suppressed_card(card: Card, least: int) -> Card:
+    """Return the card with small groups and small classes emptied."""
+    if not least:
+        return card
+    rows = []
+    for row in card.groups:
+        if row.rows is not None and row.rows < least:
+            rows.append(replace(row, rows=None, share=None, classes=None))
+        elif row.classes is not None and min(row.classes.values(), default=least) < least:
+            rows.append(replace(row, classes=None))
+        else:
+            rows.append(row)
+    return replace(card, groups=tuple(rows))

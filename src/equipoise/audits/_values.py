@@ -23,11 +23,10 @@ from equipoise.audits._contrasts import (
     too_few_clusters,
     too_few_people,
 )
-from equipoise.audits._gap_bounds import GapTest
-from equipoise.audits._multiple_testing import MultipleTesting
+from equipoise.audits._multiple_testing import GapTest, MultipleTesting
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._records import with_interval
-from equipoise.audits._view import ClusterCounts, View
+from equipoise.audits._tallies import ClusterCounts, View
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, Record, because
 from equipoise.stats import (

@@ -160,7 +160,7 @@ class Output:
         with together():
             lines = more() if more is not None else ()
             if self.html is not None:
-                result.report(self.html)
+                _report(result).write(result, self.html)
             if self.pdf is not None:
                 write_whole(self.pdf, _report(result).pdf(result))
             if self.figures is not None:

@@ -16,8 +16,8 @@
    ``DataTable``, ``ChartBlock`` (by names), ``Images``, ``Blanks`` (lines to write on), ``Code`` and ``Details``
    (folded inside a section).
 5. Tables: ``Cell(text, below=(smaller lines,), bar=share, meaning=Meaning.WORSE)``. A ``Meaning`` becomes a colour and
-   a sign. ``_cells`` makes cells from records (values, intervals, counts, p-values, verdicts); ``limited_table`` keeps
-   a table to what a page can hold and counts the rest.
+   a sign. ``_records`` makes cells from records (values, intervals, counts, p-values, verdicts); ``limited_table``
+   keeps a table to what a page can hold and counts the rest.
 6. ``document`` must not import altair: import charts inside ``charts``. Charts live in ``charts/<mark>.py``; colours
    for worse and better are ``WORSE`` and ``BETTER`` of ``charts``, doubled by shape.
 7. ``document_provenance(result, "equipoise.<function>")`` fills ``provenance``.
@@ -31,7 +31,6 @@ from equipoise.foundation.imports import door
 
 if TYPE_CHECKING:
     from equipoise.reports import _formats as formats  # noqa: F401 - a door to a module
-    from equipoise.reports._cells import limited_table as limited_table
     from equipoise.reports._document import Blank as Blank
     from equipoise.reports._document import Blanks as Blanks
     from equipoise.reports._document import Block as Block
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from equipoise.reports._document import Text as Text
     from equipoise.reports._document import Tile as Tile
     from equipoise.reports._document import pieces as pieces
+    from equipoise.reports._records import limited_table as limited_table
     from equipoise.reports.narrative._report import Report as Report
     from equipoise.reports.narrative._report import charts_of as charts_of
     from equipoise.reports.narrative._report import document_provenance as document_provenance
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from equipoise.reports.render.pdf import find_browser as find_browser
 
 _MODULES = {
-    "_cells": ("formats", "limited_table"),
+    "_records": ("formats", "limited_table"),
     "_document": (
         "Blank", "Blanks", "Block", "Bullets", "Cell", "ChartBlock", "Code", "Column", "DataTable", "Details",
         "Document", "Heading", "Images", "Meaning", "Name", "Number", "Paragraph", "Picture", "Provenance", "Row",

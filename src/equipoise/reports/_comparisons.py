@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from equipoise.audits.evidence import EvidenceRecord, EvidenceResult
 from equipoise.reports._formats import safe_name
-from equipoise.reports._measure_words import title_of
+from equipoise.reports._records import title_of
 from equipoise.results import Verdict
 from equipoise.studies.analysis import LABELS
 from equipoise.studies.analysis import WORDS as REASONS

@@ -6,11 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.audits import AuditResult
 from equipoise.audits.downstream import classifier_title
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
-from equipoise.reports._cells import Placed, Subject
 from equipoise.reports._formats import safe_name
-from equipoise.reports._measure_words import better_end, title_of
+from equipoise.reports._records import Placed, Subject, better_end, title_of
 from equipoise.results import Record, Status
 
 # The numbers of a space in the order in which they are read; the chance level of NMI stands beside it.
@@ -50,18 +47,6 @@ POSITIVE = {
     "adjusted_mutual_information_gap": "are clustered less like their classes, beyond chance",
     "rbf_uniformity_gap": "lie more crowded",
 }
-
-
-def is_embedding(result: AuditResult) -> bool:
-    """Tell whether an audit is about an embedding: whether its measures need one."""
-    return any(map(_needs_embedding, {record.measure for record in result.records if record.kind != "count"}))
-
-
-def _needs_embedding(measure: str) -> bool:
-    try:
-        return registry.get("measure", measure).details.get("needs") == "embedding"
-    except BadInput:
-        return False
 
 
 def space_order(measure: str) -> tuple[int, str]:

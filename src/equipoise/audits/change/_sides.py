@@ -17,8 +17,7 @@ from equipoise.audits._columns import axes_of, named_cells
 from equipoise.audits._counting import outcome_axes, tallies_of_counts, tally
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._spec import AuditSpec, resolve
-from equipoise.audits._tallies import Tallies
-from equipoise.audits._view import View, big_enough
+from equipoise.audits._tallies import Tallies, View, big_enough
 from equipoise.cohorts.tables import Axis, Bins
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.text import fitting, plural
@@ -58,16 +57,14 @@ class Before:
     sample: Cells | None = None
 
 
-def check_change(spec: AuditSpec, against: object) -> bool:
-    """Tell whether a change is asked for; refuse what cannot be compared before anything is counted."""
+def check_change(spec: AuditSpec, against: object) -> None:
+    """Refuse a change that cannot be measured, before anything is counted."""
     paired = [name for name in ("against_prediction", "against_score") if getattr(spec, name) is not None]
     if len(paired) + (against is not None) > 1:
         raise BadInput(
             "The audit is compared with more than one thing",
             available="one of --against (another file), --against-prediction and --against-score (columns of it)",
         )
-    if not paired and against is None:
-        return False
     if spec.task != "class":
         raise BadInput(
             f"A change was asked for with --task {spec.task}",
@@ -82,7 +79,6 @@ def check_change(spec: AuditSpec, against: object) -> bool:
         )
     if spec.against_score is not None and spec.score is None:
         raise BadInput("--against-score was given without --score", help="name the new score with --score (score=).")
-    return True
 
 
 def resolve_earlier(data: object, against: object, given: Mapping[str, object]) -> AuditSpec:

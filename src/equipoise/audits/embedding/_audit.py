@@ -18,8 +18,8 @@ from equipoise.audits._counting import dropped_rows
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._options import AUDIT_OPTIONS, EMBEDDING
 from equipoise.audits._records import measures_for
+from equipoise.audits._tallies import suppressed_card
 from equipoise.audits._units import carried_by
-from equipoise.audits._view import suppressed_card
 from equipoise.audits.downstream import Downstream, PropagationPoint, downstream, propagation
 from equipoise.audits.embedding._evidence import EMBEDDING_EVIDENCE, EmbeddingEvidence, EmbeddingReason, evidence_of
 from equipoise.audits.embedding._intervals import LEVEL

@@ -31,9 +31,17 @@ from equipoise.audits._records import everyone_records, measures_for, records_of
 from equipoise.audits._scores import STATISTICS as SCORES
 from equipoise.audits._scores import clustered_score_evidence, score_evidence, with_calibration
 from equipoise.audits._spec import AuditSpec
-from equipoise.audits._tallies import LabelRows, Tallies
+from equipoise.audits._tallies import (
+    ClusterCounts,
+    LabelRows,
+    Tallies,
+    View,
+    big_enough,
+    cluster_counts,
+    marked_approximate,
+    suppressed,
+)
 from equipoise.audits._values import value_records
-from equipoise.audits._view import ClusterCounts, View, big_enough, cluster_counts, marked_approximate, suppressed
 from equipoise.audits.outcomes._residuals import CONTRASTED as CONTRASTED_VALUES
 from equipoise.audits.outcomes._residuals import STATISTICS as REGRESSION
 from equipoise.audits.outcomes._residuals import clustered_residual_evidence, residual_evidence

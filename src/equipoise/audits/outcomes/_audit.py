@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from equipoise.audits._columns import check_favourable, with_threshold
 from equipoise.audits._contrasts import power_of_rates
 from equipoise.audits._counting import dropped_rows, tallies_of_counts, tally
@@ -13,8 +15,7 @@ from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._options import AUDIT_OPTIONS, OUTCOMES
 from equipoise.audits._scores import CalibrationPoint, Curve, calibration_points, threshold_curves
 from equipoise.audits._spec import AuditSpec, resolve
-from equipoise.audits._tallies import Tallies, auc_error
-from equipoise.audits._view import say_approximate, suppressed_card
+from equipoise.audits._tallies import Tallies, auc_error, say_approximate, suppressed_card
 from equipoise.audits.change import Before, Change, before_of, changes_of, check_change, resolve_earlier
 from equipoise.audits.outcomes._attributes import (
     planned_tests,
@@ -22,7 +23,7 @@ from equipoise.audits.outcomes._attributes import (
     records_of_control,
     visible_groups,
 )
-from equipoise.audits.outcomes._result import SCHEMA, AuditResult, four_fifths
+from equipoise.audits.outcomes._result import SCHEMA, AuditResult, FourFifths
 from equipoise.cohorts.cohort import Card, card_of
 from equipoise.cohorts.tables import Bins
 from equipoise.foundation.errors import listing
@@ -32,7 +33,7 @@ from equipoise.foundation.text import fitting, plural
 from equipoise.results import Record
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import CONTROL, SPLIT, TARGET, Counts
-from equipoise.tallies.labels import match_class, ordered, positive_class, shown
+from equipoise.tallies.labels import is_missing, match_class, ordered, positive_class, shown
 
 
 @accepts(favorable="favourable", sample_weight="weight")
@@ -96,7 +97,9 @@ def audit(  # noqa: D417 - the other parameters are written from their declarati
     """
     given = {name: value for name, value in locals().items() if name not in ("data", "against", "command")}
     spec = resolve(data, given)
-    changed = check_change(spec, against)
+    changed = against is not None or spec.names_earlier
+    if changed:
+        check_change(spec, against)
     spec = with_threshold(spec)
     earlier = None if against is None else resolve_earlier(data, against, given)
     tallies = tallies_of_counts(spec, data) if isinstance(data, Counts) else tally(spec)
@@ -308,3 +311,76 @@ def _provenance(
             "auc_error_bound": None if tallies.scores is None else error,
         },
     )  # fmt: skip
+
+
+RULE = 0.8
+# A group below this share of the rows is flagged: the rule was never meant for it.
+SMALL_SHARE = 0.02
+DRAWS = 20_000
+# What no group is called.
+HIGHEST = None
+Place = tuple[tuple[str, ...], str | None]
+
+
+def four_fifths(
+    records: Sequence[Record], total: float, generator: np.random.Generator, reference: Mapping[str, object]
+) -> Iterator[FourFifths]:
+    """Yield the rule for every group: the ratio with its interval, and the probability that it is broken.
+
+    A ratio is significantly below four fifths where the upper end of its interval is. ``probability_broken`` is by
+    draws of all groups at once: a rate with x of n effective people has the Jeffreys posterior Beta(x + 1/2, n - x +
+    1/2), and a group is compared with the highest rate of its own draw, or with that of the fixed group.
+
+    ``total`` is the weight of all rows; ``reference`` are the groups that were named, by attribute.
+    """
+    rates: dict[Place, dict[str, Record]] = {}
+    for r in records:
+        if r.measure == "selection_rate" and r.kind == "rate" and r.scope == "favourable" and r.control is None:
+            rates.setdefault((r.attribute, r.split), {})[str(r.group)] = r
+    ratios: dict[Place, list[Record]] = {}
+    for r in records:
+        if r.kind == "ratio to group" and r.scope == "favourable" and r.control is None:
+            ratios.setdefault((r.attribute, r.split), []).append(r)
+    # Rates are drawn in the order they were told in, which the seed makes repeatable; after the last ratio none are.
+    last = max((number for number, place in enumerate(rates) if place in ratios), default=-1)
+    drawn = {place: _posterior_draws(rates[place], generator) for place in list(rates)[: last + 1]}
+    for place, record in ((place, record) for place, own in ratios.items() for record in own):
+        group, against = str(record.group), str(record.against)
+        own, other = rates[place][group], rates[place][against]
+        highest = other.value >= max(r.value for name, r in rates[place].items() if r.defined and not is_missing(name))
+        named = len(record.attribute) == 1 and reference.get(record.attribute[0]) == against
+        share = (own.denominator or 0.0) / total if total else 0.0
+        yield FourFifths(
+            attribute=record.attribute,
+            group=group,
+            against=against,
+            basis="highest rate" if highest else "reference" if named else "largest group",
+            split=record.split,
+            ratio=record.value,
+            probability_broken=_probability(drawn[place], group, HIGHEST if highest else against),
+            share=share,
+            small=share < SMALL_SHARE,
+            low=record.low,
+            high=record.high,
+            level=record.level,
+            significant=None if record.high is None else record.high < RULE,
+        )
+
+
+def _posterior_draws(rates: Mapping[str, Record], generator: np.random.Generator) -> dict[str | None, np.ndarray]:
+    """Draw the rates of all groups at once; under ``HIGHEST`` is the highest in each draw."""
+    made: dict[str | None, np.ndarray] = {}
+    for group, rate in rates.items():
+        if rate.defined and rate.effective_n is not None and not is_missing(group):
+            x, n = rate.value * rate.effective_n, rate.effective_n
+            made[group] = generator.beta(x + 0.5, max(n - x, 0.0) + 0.5, DRAWS)
+    if made:
+        made[HIGHEST] = np.max(list(made.values()), axis=0)
+    return made
+
+
+def _probability(drawn: Mapping[str | None, np.ndarray], group: str, against: str | None) -> float:
+    """Return how often a group's rate is below four fifths of another's, or of the highest in the same draw."""
+    if group not in drawn or against not in drawn:
+        return float("nan")
+    return float((drawn[group] < RULE * drawn[against]).mean())

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from equipoise.audits._contrasts import opponents
-from equipoise.audits._gap_bounds import GapTest
-from equipoise.audits._tallies import NumberRows
+from equipoise.audits._multiple_testing import GapTest
+from equipoise.audits._tallies import NumberRows, View, cluster_counts
 from equipoise.audits._values import Evidence, ValueStatistic, clustered_evidence, least_gap
-from equipoise.audits._view import View, cluster_counts
 from equipoise.foundation.arrays import ratio
 from equipoise.measures.measure import get_measure
 from equipoise.stats import block_p, heterogeneity, jackknife, row_blocks, weighted_mean_error

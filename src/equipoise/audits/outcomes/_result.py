@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from equipoise.audits._contrasts import Power
 from equipoise.audits._group_result import ONE_NUMBER, GroupResult
 from equipoise.audits._scores import CalibrationPoint, Curve
@@ -21,20 +19,10 @@ from equipoise.foundation.text import plural
 from equipoise.measures.embeddings import GAP_VARIANTS
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Finding, Interval, Measured, NarratedResult, Reason, Record, Status, Table
-from equipoise.tallies.labels import is_missing
 
 if TYPE_CHECKING:
     from equipoise.audits.downstream import DownstreamRecord, PropagationPoint
     from equipoise.audits.leakage import LeakageRecord
-
-
-RULE = 0.8
-# A group below this share of the rows is flagged: the rule was never meant for it.
-SMALL_SHARE = 0.02
-DRAWS = 20_000
-# What no group is called.
-HIGHEST = None
-Place = tuple[tuple[str, ...], str | None]
 
 
 @dataclass(frozen=True)
@@ -59,70 +47,6 @@ class FourFifths:
     high: float | None = None
     level: float | None = None
     significant: bool | None = None
-
-
-def four_fifths(
-    records: Sequence[Record], total: float, generator: np.random.Generator, reference: Mapping[str, object]
-) -> Iterator[FourFifths]:
-    """Yield the rule for every group: the ratio with its interval, and the probability that it is broken.
-
-    A ratio is significantly below four fifths where the upper end of its interval is. ``probability_broken`` is by
-    draws of all groups at once: a rate with x of n effective people has the Jeffreys posterior Beta(x + 1/2, n - x +
-    1/2), and a group is compared with the highest rate of its own draw, or with that of the fixed group.
-
-    ``total`` is the weight of all rows; ``reference`` are the groups that were named, by attribute.
-    """
-    rates: dict[Place, dict[str, Record]] = {}
-    for r in records:
-        if r.measure == "selection_rate" and r.kind == "rate" and r.scope == "favourable" and r.control is None:
-            rates.setdefault((r.attribute, r.split), {})[str(r.group)] = r
-    ratios: dict[Place, list[Record]] = {}
-    for r in records:
-        if r.kind == "ratio to group" and r.scope == "favourable" and r.control is None:
-            ratios.setdefault((r.attribute, r.split), []).append(r)
-    # Rates are drawn in the order they were told in, which the seed makes repeatable; after the last ratio none are.
-    last = max((number for number, place in enumerate(rates) if place in ratios), default=-1)
-    drawn = {place: _posterior_draws(rates[place], generator) for place in list(rates)[: last + 1]}
-    for place, record in ((place, record) for place, own in ratios.items() for record in own):
-        group, against = str(record.group), str(record.against)
-        own, other = rates[place][group], rates[place][against]
-        highest = other.value >= max(r.value for name, r in rates[place].items() if r.defined and not is_missing(name))
-        named = len(record.attribute) == 1 and reference.get(record.attribute[0]) == against
-        share = (own.denominator or 0.0) / total if total else 0.0
-        yield FourFifths(
-            attribute=record.attribute,
-            group=group,
-            against=against,
-            basis="highest rate" if highest else "reference" if named else "largest group",
-            split=record.split,
-            ratio=record.value,
-            probability_broken=_probability(drawn[place], group, HIGHEST if highest else against),
-            share=share,
-            small=share < SMALL_SHARE,
-            low=record.low,
-            high=record.high,
-            level=record.level,
-            significant=None if record.high is None else record.high < RULE,
-        )
-
-
-def _posterior_draws(rates: Mapping[str, Record], generator: np.random.Generator) -> dict[str | None, np.ndarray]:
-    """Draw the rates of all groups at once; under ``HIGHEST`` is the highest in each draw."""
-    made: dict[str | None, np.ndarray] = {}
-    for group, rate in rates.items():
-        if rate.defined and rate.effective_n is not None and not is_missing(group):
-            x, n = rate.value * rate.effective_n, rate.effective_n
-            made[group] = generator.beta(x + 0.5, max(n - x, 0.0) + 0.5, DRAWS)
-    if made:
-        made[HIGHEST] = np.max(list(made.values()), axis=0)
-    return made
-
-
-def _probability(drawn: Mapping[str | None, np.ndarray], group: str, against: str | None) -> float:
-    """Return how often a group's rate is below four fifths of another's, or of the highest in the same draw."""
-    if group not in drawn or against not in drawn:
-        return float("nan")
-    return float((drawn[group] < RULE * drawn[against]).mean())
 
 
 SCHEMA = "equipoise.audit/1"

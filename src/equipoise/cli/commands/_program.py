@@ -117,7 +117,7 @@ def command_of(kind: AuditKind) -> Callable[..., None]:
         from equipoise.audits import named_object
         from equipoise.foundation.reproducibility import command_line
 
-        gates = kind.result_type.read_gates(values["fail_if"] or ()) if values.get("fail_if") else []
+        gates = kind.result_type.read_gates(values["fail_if"]) if values.get("fail_if") else []
         output = Output.of(values)
         output.check(inputs=[file, *(values[name] for name in kind.inputs if values[name] is not None)])
         given = arguments(kind.options, values)
@@ -125,9 +125,10 @@ def command_of(kind: AuditKind) -> Callable[..., None]:
             given[argument] = named_object(convert)(given[argument])
         with show_progress(kind.doing, quiet=values["quiet"], measure=query_share):
             result = kind.load()(file, **given, command=command_line())
-        check = result.check(*gates, allow_undefined=values.get("allow_undefined", False))
+        check = result.check(*gates, allow_undefined=values.get("allow_undefined", False)) if gates else None
         output.deliver(result)
-        end_if_broken(check)
+        if check is not None:
+            end_if_broken(check)
 
     command.__name__, command.__doc__ = kind.name, kind.summary
     command.__annotations__["file"] = Annotated[str, typer.Argument(help=kind.data, show_default=False)]

@@ -54,7 +54,7 @@ def audit(
     config, save_config = values.pop("config"), values.pop("save_config")
     model_card: Path | None = values.pop("model_card")
     _settle(values, file, ctx, config)
-    gates = AuditResult.read_gates(values["fail_if"] or ())
+    gates = AuditResult.read_gates(values["fail_if"]) if values["fail_if"] else []
     output = Output.of(values)
     read = [values["data"], values["against"], values["rows"], config]
     further = {} if model_card is None else {"--model-card": [model_card]}
@@ -76,7 +76,8 @@ def audit(
         return (f"The model card: {model_card}",)
 
     output.deliver(result, write_more)
-    end_if_broken(result.check(*gates, allow_undefined=values["allow_undefined"]))
+    if gates:
+        end_if_broken(result.check(*gates, allow_undefined=values["allow_undefined"]))
 
 
 def _of_outcomes(values: Mapping[str, Any]) -> AuditResult:

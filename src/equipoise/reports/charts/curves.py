@@ -9,10 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits import AuditResult, Curve
-from equipoise.reports._cells import Subject, small_groups, subjects_of, used_threshold, widest_groups, widest_in_words
 from equipoise.reports._comparisons import main_measures, nearest_treatments, placed, title_of_measure
 from equipoise.reports._formats import plural, safe_name
-from equipoise.reports._measure_words import title_of
+from equipoise.reports._records import (
+    Subject,
+    small_groups,
+    subjects_of,
+    title_of,
+    used_threshold,
+    widest_groups,
+    widest_in_words,
+)
 from equipoise.reports.charts.theme import (
     COLOURS,
     DASHES,

@@ -11,10 +11,20 @@ import altair as alt
 
 from equipoise.audits import AuditResult, GroupResult
 from equipoise.audits.downstream import DownstreamRecord
-from equipoise.reports._cells import Placed, Subject, contrasts_of, groups_of, meaning_of, subjects_of
 from equipoise.reports._document import Meaning
 from equipoise.reports._formats import plural, safe_name
-from equipoise.reports._measure_words import better_end, is_share, reading_order, title_of
+from equipoise.reports._records import (
+    Placed,
+    Subject,
+    better_end,
+    contrasts_of,
+    groups_of,
+    is_share,
+    meaning_of,
+    reading_order,
+    subjects_of,
+    title_of,
+)
 from equipoise.reports._spaces import CHANCE as NMI_BY_CHANCE
 from equipoise.reports._spaces import (
     NMI,

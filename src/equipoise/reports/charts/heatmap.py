@@ -8,17 +8,20 @@ from collections.abc import Iterator, Sequence
 import altair as alt
 
 from equipoise.audits import AuditResult
-from equipoise.reports._cells import (
+from equipoise.reports._formats import decimal, percent, plural, safe_name, thousandths
+from equipoise.reports._records import (
+    RATES,
     Subject,
     groups_of,
+    is_share,
     least_people,
     main_records,
+    reading_order,
+    short_title_of,
     subjects_of,
     widest_groups,
     widest_in_words,
 )
-from equipoise.reports._formats import decimal, percent, plural, safe_name, thousandths
-from equipoise.reports._measure_words import RATES, is_share, reading_order, short_title_of
 from equipoise.reports.charts.theme import (
     INK,
     QUIET,

@@ -9,9 +9,9 @@ import altair as alt
 
 from equipoise.audits import AuditResult
 from equipoise.audits.downstream import PropagationPoint
-from equipoise.reports._cells import subjects_of, widest_groups, widest_in_words
 from equipoise.reports._comparisons import title_of_measure, title_of_under
 from equipoise.reports._formats import count, distinct_names, percent, plural, safe_name
+from equipoise.reports._records import subjects_of, widest_groups, widest_in_words
 from equipoise.reports._spaces import learner_title, value_title
 from equipoise.reports.charts.intervals import spanned
 from equipoise.reports.charts.theme import (

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from equipoise.audits.change import Change
 from equipoise.foundation.text import percent, plural, points
 from equipoise.reports import formats
-from equipoise.reports._measure_words import name_of
+from equipoise.reports._records import name_of
 from equipoise.reports.narrative._outcome_words import FIRST, MOST_SMALL, MOST_UNCONFIRMED
 from equipoise.reports.narrative._story import (
     NOT_SIGNIFICANT,

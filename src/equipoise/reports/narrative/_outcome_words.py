@@ -15,7 +15,7 @@ from equipoise.foundation.errors import listing
 from equipoise.foundation.text import percent, plural, points
 from equipoise.reports import formats
 from equipoise.reports._document import Name, Text
-from equipoise.reports._measure_words import name_of
+from equipoise.reports._records import name_of
 from equipoise.reports.narrative._story import (
     NOT_SIGNIFICANT,
     About,

@@ -11,32 +11,6 @@ from equipoise.audits.change import Change
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
-from equipoise.reports._cells import (
-    Placed,
-    Subject,
-    counts,
-    everyone_or,
-    groups_of,
-    interval,
-    known,
-    limited_table,
-    lower_bound,
-    main_records,
-    meaning_of,
-    measure_cell,
-    named_measure,
-    number,
-    record_verdict,
-    span,
-    subjects_of,
-    used_threshold,
-    value_cell,
-    value_text,
-    verdict,
-    who,
-    widest_groups,
-    widest_in_words,
-)
 from equipoise.reports._document import (
     MOST_ROWS,
     Block,
@@ -54,8 +28,38 @@ from equipoise.reports._document import (
     Text,
 )
 from equipoise.reports._formats import safe_name
-from equipoise.reports._measure_words import GAPS, RATES, formula_of, reading_order, title_of
-from equipoise.reports._measure_words import meaning_of as words_of
+from equipoise.reports._records import (
+    GAPS,
+    RATES,
+    Placed,
+    Subject,
+    counts,
+    everyone_or,
+    explanation_of,
+    formula_of,
+    groups_of,
+    interval,
+    known,
+    limited_table,
+    lower_bound,
+    main_records,
+    meaning_of,
+    measure_cell,
+    named_measure,
+    number,
+    reading_order,
+    record_verdict,
+    span,
+    subjects_of,
+    title_of,
+    used_threshold,
+    value_cell,
+    value_text,
+    verdict,
+    who,
+    widest_groups,
+    widest_in_words,
+)
 from equipoise.reports.narrative._story import Field, corrected, ends, matrix, quiet, record_table, value
 from equipoise.results import Record, Status
 
@@ -170,7 +174,7 @@ def _rates(result: AuditResult, tables: Sequence[DataTable], charts: tuple[str, 
         key=reading_order,
     )  # fmt: skip
     shares = bool(result.classes) or result.favourable is not None or bool(result.card.classes)
-    terms = tuple((_term(measure, result), words_of(measure, result.favourable)) for measure in measures)
+    terms = tuple((_term(measure, result), explanation_of(measure, result.favourable)) for measure in measures)
     blocks: list[Block] = [*tables, Details("What these numbers mean", (Terms(terms),)), ChartBlock(charts)]
     others = _other_rates(result)
     if others.rows:
@@ -236,7 +240,7 @@ def contrast_table(caption: str, placed: Sequence[Placed], chosen: str = "") -> 
 
 def glossary_table(measures: Iterable[tuple[str, str]], class_: str | None, caption: str) -> DataTable:
     """Explain measures, each with its title: in words, and its formula."""
-    rows = [Row((Cell(title), Cell(words_of(name, class_)), Cell(formula_of(name)))) for name, title in measures]
+    rows = [Row((Cell(title), Cell(explanation_of(name, class_)), Cell(formula_of(name)))) for name, title in measures]
     return DataTable(caption, (Column("Measure"), Column("In words"), Column("Formula")), tuple(rows))
 
 

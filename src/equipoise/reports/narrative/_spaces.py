@@ -11,19 +11,6 @@ from equipoise.audits.leakage import LeakageRecord
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import percent, plural, points
 from equipoise.reports import formats
-from equipoise.reports._cells import (
-    Placed,
-    Subject,
-    counts,
-    everyone_or,
-    groups_of,
-    interval,
-    number,
-    record_verdict,
-    span,
-    subjects_of,
-    verdict,
-)
 from equipoise.reports._document import (
     Block,
     Cell,
@@ -37,7 +24,22 @@ from equipoise.reports._document import (
     Text,
     pieces,
 )
-from equipoise.reports._measure_words import better_end, meaning_of, name_of
+from equipoise.reports._records import (
+    Placed,
+    Subject,
+    better_end,
+    counts,
+    everyone_or,
+    explanation_of,
+    groups_of,
+    interval,
+    name_of,
+    number,
+    record_verdict,
+    span,
+    subjects_of,
+    verdict,
+)
 from equipoise.reports._spaces import (
     CHANCE,
     NMI,
@@ -267,7 +269,7 @@ def _values(result: AuditResult, subjects: Sequence[Subject], charts: tuple[str,
         }  # fmt: skip
         tables.append(matrix(subject.title, shown, columns, cells, total=len(groups)))
     terms = tuple(
-        (title, f"{meaning_of(name, None)} ({better_end(name)} is better)") for name, title in columns.items()
+        (title, f"{explanation_of(name, None)} ({better_end(name)} is better)") for name, title in columns.items()
     )
     return Section(
         "values", "How good the space is for each group",

@@ -8,7 +8,6 @@ from typing import Any
 
 from equipoise.foundation.errors import listing
 from equipoise.reports import formats
-from equipoise.reports._cells import Write, everyone_or, known, number, p_value, span
 from equipoise.reports._document import (
     MOST_ROWS,
     Cell,
@@ -23,6 +22,7 @@ from equipoise.reports._document import (
     plain,
 )
 from equipoise.reports._formats import interval_name, safe_name
+from equipoise.reports._records import Write, everyone_or, known, number, p_value, span
 from equipoise.results import Reason
 
 NOT_SIGNIFICANT = "not significant after correction"

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 from equipoise.reports import formats
-from equipoise.reports._cells import Write, number, span
 from equipoise.reports._comparisons import (
     Under,
     title_of_under,
@@ -19,6 +18,7 @@ from equipoise.reports._document import (
     Text,
     pieces,
 )
+from equipoise.reports._records import Write, number, span
 from equipoise.reports.narrative._story import Field
 from equipoise.results import Verdict
 from equipoise.studies.findings import (

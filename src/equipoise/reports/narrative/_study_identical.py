@@ -10,7 +10,6 @@ from equipoise.audits.evidence import RULE
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import fitting, plural, points
 from equipoise.reports import formats
-from equipoise.reports._cells import Write, limited_table, number
 from equipoise.reports._comparisons import (
     title_of_measure,
 )
@@ -29,6 +28,7 @@ from equipoise.reports._document import (
     Section,
     Text,
 )
+from equipoise.reports._records import Write, limited_table, number
 from equipoise.reports.narrative._story import (
     Field,
     ends,

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
-from equipoise.reports._cells import limited_table
 from equipoise.reports._document import (
     Block,
     Bullets,
@@ -31,6 +30,7 @@ from equipoise.reports._document import (
     pieces,
 )
 from equipoise.reports._formats import safe_name, signed_thousandths
+from equipoise.reports._records import limited_table
 from equipoise.reports.narrative._story import Field, edges, ends, inside, quiet, record_table, value
 from equipoise.reports.narrative._study_cells import (
     ARROWS,

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
-from equipoise.reports._cells import known, limited_table
 from equipoise.reports._comparisons import (
     asked_measures,
     heading_of,
@@ -34,6 +33,7 @@ from equipoise.reports._document import (
     Section,
     Terms,
 )
+from equipoise.reports._records import known, limited_table
 from equipoise.reports.narrative._story import Field, ends, if_judged, record_table, value
 from equipoise.reports.narrative._study_cells import (
     READING,

@@ -14,7 +14,6 @@ from equipoise.foundation.files import write_whole
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural, points
 from equipoise.reports import formats
-from equipoise.reports._cells import Subject, splits_of, subjects_of
 from equipoise.reports._document import (
     NOT_CERTIFIED,
     Block,
@@ -33,8 +32,18 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
-from equipoise.reports._measure_words import RATES, is_share, meaning_of, reading_order, title_of
-from equipoise.reports._spaces import MOST_MAPS, is_embedding, main_gaps, majoritised
+from equipoise.reports._records import (
+    RATES,
+    Subject,
+    explanation_of,
+    is_embedding,
+    is_share,
+    reading_order,
+    splits_of,
+    subjects_of,
+    title_of,
+)
+from equipoise.reports._spaces import MOST_MAPS, main_gaps, majoritised
 from equipoise.reports.narrative._change_words import change_story
 from equipoise.reports.narrative._outcome_words import headlines, lead_of, outcome_story, say_untold
 from equipoise.reports.narrative._outcomes import cohort_section, glossary_table, outcome_sections
@@ -306,7 +315,8 @@ def _sections(result: AuditResult) -> Iterator[Section]:
 
 def _unknown(result: AuditResult) -> Section:
     """Say what could not be computed or tested, and why."""
-    blocks: list[Block] = [Bullets(result.untold)] if result.untold else []
+    untold = tuple(say_untold(result.records))
+    blocks: list[Block] = [Bullets(untold)] if untold else []
     small = [] if is_embedding(result) else list(_small(result))
     if small:
         blocks += [Heading("Contrasts with too few people"), Bullets(tuple(small))]
@@ -391,7 +401,7 @@ def _metrics(result: AuditResult) -> Iterator[tuple[Text, Text]]:
     """Yield the measures of the table of results, with what they mean."""
     shown = {record.measure for record in result.records if record.measure in RATES}
     for measure in sorted(shown, key=reading_order):
-        yield title_of(measure), meaning_of(measure, result.favourable)
+        yield title_of(measure), explanation_of(measure, result.favourable)
 
 
 def _told(statements: tuple[Statements, ...], nothing: str) -> Iterator[Block]:

@@ -13,7 +13,6 @@ from equipoise.foundation.errors import listing
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
-from equipoise.reports._cells import everyone_or, known, number, verdict
 from equipoise.reports._document import (
     NOT_CERTIFIED,
     Block,
@@ -36,6 +35,7 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
+from equipoise.reports._records import everyone_or, known, number, verdict
 from equipoise.reports.narrative._compare_words import (
     compare_story,
     headline_of_result,

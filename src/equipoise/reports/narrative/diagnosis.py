@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import percent, plural
 from equipoise.reports import formats
-from equipoise.reports._cells import limited_table
 from equipoise.reports._document import (
     Block,
     Cell,
@@ -26,6 +25,7 @@ from equipoise.reports._document import (
     Terms,
     Tile,
 )
+from equipoise.reports._records import limited_table
 from equipoise.reports.narrative._report import Report, document_provenance
 from equipoise.studies import Diagnosis
 from equipoise.training.diverging.divergence import ALL

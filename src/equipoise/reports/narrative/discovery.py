@@ -11,7 +11,6 @@ from equipoise.discovery import Investigation, Judged, Shown, Span, Strip, among
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
-from equipoise.reports._cells import Write
 from equipoise.reports._document import (
     Blank,
     Blanks,
@@ -38,6 +37,7 @@ from equipoise.reports._document import (
 )
 from equipoise.reports._formats import safe_name
 from equipoise.reports._pictures import Album, strip_images
+from equipoise.reports._records import Write
 from equipoise.reports.narrative._report import Report, document_provenance, settings_terms
 from equipoise.reports.narrative._story import Field, quiet, record_table
 

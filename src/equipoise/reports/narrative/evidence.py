@@ -21,7 +21,6 @@ from equipoise.foundation.errors import listing
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import percent, plural
 from equipoise.reports import formats
-from equipoise.reports._cells import known, limited_table, number, span
 from equipoise.reports._comparisons import Cell as Place
 from equipoise.reports._comparisons import PlacedEffect, by_cell, families_of, metrics_of
 from equipoise.reports._document import (
@@ -43,6 +42,7 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
+from equipoise.reports._records import known, limited_table, number, span
 from equipoise.reports.narrative._report import Report, document_provenance, part_names
 from equipoise.reports.narrative._story import (
     About,

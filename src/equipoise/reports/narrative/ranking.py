@@ -10,20 +10,6 @@ from equipoise.foundation.errors import listing
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural, points
 from equipoise.reports import formats
-from equipoise.reports._cells import (
-    Placed,
-    Subject,
-    groups_of,
-    interval,
-    lower_bound,
-    meaning_of,
-    measure_cell,
-    number,
-    span,
-    subjects_of,
-    value_cell,
-    verdict,
-)
 from equipoise.reports._document import (
     NOT_CERTIFIED,
     Cell,
@@ -40,7 +26,24 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
-from equipoise.reports._measure_words import Words, add_words, name_of, title_of
+from equipoise.reports._records import (
+    Placed,
+    Subject,
+    Words,
+    add_words,
+    groups_of,
+    interval,
+    lower_bound,
+    meaning_of,
+    measure_cell,
+    name_of,
+    number,
+    span,
+    subjects_of,
+    title_of,
+    value_cell,
+    verdict,
+)
 from equipoise.reports.narrative._outcomes import contrast_table, glossary_table
 from equipoise.reports.narrative._report import Report, document_provenance, part_names
 from equipoise.reports.narrative._story import (

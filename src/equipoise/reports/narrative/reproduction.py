@@ -11,7 +11,6 @@ from equipoise.foundation.references import cited
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
-from equipoise.reports._cells import number
 from equipoise.reports._document import (
     NOT_CERTIFIED,
     Cell,
@@ -25,6 +24,7 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
+from equipoise.reports._records import number
 from equipoise.reports.narrative._report import Report, document_provenance
 from equipoise.reports.narrative._story import Field, quiet, record_table
 from equipoise.results import ClaimVerdict
