@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.reports.charts.theme import MOST_MARKS, Chart
+from equipoise.reports.charts.chart import MOST_MARKS, Chart
 
 MEGABYTE = 1_000_000
 INLINE = {"span", "bdi", "code", "strong", "small", "i", "a"}

@@ -15,8 +15,8 @@ from equipoise.foundation.registry import report_of
 from equipoise.reports._formats import fine, safe_name
 from equipoise.reports._records import Subject, is_embedding
 from equipoise.reports._spaces import RULES, main_gaps, map_caution, said_by
+from equipoise.reports.charts.chart import COLOURS, MOST_MARKS, Chart
 from equipoise.reports.charts.maps import MOST_POINTS_ON_A_PAGE, OTHERS
-from equipoise.reports.charts.theme import COLOURS, MOST_MARKS, Chart
 from page_checks import check_number
 from pages import Pages, check_figures
 from report_cases import HOSTILE, adult

@@ -13,9 +13,9 @@ import equipoise
 from equipoise.audits.evidence import EvidenceResult
 from equipoise.foundation.registry import report_of
 from equipoise.reports._formats import safe_name
+from equipoise.reports.charts.chart import INK
 from equipoise.reports.charts.matrix import CHANGES, EFFECTS, GREY
 from equipoise.reports.charts.strips import BINS, VERDICTS
-from equipoise.reports.charts.theme import INK
 from evidence_cases import CASES, NAMES, classes, few, many_runs, many_techniques, plain
 from page_checks import MEGABYTE, Tree, check_number, contrast
 from pages import Pages, check_figures, check_own_page

@@ -15,9 +15,9 @@ from rich.console import Console
 from chromium import Browser
 from equipoise.foundation.registry import report_of
 from equipoise.reports import charts_of, page, show
+from equipoise.reports.charts.chart import INK
 from equipoise.reports.charts.matrix import COSTLY, MOVES
 from equipoise.reports.charts.strips import MOST_LINES
-from equipoise.reports.charts.theme import INK
 from equipoise.reports.narrative.study import WHOLE, as_evidence
 from equipoise.studies.findings import result_of
 from equipoise.studies.findings.identical._paper import Reproduction, reproduction_of

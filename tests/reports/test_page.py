@@ -19,9 +19,9 @@ import equipoise
 from equipoise.audits import AuditResult
 from equipoise.foundation.registry import Entry, registry, report_of
 from equipoise.reports._formats import safe_name, safe_text
+from equipoise.reports.charts import chart as drawing
+from equipoise.reports.charts.chart import COLOURS, INK, MOST_MARKS, QUIET, WORSE, Chart
 from equipoise.reports.charts.heatmap import ABOVE, BELOW, SAME
-from equipoise.reports.charts.theme import COLOURS, INK, MOST_MARKS, QUIET, WORSE, Chart
-from equipoise.reports.render import svg as drawing
 from equipoise.results import Result
 from page_checks import MEGABYTE, Tree, check_number, contrast
 from pages import Pages, check_figures, check_own_page

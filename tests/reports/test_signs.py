@@ -12,7 +12,7 @@ from tests.reports.test_renderers import printed
 from equipoise.reports import _document as documents
 from equipoise.reports import charts
 from equipoise.reports._document import Cell, Column, DataTable, Details, Document, Meaning, Provenance, Row, Section
-from equipoise.reports.charts.theme import PLUS, SHAPES, STAR, Look
+from equipoise.reports.charts.chart import PLUS, SHAPES, STAR, Look
 from equipoise.reports.render.html import page
 from equipoise.reports.render.markdown import markdown
 

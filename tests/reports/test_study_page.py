@@ -19,8 +19,8 @@ from equipoise.foundation.registry import report_of
 from equipoise.reports import Meaning, charts_of, page, show
 from equipoise.reports._document import NOT_CERTIFIED
 from equipoise.reports._formats import safe_name
+from equipoise.reports.charts.chart import INK, Chart
 from equipoise.reports.charts.matrix import LIKELY
-from equipoise.reports.charts.theme import INK, Chart
 from equipoise.studies.findings import ClaimKind
 from page_checks import (
     Tree,

@@ -1,4 +1,4 @@
-"""Comparisons with a baseline as charts and tables need them: those that there is room for, in order and by name.
+"""Comparisons with a baseline as charts and tables need them: those there is room for, in order, by name, as cells.
 
 The techniques of evidence come first, the treatments of a study after them.
 """
@@ -6,18 +6,29 @@ The techniques of evidence come first, the treatments of a study after them.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from equipoise.audits.evidence import EvidenceRecord, EvidenceResult
+from equipoise.reports import _formats as formats
+from equipoise.reports._document import (
+    Cell,
+    Column,
+    Meaning,
+    Name,
+    Text,
+    pieces,
+)
 from equipoise.reports._formats import safe_name
-from equipoise.reports._records import title_of
+from equipoise.reports._records import Write, number, span, title_of
 from equipoise.results import Verdict
 from equipoise.studies.analysis import LABELS
 from equipoise.studies.analysis import WORDS as REASONS
 from equipoise.studies.findings import (
     CellRecord,
+    ContrastRecord,
     RankRecord,
+    SpaceContrast,
     StudyRecord,
     StudyResult,
     undefined_everywhere,
@@ -26,7 +37,8 @@ from equipoise.studies.findings import (
 
 # A record and its place among the records of the result: every number on a page can be traced to its JSON.
 PlacedEffect = tuple[int, EvidenceRecord]
-Cell = tuple[str, str]
+# A technique and a metric.
+Place = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -52,7 +64,7 @@ def metrics_of(result: EvidenceResult) -> list[str]:
     return sorted(metrics, key=lambda metric: metric in result.performance)
 
 
-def by_cell(result: EvidenceResult) -> dict[Cell, PlacedEffect]:
+def by_cell(result: EvidenceResult) -> dict[Place, PlacedEffect]:
     """Return the record of each technique and metric, with its place."""
     return {(record.technique, record.metric): (place, record) for place, record in enumerate(result.records)}
 
@@ -192,3 +204,105 @@ def _told(result: StudyResult, measures: list[str]) -> list[str]:
     """Leave out measures without a number; where none has one, all stay and say so."""
     left_out = undefined_everywhere(result, result.attribute)
     return [measure for measure in measures if measure not in left_out] or measures
+
+
+UNDEFINED = Cell(formats.UNDEFINED, meaning=Meaning.QUIET)
+# A direction is an arrow; colours say whether it is better or worse.
+ARROWS = {Verdict.LOWER: "▼", Verdict.HIGHER: "▲", Verdict.NONE: "○", Verdict.UNDECIDED: "?"}
+VERDICTS = {
+    Verdict.LOWER: "lower", Verdict.HIGHER: "higher", Verdict.NONE: "not significant",
+    Verdict.UNDECIDED: "inconclusive",
+}  # fmt: skip
+READING = (
+    "▼ lower, ▲ higher than the baseline, significant after correction, with ■ where that is better, ◆ where it is "
+    "worse and ● where it is neither; ○ not significant, ? inconclusive"
+)
+Judged = StudyRecord | ContrastRecord | SpaceContrast
+
+
+def text_of(source: str, place: int, record: object, field: str, write: Write = formats.fine) -> Text:
+    """Return a field of a record as a number that can be traced; nothing where it is not known."""
+    return number(place, getattr(record, field), write, field, source)
+
+
+def cell_of(source: str, place: int, record: object, field: str, write: Write = formats.fine) -> Cell:
+    """Return a field of a record in a cell of its own."""
+    text = text_of(source, place, record, field, write)
+    return Cell(text) if text else UNDEFINED
+
+
+def interval_of(
+    source: str, place: int, record: object, fields: tuple[str, str], write: Write = formats.fine
+) -> Text:  # fmt: skip
+    """Return the interval between two fields of a record; nothing where one is not known."""
+    low, high = (getattr(record, field) for field in fields)
+    return span(place, low, high, write, source, fields)
+
+
+def under_cell(result: StudyResult, under: Under, limit: int = 40) -> Cell:
+    """Return a condition (with its learner where there are several)."""
+    return Cell(Name(title_of_under(result, under, limit)))
+
+
+def treatment_cell(treatment: str, setting: str = "", mark: str = "") -> Cell:
+    """Return a treatment, with its setting and what must be known of it below."""
+    below: list[Text] = [mark] if mark else []
+    return Cell(Name(treatment), (*below, *([Name(setting)] if setting else [])))
+
+
+def meaning_of(record: Judged) -> Meaning | None:
+    """Return whether a verdict is better or worse; None where there is nothing significant to colour."""
+    if record.verdict is None or not record.verdict.significant:
+        return None
+    return {True: Meaning.BETTER, False: Meaning.WORSE, None: Meaning.NEUTRAL}[record.good]
+
+
+def verdict_cell(record: Judged, none: str = "baseline") -> Cell:
+    """Return the verdict of a comparison; where there is none, why."""
+    if record.verdict is None:
+        return Cell(none, meaning=Meaning.QUIET)
+    direction = f"{ARROWS[record.verdict]} {VERDICTS[record.verdict]}"
+    good = {True: " (better)", False: " (worse)", None: ""}[record.good]
+    return Cell(direction + good, meaning=meaning_of(record) or Meaning.QUIET)
+
+
+def changed_cell(found: tuple[int, StudyRecord] | None) -> Cell:
+    """Return the mean, and below it the change from the baseline with its verdict."""
+    if found is None:
+        return Cell("–", meaning=Meaning.QUIET)
+    place, record = found
+    if math.isnan(record.mean):
+        return UNDEFINED
+    below: tuple[Text, ...] = ()
+    if record.verdict is not None:
+        change = text_of("records", place, record, "change", formats.signed_fine)
+        sign = ARROWS[record.verdict]
+        below = ((*pieces(change), f" {sign}"),) if change else (sign,)
+    return Cell(text_of("records", place, record, "mean"), below, meaning=meaning_of(record))
+
+
+def plain_columns(*titles: Text, numbers: Sequence[str] = ()) -> list[Column]:
+    """Return columns of words, then columns of numbers; the second stays where a medium is narrow."""
+    words = [Column(title, kept=place == 1) for place, title in enumerate(titles)]
+    return [*words, *(Column(title, number=True) for title in numbers)]
+
+
+def listed(parts: list[tuple[str | Name, ...]]) -> Text:
+    """Join texts by commas."""
+    joined: list[str | Name] = []
+    for place, part in enumerate(parts):
+        joined += [*([", "] if place else []), *part]
+    return tuple(joined)
+
+
+Charts = Mapping[str, tuple[str, ...]]
+
+
+def chosen_cells(result: StudyResult) -> list[CellRecord]:
+    """Return the cells that speak for their treatments."""
+    return [cell for cell in result.cells if cell.chosen]
+
+
+def under_of(record: CellRecord | StudyRecord | RankRecord) -> tuple[str, str]:
+    """Return the condition and the learner of a record."""
+    return record.condition, record.learner

@@ -1,7 +1,7 @@
 """Charts, in files named by the mark they draw; what charts of one's own need is listed here.
 
 ``bars``, ``curves``, ``dumbbells``, ``forest``, ``heatmap``, ``histogram``, ``intervals``, ``maps``, ``matrix``,
-``scatter`` and ``strips`` draw the results of Equipoise; ``theme`` holds what all of them share. Nothing is imported
+``scatter`` and ``strips`` draw the results of Equipoise; ``chart`` holds what all of them share. Nothing is imported
 before it is asked for: the library behind them takes time.
 """
 
@@ -12,33 +12,33 @@ from typing import TYPE_CHECKING
 from equipoise.foundation.imports import door
 
 if TYPE_CHECKING:
+    from equipoise.reports.charts.chart import BETTER as BETTER
+    from equipoise.reports.charts.chart import COLOURS as COLOURS
+    from equipoise.reports.charts.chart import FOUND as FOUND
+    from equipoise.reports.charts.chart import INK as INK
+    from equipoise.reports.charts.chart import OPEN as OPEN
+    from equipoise.reports.charts.chart import QUIET as QUIET
+    from equipoise.reports.charts.chart import REFERENCE as REFERENCE
+    from equipoise.reports.charts.chart import ROWS as ROWS
+    from equipoise.reports.charts.chart import WORSE as WORSE
+    from equipoise.reports.charts.chart import Chart as Chart
+    from equipoise.reports.charts.chart import Fit as Fit
+    from equipoise.reports.charts.chart import Lines as Lines
+    from equipoise.reports.charts.chart import Look as Look
+    from equipoise.reports.charts.chart import Row as Row
+    from equipoise.reports.charts.chart import draw as draw
+    from equipoise.reports.charts.chart import in_panels as in_panels
+    from equipoise.reports.charts.chart import line_axis as line_axis
+    from equipoise.reports.charts.chart import rounded as rounded
+    from equipoise.reports.charts.chart import tips as tips
+    from equipoise.reports.charts.chart import used as used
     from equipoise.reports.charts.intervals import alone as alone
     from equipoise.reports.charts.intervals import fit as fit
     from equipoise.reports.charts.intervals import interval_panels as interval_panels
     from equipoise.reports.charts.intervals import spanned as spanned
-    from equipoise.reports.charts.theme import BETTER as BETTER
-    from equipoise.reports.charts.theme import COLOURS as COLOURS
-    from equipoise.reports.charts.theme import FOUND as FOUND
-    from equipoise.reports.charts.theme import INK as INK
-    from equipoise.reports.charts.theme import OPEN as OPEN
-    from equipoise.reports.charts.theme import QUIET as QUIET
-    from equipoise.reports.charts.theme import REFERENCE as REFERENCE
-    from equipoise.reports.charts.theme import ROWS as ROWS
-    from equipoise.reports.charts.theme import WORSE as WORSE
-    from equipoise.reports.charts.theme import Chart as Chart
-    from equipoise.reports.charts.theme import Fit as Fit
-    from equipoise.reports.charts.theme import Lines as Lines
-    from equipoise.reports.charts.theme import Look as Look
-    from equipoise.reports.charts.theme import Row as Row
-    from equipoise.reports.charts.theme import draw as draw
-    from equipoise.reports.charts.theme import in_panels as in_panels
-    from equipoise.reports.charts.theme import line_axis as line_axis
-    from equipoise.reports.charts.theme import rounded as rounded
-    from equipoise.reports.charts.theme import tips as tips
-    from equipoise.reports.charts.theme import used as used
 
 _MODULES = {
-    "theme": (
+    "chart": (
         "BETTER", "COLOURS", "FOUND", "INK", "OPEN", "QUIET", "REFERENCE", "ROWS", "WORSE", "Chart", "Fit", "Lines",
         "Look", "Row", "draw", "in_panels", "line_axis", "rounded", "tips", "used",
     ),

@@ -11,8 +11,7 @@ from equipoise.audits.leakage import LeakageRecord
 from equipoise.reports._comparisons import nearest_treatments, title_of_under
 from equipoise.reports._formats import plural, safe_name
 from equipoise.reports._spaces import learner_title
-from equipoise.reports.charts.intervals import fit
-from equipoise.reports.charts.theme import (
+from equipoise.reports.charts.chart import (
     FOUND,
     INK,
     LETTER,
@@ -33,6 +32,7 @@ from equipoise.reports.charts.theme import (
     tips,
     used,
 )
+from equipoise.reports.charts.intervals import fit
 from equipoise.studies.findings import StudyResult
 
 MOST_ATTRIBUTES = 12

@@ -20,7 +20,7 @@ from equipoise.reports._records import (
     widest_groups,
     widest_in_words,
 )
-from equipoise.reports.charts.theme import (
+from equipoise.reports.charts.chart import (
     COLOURS,
     DASHES,
     LINE,

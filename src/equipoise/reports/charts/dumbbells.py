@@ -13,7 +13,7 @@ from equipoise.audits.change import Change
 from equipoise.audits.compare import ChangeRecord, CompareResult, OutcomeRecord, ProjectionRecord
 from equipoise.reports._formats import plural, safe_name, short_percent
 from equipoise.reports._records import Subject, reading_order, title_of
-from equipoise.reports.charts.theme import (
+from equipoise.reports.charts.chart import (
     COLOURS,
     FOUND,
     INK,

@@ -38,8 +38,7 @@ from equipoise.reports._spaces import (
     value_title,
     values_of,
 )
-from equipoise.reports.charts.intervals import alone, interval_chart, spanned
-from equipoise.reports.charts.theme import (
+from equipoise.reports.charts.chart import (
     BETTER,
     FOUND,
     INK,
@@ -65,6 +64,7 @@ from equipoise.reports.charts.theme import (
     rounded,
     tips,
 )
+from equipoise.reports.charts.intervals import alone, interval_chart, spanned
 from equipoise.results import Record, Status
 
 MOST_LINES = 60

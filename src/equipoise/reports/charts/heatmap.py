@@ -22,7 +22,8 @@ from equipoise.reports._records import (
     widest_groups,
     widest_in_words,
 )
-from equipoise.reports.charts.theme import (
+from equipoise.reports.charts.chart import (
+    CELL,
     INK,
     QUIET,
     ROWS,
@@ -31,6 +32,7 @@ from equipoise.reports.charts.theme import (
     Lines,
     Row,
     draw,
+    grid,
     in_panels,
     line_axis,
     number,
@@ -42,8 +44,6 @@ from equipoise.studies import Diagnosis
 from equipoise.studies.findings import SpaceSetting, StudyResult, title_of
 from equipoise.training.diverging.divergence import ALL
 
-CELL = 84
-
 MOST_GROUPS = 60
 # Light enough at both ends for dark letters on them.
 BELOW, SAME, ABOVE = "#56B4E9", "#F7F7F7", "#E69F00"
@@ -54,17 +54,6 @@ PlacedSetting = tuple[int, SpaceSetting]
 MOST_LAYERS = 80
 # From hardly anything to large, light enough for the eye to order.
 FAINT, DEEP = "#E8F1FA", "#08306B"
-
-
-def grid(lines: int, width: int = CELL) -> alt.Chart:
-    """Return a chart with a cell for each row of its data: ``line`` and ``column`` are its place."""
-    return alt.Chart(alt.NamedData(ROWS)).encode(
-        x=alt.X("column:O").axis(
-            title=None, orient="top", labelExpr="columns[datum.value]", labelAngle=0, labelLimit=width - 2,
-            labelFontWeight="bold", domain=False, ticks=False,
-        ),
-        y=line_axis(lines, heads=True, domain=False, ticks=False),
-    )  # fmt: skip
 
 
 def rates(result: AuditResult, split: str | None) -> Chart | None:

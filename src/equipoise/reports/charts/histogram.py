@@ -10,7 +10,7 @@ import altair as alt
 
 from equipoise.audits.compare import ChangeRecord, CompareResult, Histogram
 from equipoise.reports._formats import plural, safe_name
-from equipoise.reports.charts.theme import (
+from equipoise.reports.charts.chart import (
     COLOURS,
     INK,
     LINE,

@@ -17,7 +17,7 @@ from equipoise.reports._comparisons import (
     title_of_under,
 )
 from equipoise.reports._formats import decimal, plural, safe_name
-from equipoise.reports.charts.theme import (
+from equipoise.reports.charts.chart import (
     BAR,
     BETTER,
     FOUND,

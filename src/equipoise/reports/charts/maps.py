@@ -12,7 +12,7 @@ from equipoise.audits import AuditResult, SpaceMap
 from equipoise.foundation.reproducibility import stream
 from equipoise.reports._formats import plural, safe_name
 from equipoise.reports._spaces import MOST_MAPS, map_caution
-from equipoise.reports.charts.theme import (
+from equipoise.reports.charts.chart import (
     COLOURS,
     QUIET,
     SHAPES,

@@ -18,7 +18,7 @@ from equipoise.audits.evidence import (
 )
 from equipoise.measures.measure import Better
 from equipoise.reports._comparisons import (
-    Cell,
+    Place,
     by_cell,
     columns_of,
     heading_of,
@@ -30,8 +30,7 @@ from equipoise.reports._comparisons import (
     with_largest_effects,
 )
 from equipoise.reports._formats import p_value, plural, probability, safe_name, signed_short, times
-from equipoise.reports.charts.heatmap import CELL, grid
-from equipoise.reports.charts.theme import INK, QUIET, Chart, Lines, Row, draw, rounded, tips, used
+from equipoise.reports.charts.chart import CELL, INK, QUIET, Chart, Lines, Row, draw, grid, rounded, tips, used
 from equipoise.results import Verdict
 from equipoise.stats import Band
 from equipoise.studies.findings import IMPACT, ClassRecord, StudyRecord, StudyResult
@@ -174,7 +173,7 @@ def change_cell(place: int, change: VarianceChange) -> Row:
 
 
 def _evidence_map(
-    result: EvidenceResult, cells: Mapping[Cell, Row], steps: Mapping[str, str], *, name: str, title: str, what: str,
+    result: EvidenceResult, cells: Mapping[Place, Row], steps: Mapping[str, str], *, name: str, title: str, what: str,
     caption: str,
 ) -> Chart | None:  # fmt: skip
     """Draw cells of technique by metric, one block per baseline."""

@@ -13,8 +13,7 @@ from equipoise.reports._comparisons import title_of_measure, title_of_under
 from equipoise.reports._formats import count, distinct_names, percent, plural, safe_name
 from equipoise.reports._records import subjects_of, widest_groups, widest_in_words
 from equipoise.reports._spaces import learner_title, value_title
-from equipoise.reports.charts.intervals import spanned
-from equipoise.reports.charts.theme import (
+from equipoise.reports.charts.chart import (
     COLOURS,
     INK,
     LINE,
@@ -36,6 +35,7 @@ from equipoise.reports.charts.theme import (
     tips,
     used,
 )
+from equipoise.reports.charts.intervals import spanned
 from equipoise.results import Status
 from equipoise.studies.findings import (
     HALVES,

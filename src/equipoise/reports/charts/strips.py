@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import altair as alt
 
 from equipoise.audits.evidence import RULE, EvidenceRecord, EvidenceResult, RunValues, Straddle, worst_first
-from equipoise.reports._comparisons import Cell, PlacedEffect, by_cell, metrics_of, with_largest_effects
+from equipoise.reports._comparisons import Place, PlacedEffect, by_cell, metrics_of, with_largest_effects
 from equipoise.reports._formats import plural, safe_name
-from equipoise.reports.charts.theme import (
+from equipoise.reports.charts.chart import (
     BETTER,
     INK,
     LETTER,
@@ -114,8 +114,8 @@ def _techniques(result: EvidenceResult, room: int, metrics: Sequence[str]) -> tu
 
 
 def _panel_rows(
-    panel: int, metric: str, lines: Sequence[_Technique], cells: dict[Cell, PlacedEffect],
-    values: dict[Cell, RunValues], *, high: bool, binned: bool,
+    panel: int, metric: str, lines: Sequence[_Technique], cells: dict[Place, PlacedEffect],
+    values: dict[Place, RunValues], *, high: bool, binned: bool,
 ) -> Iterator[Row]:  # fmt: skip
     """Yield what a panel shows: one row per line, and one per run or bin of runs."""
     shown = [value for line in lines if (own := values.get((line.technique, metric))) for value in own.values]

@@ -14,7 +14,7 @@ from equipoise.foundation.text import percent, plural, points
 from equipoise.reports import formats
 from equipoise.reports._records import name_of
 from equipoise.reports.narrative._outcome_words import FIRST, MOST_SMALL, MOST_UNCONFIRMED
-from equipoise.reports.narrative._story import (
+from equipoise.reports.narrative._report import (
     NOT_SIGNIFICANT,
     About,
     Story,

@@ -24,7 +24,7 @@ from equipoise.foundation.text import plural, points
 from equipoise.reports import formats
 from equipoise.reports._document import Name, Text, pieces
 from equipoise.reports._formats import short_percent
-from equipoise.reports.narrative._story import About, Story, by_reason, edges, inside
+from equipoise.reports.narrative._report import About, Story, by_reason, edges, inside
 from equipoise.results import Status
 
 MOST_GROUPS, MOST_NAMED = 3, 6

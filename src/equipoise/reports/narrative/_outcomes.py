@@ -60,7 +60,7 @@ from equipoise.reports._records import (
     widest_groups,
     widest_in_words,
 )
-from equipoise.reports.narrative._story import Field, corrected, ends, matrix, quiet, record_table, value
+from equipoise.reports.narrative._report import Field, corrected, ends, matrix, quiet, record_table, value
 from equipoise.results import Record, Status
 
 # Over all attributes and splits together, in the tables with one row per group.

@@ -1,25 +1,42 @@
-"""What turns one kind of result into something to read; every medium is served from its document and its charts."""
+"""What every narrative shares: the report that serves every medium, the story it tells, and tables of records."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import listing
 from equipoise.foundation.files import check_writable, write_whole
 from equipoise.foundation.registry import kind_of, report_of
-from equipoise.reports._document import Document, Provenance
-from equipoise.results import Result
+from equipoise.reports import formats
+from equipoise.reports._document import (
+    MOST_ROWS,
+    Cell,
+    Column,
+    DataTable,
+    Document,
+    Meaning,
+    Name,
+    Provenance,
+    Row,
+    Statements,
+    Text,
+    pieces,
+    plain,
+)
+from equipoise.reports._formats import interval_name, safe_name
+from equipoise.reports._records import Write, everyone_or, known, number, p_value, span
+from equipoise.results import Reason, Result
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from equipoise.reports.charts import Chart
 
-    # Each part of a report that has charts with its charts; one that has nothing to show is None.
     Parts = Iterable[tuple[str, Iterable[Chart | None]]]
 
 
@@ -118,11 +135,11 @@ class Report:
 
     def pdf(self, result: Any) -> bytes:
         """Return the page as it is printed; without a browser to print it this raises ``BadInput``."""
-        from equipoise.reports.render import svg
+        from equipoise.reports.charts.chart import begin_library
         from equipoise.reports.render.pdf import find_browser, pdf
 
         find_browser()
-        svg.begin_library()
+        begin_library()
         return pdf(self.page(result))
 
     def markdown(self, result: Any) -> str:
@@ -151,14 +168,14 @@ class Report:
             return write_whole(path, self.markdown(result))
         if Path(path).suffix.lower() == PDF:
             return write_whole(path, self.pdf(result))
-        from equipoise.reports.render import svg
+        from equipoise.reports.charts.chart import begin_library
 
-        svg.begin_library()
+        begin_library()
         return write_whole(path, self.page(result))
 
     def write_figures(self, result: Any, folder: str | os.PathLike[str]) -> list[Path]:
         """Write every chart as SVG and as PNG into a folder, which is made if it is not there."""
-        from equipoise.reports.render.svg import draw_into
+        from equipoise.reports.charts.chart import draw_into
 
         return draw_into(folder, self.charts(result).values())
 
@@ -200,3 +217,215 @@ def charts_of(result: Result) -> Mapping[str, Chart]:
     """Return the charts of a result by name."""
     charts: Mapping[str, Chart] = report_of(kind_of(result.schema)).charts(result)
     return charts
+
+
+NOT_SIGNIFICANT = "not significant after correction"
+# What there can be too few of to test: so are the details of a reason called that count them.
+FEW = ("people", "clusters", "queries", "runs")
+
+
+@dataclass(frozen=True)
+class About:
+    """Sentences about one subject (an attribute, a technique, or everyone): what is confirmed, and what is open."""
+
+    title: str
+    confirmed: tuple[Text, ...] = ()
+    open: tuple[Text, ...] = ()
+
+
+@dataclass(frozen=True)
+class Story:
+    """The answer, and what is told of each subject. ``found`` says whether the answer is a confirmed finding.
+
+    ``context`` is a sentence that helps to read the answer, ``more`` what only the JSON and single sections have.
+    """
+
+    answer: Text = ""
+    about: tuple[About, ...] = ()
+    context: str = ""
+    found: bool = True
+    more: tuple[Text, ...] = ()
+
+    def sentences(self) -> Iterator[str]:
+        """Yield everything as plain sentences, each with what it is about."""
+        yield from filter(None, map(plain, (self.answer, self.context)))
+        for statements in (*self.confirmed(), *self.open()):
+            title = plain(statements.title)
+            yield from (f"{title}: {plain(item)}" if title else plain(item) for item in statements.items)
+        yield from map(plain, self.more)
+
+    def confirmed(self) -> tuple[Statements, ...]:
+        """Return what else is confirmed."""
+        return tuple(statements_of((about.title, about.confirmed) for about in self.about))
+
+    def open(self) -> tuple[Statements, ...]:
+        """Return what is not known, and why."""
+        return tuple(statements_of((about.title, about.open) for about in self.about))
+
+
+def statements_of(parts: Iterable[tuple[str, Iterable[Text]]]) -> Iterator[Statements]:
+    """Yield the sentences of each title as statements; a title without sentences is left out."""
+    for title, items in parts:
+        told = tuple(map(capitalised, items))
+        if told:
+            yield Statements(Name(title) if title else "", told)
+
+
+def title_of_attribute(attribute: Sequence[str], split: str | None = None, everyone: str = "everyone") -> str:
+    """Name an attribute (or several crossed) in one split."""
+    name = " × ".join(map(safe_name, attribute)) or everyone
+    return name if split is None else f"{name} ({safe_name(split)})"
+
+
+def capitalised(sentence: Text) -> Text:
+    """Begin a sentence with a capital; a name that begins it keeps its own letters."""
+    first, *rest = pieces(sentence) or ("",)
+    return (first[:1].upper() + first[1:], *rest) if isinstance(first, str) else sentence
+
+
+def joined(parts: Sequence[str], word: str = "and") -> str:
+    """Join words as a sentence does: a, b and c."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"
+
+
+def and_more(parts: Sequence[str], most: int) -> str:
+    """Join the first parts of a list by semicolons, and count the others."""
+    more = len(parts) - most
+    return "; ".join(parts[:most]) + (f"; and {more:,} more" if more > 0 else "")
+
+
+def inside(*parts: str) -> str:
+    """Put what is known of a number in brackets behind it; nothing where nothing is."""
+    known = ", ".join(filter(None, parts))
+    return f" ({known})" if known else ""
+
+
+def edges(low: float | None, high: float | None, level: float | None, write: Callable[[float], str]) -> str:
+    """Name an interval with its ends in words; nothing where an end is not known."""
+    if low is None or high is None:
+        return ""
+    return f"{interval_name(level)} {write(low)} to {write(high)}"
+
+
+def by_reason(
+    parts: Iterable[tuple[Reason | str | None, str]], most: int = 4, else_: str = "not tested"
+) -> Iterator[str]:  # fmt: skip
+    """Yield a sentence per reason, with what it holds for; too few of anything are one reason, with the numbers."""
+    groups: dict[str, dict[str, None]] = {}
+    for reason, what in parts:
+        few = _few(reason)
+        heading, named = (f"{else_} ({reason})", what) if few is None else (few[0], f"{what} ({few[1]:,})")
+        groups.setdefault(heading, {})[named] = None
+    # Reasons that hold for one thing each stand together in one sentence.
+    lone = [f"{what}{heading.removeprefix(else_)}" for heading, (what, *others) in groups.items() if not others]
+    if len(lone) > 1:
+        yield f"{else_}: {and_more(lone, most)}."
+    for heading, things in groups.items():
+        if len(things) > 1 or len(lone) == 1:
+            yield f"{heading}: {listing(things, most)}."
+
+
+def same_reason(parts: Iterable[tuple[object, str]]) -> dict[str, list[str]]:
+    """Return what has the same reason together, each thing once, by the sentences of the reasons."""
+    groups: dict[str, dict[str, None]] = {}
+    for reason, what in parts:
+        groups.setdefault(str(reason), {})[what] = None
+    return {reason: list(things) for reason, things in groups.items()}
+
+
+def _few(reason: Reason | str | None) -> tuple[str, int] | None:
+    """Return what there are too few of, and how many there are."""
+    if not isinstance(reason, Reason) or reason.parts:
+        return None
+    details = dict(reason.details)
+    for name in FEW:
+        if name in details and "least" in details:
+            return f"too few {name} to test (fewer than {details['least']:,})", int(details[name])
+    return None
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a table of records: its heading, and the cell of a record from its place and the record."""
+
+    title: Text
+    cell: Callable[[int, Any], Cell | Text]
+    number: bool = False
+    hint: str = ""
+    kept: bool = False
+
+    @property
+    def column(self) -> Column:
+        """The column without its cells."""
+        return Column(self.title, self.number, self.hint, self.kept)
+
+
+def record_table(
+    caption: Text, fields: Sequence[Field], placed: Iterable[tuple[int, Any]], *, total: int | None = None,
+    what: str = "rows", most: int = MOST_ROWS, chosen: str = "", everyone: Callable[[Any], bool] | None = None,
+) -> DataTable:  # fmt: skip
+    """Return a table of one row per record, as many as there is room for; ``everyone`` marks the row of all people."""
+    records = list(placed)
+    rows = [
+        Row(tuple(_cell(field.cell(place, record)) for field in fields), everyone is not None and everyone(record))
+        for place, record in records[:most]
+    ]
+    every = sum(everyone is None or not everyone(record) for _, record in records) if total is None else total
+    return DataTable(caption, tuple(field.column for field in fields), tuple(rows), every, what, chosen)
+
+
+def matrix(
+    caption: Text, groups: Sequence[str | None], columns: Mapping[Any, str], cells: Mapping[Any, Cell], *,
+    total: int | None = None, chosen: str = "", number: bool = False, head: str = "Group",
+) -> DataTable:  # fmt: skip
+    """Return a table of one row per group and one column per measure; no group is everyone."""
+    rows = [
+        Row((Cell(everyone_or(group)), *(cells.get((group, column)) or Cell("–") for column in columns)), group is None)
+        for group in groups[:MOST_ROWS]
+    ]
+    heads = (Column(head), *(Column(title, number) for title in columns.values()))
+    every = sum(group is not None for group in groups) if total is None else total
+    return DataTable(caption, heads, tuple(rows), every, "groups", chosen)
+
+
+def _cell(shown: Cell | Text) -> Cell:
+    return shown if isinstance(shown, Cell) else Cell(shown)
+
+
+def quiet(text: Text = "–") -> Cell:
+    """Return a cell for what is not there, not known or not tested."""
+    return Cell(text, meaning=Meaning.QUIET)
+
+
+def value(
+    title: Text, field: str, write: Write = formats.fine, source: str = "records", unknown: str = formats.UNDEFINED,
+    hint: str = "", kept: bool = False,
+) -> Field:  # fmt: skip
+    """Return a column of numbers that can be traced to their place in the JSON."""
+
+    def cell(place: int, record: Any) -> Cell | Text:
+        shown = number(place, getattr(record, field), write, field, source)
+        return shown if known(getattr(record, field)) is not None else quiet(unknown) if unknown else ""
+
+    return Field(title, cell, True, hint, kept)
+
+
+def ends(
+    title: Text, write: Write = formats.fine, source: str = "records", fields: tuple[str, str] = ("low", "high")
+) -> Field:  # fmt: skip
+    """Return a column of intervals; empty where an end is not known."""
+
+    def cell(place: int, record: Any) -> Text:
+        return span(place, getattr(record, fields[0]), getattr(record, fields[1]), write, source, fields)
+
+    return Field(title, cell, True)
+
+
+def corrected(source: str = "records", field: str = "p_adjusted") -> Field:
+    """Return the column of corrected p-values; empty where nothing was tested."""
+    return Field("p, corrected", lambda place, record: p_value(place, getattr(record, field), source, field), True)
+
+
+def if_judged(field: Field) -> Field:
+    """Leave the cells of a column empty for baselines, which are compared with nothing."""
+    return replace(field, cell=lambda place, record: "" if record.verdict is None else field.cell(place, record))

@@ -62,7 +62,7 @@ from equipoise.reports._spaces import (
     worse_side,
 )
 from equipoise.reports.narrative._outcomes import most_groups
-from equipoise.reports.narrative._story import (
+from equipoise.reports.narrative._report import (
     NOT_SIGNIFICANT,
     About,
     Field,

@@ -11,7 +11,12 @@ from equipoise.foundation.errors import listing
 from equipoise.foundation.text import fitting, plural, points
 from equipoise.reports import formats
 from equipoise.reports._comparisons import (
+    Charts,
+    listed,
+    plain_columns,
     title_of_measure,
+    treatment_cell,
+    under_cell,
 )
 from equipoise.reports._document import (
     Block,
@@ -29,19 +34,12 @@ from equipoise.reports._document import (
     Text,
 )
 from equipoise.reports._records import Write, limited_table, number
-from equipoise.reports.narrative._story import (
+from equipoise.reports.narrative._report import (
     Field,
     ends,
     quiet,
     record_table,
     value,
-)
-from equipoise.reports.narrative._study_cells import (
-    Charts,
-    listed,
-    plain_columns,
-    treatment_cell,
-    under_cell,
 )
 from equipoise.studies.findings import (
     IMPACT,

@@ -10,6 +10,14 @@ from dataclasses import dataclass
 
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
+from equipoise.reports._comparisons import (
+    ARROWS,
+    interval_of,
+    meaning_of,
+    text_of,
+    treatment_cell,
+    under_cell,
+)
 from equipoise.reports._document import (
     Block,
     Bullets,
@@ -31,15 +39,7 @@ from equipoise.reports._document import (
 )
 from equipoise.reports._formats import safe_name, signed_thousandths
 from equipoise.reports._records import limited_table
-from equipoise.reports.narrative._story import Field, edges, ends, inside, quiet, record_table, value
-from equipoise.reports.narrative._study_cells import (
-    ARROWS,
-    interval_of,
-    meaning_of,
-    text_of,
-    treatment_cell,
-    under_cell,
-)
+from equipoise.reports.narrative._report import Field, edges, ends, inside, quiet, record_table, value
 from equipoise.results import Verdict
 from equipoise.studies.findings import (
     AMI,

@@ -8,9 +8,14 @@ from collections.abc import Iterator, Sequence
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
 from equipoise.reports._comparisons import (
+    Charts,
+    chosen_cells,
     marks_text,
     ranks_of,
     title_of_measure,
+    treatment_cell,
+    under_cell,
+    under_of,
 )
 from equipoise.reports._document import (
     Block,
@@ -19,14 +24,7 @@ from equipoise.reports._document import (
     Section,
 )
 from equipoise.reports._formats import signed_thousandths
-from equipoise.reports.narrative._story import Field, record_table, value
-from equipoise.reports.narrative._study_cells import (
-    Charts,
-    chosen_cells,
-    condition_field,
-    treatment_cell,
-    under_of,
-)
+from equipoise.reports.narrative._report import Field, record_table, value
 from equipoise.results import Verdict
 from equipoise.studies.analysis import RERUNS
 from equipoise.studies.findings import (
@@ -46,6 +44,11 @@ from equipoise.studies.findings import (
 LONG = 12
 # So many conditions are told of one by one; the tables have all.
 MOST_CONDITIONS = 40
+
+
+def condition_field(result: StudyResult) -> Field:
+    """Return the column of conditions."""
+    return Field("Condition", lambda _, record: under_cell(result, under_of(record)))
 
 
 def condition_sentences(result: StudyResult, kinds: Sequence[ClaimKind]) -> Iterator[str]:

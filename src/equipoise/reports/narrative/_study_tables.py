@@ -8,13 +8,26 @@ from collections.abc import Iterator
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
 from equipoise.reports._comparisons import (
+    READING,
+    UNDEFINED,
+    Charts,
     asked_measures,
+    cell_of,
+    changed_cell,
+    chosen_cells,
     heading_of,
+    interval_of,
+    listed,
     main_measures,
     marks_text,
     placed,
+    plain_columns,
     spread_measures,
     title_of_measure,
+    treatment_cell,
+    under_cell,
+    under_of,
+    verdict_cell,
 )
 from equipoise.reports._document import (
     Block,
@@ -34,23 +47,8 @@ from equipoise.reports._document import (
     Terms,
 )
 from equipoise.reports._records import known, limited_table
-from equipoise.reports.narrative._story import Field, ends, if_judged, record_table, value
-from equipoise.reports.narrative._study_cells import (
-    READING,
-    UNDEFINED,
-    Charts,
-    cell_of,
-    changed_cell,
-    chosen_cells,
-    condition_field,
-    interval_of,
-    listed,
-    plain_columns,
-    treatment_cell,
-    under_cell,
-    under_of,
-    verdict_cell,
-)
+from equipoise.reports.narrative._report import Field, ends, if_judged, record_table, value
+from equipoise.reports.narrative._study_standings import condition_field
 from equipoise.reports.narrative._study_words import contrast_words, fairness_by, unknown
 from equipoise.studies.findings import (
     CellRecord,

@@ -9,7 +9,7 @@ from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
 from equipoise.reports._document import Name, Statements, Text, plain
 from equipoise.reports._formats import signed_thousandths
-from equipoise.reports.narrative._story import and_more, joined, title_of_attribute
+from equipoise.reports.narrative._report import and_more, joined, title_of_attribute
 from equipoise.reports.narrative._study_identical import flip_words, identical_words
 from equipoise.reports.narrative._study_spaces import space_answer, space_words
 from equipoise.reports.narrative._study_standings import condition_sentences

@@ -20,8 +20,7 @@ from equipoise.reports._document import (
     Text,
     Tile,
 )
-from equipoise.reports.narrative._report import Report, document_provenance
-from equipoise.reports.narrative._story import Field, quiet, record_table
+from equipoise.reports.narrative._report import Field, Report, document_provenance, quiet, record_table
 
 # Directions that nobody chose: whoever names one of them sees something in nothing.
 BY_CHANCE = ("random", "random orthogonal")

@@ -47,9 +47,8 @@ from equipoise.reports._spaces import MOST_MAPS, main_gaps, majoritised
 from equipoise.reports.narrative._change_words import change_story
 from equipoise.reports.narrative._outcome_words import headlines, lead_of, outcome_story, say_untold
 from equipoise.reports.narrative._outcomes import cohort_section, glossary_table, outcome_sections
-from equipoise.reports.narrative._report import Report, document_provenance, document_text, part_names
+from equipoise.reports.narrative._report import Report, Story, document_provenance, document_text, part_names
 from equipoise.reports.narrative._spaces import space_sections, space_story
-from equipoise.reports.narrative._story import Story
 from equipoise.results import Reason, Record, Status
 
 if TYPE_CHECKING:

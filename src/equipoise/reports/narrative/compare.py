@@ -43,8 +43,16 @@ from equipoise.reports.narrative._compare_words import (
     projection_words,
     score_words,
 )
-from equipoise.reports.narrative._report import Report, document_provenance, part_names
-from equipoise.reports.narrative._story import Field, ends, quiet, record_table, value
+from equipoise.reports.narrative._report import (
+    Field,
+    Report,
+    document_provenance,
+    ends,
+    part_names,
+    quiet,
+    record_table,
+    value,
+)
 from equipoise.results import Status
 
 if TYPE_CHECKING:

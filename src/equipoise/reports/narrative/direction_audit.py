@@ -21,8 +21,7 @@ from equipoise.reports._document import (
     Text,
     Tile,
 )
-from equipoise.reports.narrative._report import Report, document_provenance
-from equipoise.reports.narrative._story import Field, record_table
+from equipoise.reports.narrative._report import Field, Report, document_provenance, record_table
 from equipoise.results import GapVerdict, Record
 
 # A cosine to the target from which on the gap may be the target's.

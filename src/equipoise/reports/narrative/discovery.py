@@ -38,8 +38,7 @@ from equipoise.reports._document import (
 from equipoise.reports._formats import safe_name
 from equipoise.reports._pictures import Album, strip_images
 from equipoise.reports._records import Write
-from equipoise.reports.narrative._report import Report, document_provenance, settings_terms
-from equipoise.reports.narrative._story import Field, quiet, record_table
+from equipoise.reports.narrative._report import Field, Report, document_provenance, quiet, record_table, settings_terms
 
 if TYPE_CHECKING:
     from equipoise.reports.narrative._report import Parts

@@ -21,8 +21,7 @@ from equipoise.foundation.errors import listing
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import percent, plural
 from equipoise.reports import formats
-from equipoise.reports._comparisons import Cell as Place
-from equipoise.reports._comparisons import PlacedEffect, by_cell, families_of, metrics_of
+from equipoise.reports._comparisons import Place, PlacedEffect, by_cell, families_of, metrics_of
 from equipoise.reports._document import (
     NOT_CERTIFIED,
     Block,
@@ -43,12 +42,14 @@ from equipoise.reports._document import (
     pieces,
 )
 from equipoise.reports._records import known, limited_table, number, span
-from equipoise.reports.narrative._report import Report, document_provenance, part_names
-from equipoise.reports.narrative._story import (
+from equipoise.reports.narrative._report import (
     About,
     Field,
+    Report,
     Story,
+    document_provenance,
     if_judged,
+    part_names,
     quiet,
     record_table,
     same_reason,

@@ -45,15 +45,17 @@ from equipoise.reports._records import (
     verdict,
 )
 from equipoise.reports.narrative._outcomes import contrast_table, glossary_table
-from equipoise.reports.narrative._report import Report, document_provenance, part_names
-from equipoise.reports.narrative._story import (
+from equipoise.reports.narrative._report import (
     NOT_SIGNIFICANT,
     About,
     Field,
+    Report,
     Story,
     by_reason,
     corrected,
+    document_provenance,
     matrix,
+    part_names,
     quiet,
     record_table,
     value,

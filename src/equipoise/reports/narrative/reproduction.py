@@ -25,8 +25,7 @@ from equipoise.reports._document import (
     pieces,
 )
 from equipoise.reports._records import number
-from equipoise.reports.narrative._report import Report, document_provenance
-from equipoise.reports.narrative._story import Field, quiet, record_table
+from equipoise.reports.narrative._report import Field, Report, document_provenance, quiet, record_table
 from equipoise.results import ClaimVerdict
 from equipoise.studies.findings import PaperClaim, Reproduction, TechniqueSpread, verdict_words
 

@@ -39,7 +39,7 @@ from equipoise.reports._document import (
     sign,
 )
 from equipoise.reports.charts import Chart
-from equipoise.reports.render import svg
+from equipoise.reports.charts import chart as drawing
 
 # Of the 3 MB a page may have, the library takes 0.9; the tables limit themselves.
 MOST_BYTES_OF_CHARTS = 1_100_000
@@ -61,7 +61,7 @@ def page(document: Document, charts: Mapping[str, Chart]) -> str:
     wanted = {name: _on_page(charts[name]) for name in dict.fromkeys(document.chart_names()) if name in charts}
     figures, left_out = figures_of(list(wanted.values()))
     drawn = {name: figures[chart] for name, chart in wanted.items() if chart in figures}
-    library, live = svg.library() if figures else "", template_file("live.js")
+    library, live = drawing.library() if figures else "", template_file("live.js")
     content = ",".join(figure.content for figure in figures.values())
     return environment().get_template("document.html.jinja").render(
         document=document,
@@ -158,7 +158,7 @@ def _embedded(content: object) -> str:
 
 def still_picture(chart: Chart) -> str:
     """Return the still picture as an address: as an image it can neither run anything nor clash with others."""
-    return "data:image/svg+xml," + quote(svg.small_svg(chart), safe=" =:/;,'()!*+$-_.~@?[]{}|^")
+    return "data:image/svg+xml," + quote(drawing.small_svg(chart), safe=" =:/;,'()!*+$-_.~@?[]{}|^")
 
 
 def policy(*scripts: str) -> str:

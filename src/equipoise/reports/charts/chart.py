@@ -1,4 +1,4 @@
-"""What all charts share: what a chart is, colours, looks of marks, axes, legends, panels, and safe labels.
+"""What all charts share: what a chart is, colours, looks of marks, axes, legends, panels, safe labels, and pictures.
 
 A user's string is never a field name and never part of an expression: fields are named here, groups are numbers, and
 their labels are the value of a parameter. Colours that mean something mean better or worse, and shape says the same;
@@ -6,16 +6,31 @@ all others are Okabe and Ito's, which colour-blind readers tell apart. A shape m
 terminal: square better, diamond worse, triangle up and down higher and lower, star the baseline, upright bar what a
 number is compared with, plus undecided or not tested; a circle is filled where something is confirmed or holds, hollow
 where it is not. None of these names one of several groups or treatments.
+
+A chart becomes a picture or a file here, and the JavaScript that draws it in a browser is made here. Nothing is
+fetched.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import functools
 import json
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import altair as alt
+import vl_convert
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.files import make_output_folder, write_whole
 
 MOST_MARKS = 5_000
 
@@ -37,6 +52,8 @@ WORSE, BETTER = STRONG, "#0B5394"
 FONT = "Arial, 'Liberation Sans', Arimo, Helvetica, sans-serif"
 # For the names of lines, in pixels, and the width of a letter in them.
 ROOM, LETTER = 230, 7
+# The width of a cell, in pixels.
+CELL = 84
 
 # The data of a chart, and a single empty row for a line that is drawn once in each panel.
 ROWS, ONCE = "rows", "once"
@@ -210,6 +227,17 @@ def line_axis(lines: int | None = None, *, heads: bool = False, **axis: Any) -> 
     return made
 
 
+def grid(lines: int, width: int = CELL) -> alt.Chart:
+    """Return a chart with a cell for each row of its data: ``line`` and ``column`` are its place."""
+    return alt.Chart(alt.NamedData(ROWS)).encode(
+        x=alt.X("column:O").axis(
+            title=None, orient="top", labelExpr="columns[datum.value]", labelAngle=0, labelLimit=width - 2,
+            labelFontWeight="bold", domain=False, ticks=False,
+        ),
+        y=line_axis(lines, heads=True, domain=False, ticks=False),
+    )  # fmt: skip
+
+
 def by_look(looks: Mapping[str, Look], name: str = "what", **legend: Any) -> Channels:
     """Return colour, filling and shape of what a mark says."""
     names = list(looks)
@@ -247,3 +275,91 @@ def tips(**fields: str | tuple[str, str]) -> list[alt.Tooltip]:
         else alt.Tooltip(f"{name}:Q", title=shown[0], format=shown[1] or alt.Undefined)
         for name, shown in fields.items()
     ]
+
+
+TITLE: Spec = {"anchor": "start", "color": INK, "fontSize": 15, "offset": 12}
+# Only tags are changed: what stands between them is somebody's text.
+TAG = re.compile(r"<[a-zA-Z][^<>]*>")
+NUMBERED = re.compile(r"(?<=[#\"])(clip|gradient_)\d+")
+LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+UNSEEN = re.compile(r' (?:class|role|aria-[a-z]+|pointer-events|font-family)="[^"<>]*"')
+
+
+def svg(chart: Chart) -> str:
+    """Return a chart as SVG, the same each time: its marks are numbered from 0, not from the last chart's."""
+    drawn: str = vl_convert.vegalite_to_svg(chart.spec)
+    numbers: dict[str, int] = {}
+
+    def renumbered(name: re.Match[str]) -> str:
+        return f"{name[1]}{numbers.setdefault(name[0], len(numbers))}"
+
+    return TAG.sub(lambda tag: NUMBERED.sub(renumbered, tag[0]), drawn)
+
+
+def small_svg(chart: Chart) -> str:
+    """Return a chart as an SVG of half the size: lines to a hundredth of a pixel, and nothing that is not seen."""
+
+    def shorter(tag: re.Match[str]) -> str:
+        return LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", UNSEEN.sub("", tag[0]))
+
+    return TAG.sub(shorter, svg(chart)).replace("<svg ", f'<svg font-family="{FONT}" ', 1)
+
+
+def png(chart: Chart, scale: float = 2.0) -> bytes:
+    """Return a chart as PNG."""
+    drawn: bytes = vl_convert.vegalite_to_png(chart.spec, scale=scale)
+    return drawn
+
+
+SNIPPET = "window.vegaEmbed = vegaEmbed;"
+BUNDLE = f"import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle({SNIPPET!r}).encode())"
+_BEGUN: list[subprocess.Popen[bytes]] = []
+
+
+def begin_library() -> None:
+    """Begin to make the script in another process: it takes a second, in which the charts can be drawn."""
+    if _BEGUN or library.cache_info().currsize or (os.cpu_count() or 1) < 2 or getattr(sys, "frozen", False):
+        return
+    with contextlib.suppress(OSError):
+        command = [sys.executable, "-P", "-c", BUNDLE]
+        _BEGUN.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL))  # noqa: S603
+
+
+@functools.cache
+def library() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script, which leaves ``vegaEmbed`` behind."""
+    script = _begun_library() or vl_convert.javascript_bundle(SNIPPET)
+    return script.replace("\r\n", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _begun_library() -> str:
+    """Return the script that the other process made; nothing where it did not."""
+    if not _BEGUN:
+        return ""
+    made, _ = (process := _BEGUN.pop()).communicate()
+    return made.decode("utf-8") if process.returncode == 0 and b"vegaEmbed" in made else ""
+
+
+def titled(chart: Chart) -> Chart:
+    """Return the chart with its title in the picture, for when no page is around it."""
+    return dataclasses.replace(chart, spec={**chart.spec, "title": {"text": chart.title, **TITLE}})
+
+
+def draw_into(folder: str | os.PathLike[str], charts: Iterable[Chart]) -> list[Path]:
+    """Write every chart as SVG and as PNG into a folder, which is made if it is not there."""
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise BadInput(f"The folder for figures {str(target)!r} is a file", help="name a folder.")
+    make_output_folder(target)
+    written: list[Path] = []
+    for place, untitled in enumerate(charts, start=1):
+        name = f"{place:02d}-{_slug(untitled.name)}"
+        chart = titled(untitled)
+        written.append(write_whole(target / f"{name}.svg", svg(chart)))
+        written.append(write_whole(target / f"{name}.png", png(chart)))
+    return written
+
+
+def _slug(name: str) -> str:
+    """Return a file name made of small letters and digits only."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50].strip("-")
