@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from equipoise.studies.planfile import Plan as Plan
     from equipoise.studies.planfile import planned_cohort as planned_cohort
     from equipoise.studies.planfile import read_plan as read_plan
-    from equipoise.studies.plans._trial import Trial as Trial
+    from equipoise.studies.plans._naming import Trial as Trial
     from equipoise.studies.refitting import Refit as Refit
     from equipoise.studies.refitting import refit as refit
     from equipoise.studies.study import Study as Study
@@ -31,7 +31,7 @@ _MODULES = {
     "diagnosing": ("Diagnosis", "diagnose"),
     "findings._result": ("StudyResult",),
     "planfile": ("CohortPlan", "Plan", "planned_cohort", "read_plan"),
-    "plans._trial": ("Trial",),
+    "plans._naming": ("Trial",),
     "refitting": ("Refit", "refit"),
     "study": ("Study",),
 }

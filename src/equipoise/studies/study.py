@@ -133,7 +133,7 @@ class Study:
         self.seeds, self.repeats = _design.seeds_of(seeds), _design.whole(repeats, "repeats")
         self.wanted = None if size is None else _design.whole(size, "size")
         self.stack = None if stack is None else _design.whole(stack, "stack")
-        self.functions = functions_of(train, version)
+        self.functions = () if train is None else functions_of(train, version)
         # Whether each setting is a treatment of its own, and none is chosen to speak for the others.
         self.every_setting = False
         if self.functions:

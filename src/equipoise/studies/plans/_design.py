@@ -18,6 +18,9 @@ from equipoise.foundation.registry import registry
 from equipoise.measures.objectives import Fairness, Performance, Task, check_fairness, check_performance
 from equipoise.studies.plans._naming import (
     ChooseBy,
+    Named,
+    Trial,
+    canonical,
     condition_text,
     control_of,
     distinct,
@@ -26,10 +29,10 @@ from equipoise.studies.plans._naming import (
     placed,
     plain,
     said,
+    treatment_name,
     treatments_of,
     unread,
 )
-from equipoise.studies.plans._trial import Named, Trial, canonical, treatment_name
 from equipoise.tallies.labels import factorise, shown
 from equipoise.training.compatibility import Need, check_compatible, has_own
 from equipoise.training.learner import Learner
@@ -588,3 +591,10 @@ _READ: Mapping[str, Callable[[Trial], str]] = {
     "how epochs are chosen, version": lambda trial: str(trial.choice),
 }
 assert len(_READ) == len(fields(Trial)), "every part of a trial's identity is compared"
+
+
+def check_not_own(version: int | None, hyper: Mapping[str, Any] | None, needs_group: bool) -> None:
+    """Refuse what only a function of one's own has a use for."""
+    for name, value in (("version", version), ("hyper", hyper), ("needs_group_at_prediction", needs_group)):
+        if value:
+            raise BadInput(f"{name} was given without train", help="it is for your own training function.")

@@ -1,30 +1,165 @@
-"""From what a plan says to the identity of a trial: conditions, learners, treatments and own functions.
+"""A trial and the names of its parts: its identity is what it means and not where or when it ran; and what is kept.
 
-Each has a name for people too. A training function of one's own is known by its dotted name and version, and beside
-them stands a hash of its source.
+Conditions, learners and treatments have a name for people too.
 """
 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import itertools
 import json
-import sys
-import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, cached_property
 from typing import Any, Literal
+
+from numpy.typing import NDArray
 
 from equipoise.conditions import ALIASES, make_condition
 from equipoise.foundation.errors import BadInput, EquipoiseError, listing, unknown_name
 from equipoise.foundation.registry import Entry, registry
-from equipoise.studies.plans._trial import Named, canonical, treatment_name
+from equipoise.training.material import Epoch, Predicted
 from equipoise.training.parameters import Readout, completed, may_differ
-from equipoise.training.rounding import is_jittered
 from equipoise.training.treatment import Treatment
+
+# Raised when the same description comes to mean another training: older trials are then not taken for the new ones.
+IDENTITY = 1
+# How the epoch that is kept is chosen. 1: by performance and fairness alone; 2: one that collapsed to a constant
+# prediction gives way to any other, and patience begins with the first that did not.
+CHOICE = 2
+
+
+@dataclass(frozen=True)
+class Named:
+    """A registered thing with the numbers it was made with: condition, learner or treatment."""
+
+    name: str
+    version: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name}={value}" for name, value in self.settings.items())
+        return f"{self.name}({given})" if given else self.name
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Cohort x condition x learner x treatments x hyper-parameters x seed x repeat x rounding x precision x device.
+
+    ``cohort`` is the fingerprint of the data, and ``groups`` the columns whose crossing is the group. ``size`` is how
+    many training rows the condition drew. The place in a plan (label, stack) is no part of the identity.
+
+    ``performance`` and ``fairness`` are what dev rows choose by, and ``choice`` is the version of how they do. Trials
+    of earlier versions, and functions of one's own, say nothing of these, and keep their keys.
+    """
+
+    cohort: str
+    groups: tuple[str, ...]
+    condition: Named
+    size: int
+    learner: Named
+    treatments: tuple[Named, ...]
+    seed: int
+    repeat: int
+    rounding: str
+    precision: str
+    device: str
+    selection: str
+    performance: str | None = None
+    fairness: str | None = None
+    choice: int = 1
+
+    @cached_property
+    def key(self) -> str:
+        """The hash that names the trial, 32 hexadecimal digits: equal meaning gives an equal key."""
+        return hashlib.sha256(canonical({"identity": IDENTITY, **self.meaning()}).encode()).hexdigest()[:32]
+
+    @property
+    def treatment(self) -> str:
+        """The treatments in order, as tables and charts name them."""
+        return " + ".join(map(treatment_name, self.treatments)) or "untreated"
+
+    def described(self) -> dict[str, Any]:
+        """Return the trial as plain JSON values; ``trial_of`` makes it again."""
+        made: dict[str, Any] = json.loads(canonical(self.meaning()))
+        return made
+
+    def as_earlier(self) -> Trial:
+        """Return what earlier versions called this trial, which chose epochs by performance and fairness alone."""
+        return replace(self, performance=None, fairness=None, choice=1)
+
+    def meaning(self) -> dict[str, Any]:
+        """Return all that it says; what trials of earlier versions could not say is left out where it is not said."""
+        unsaid = {"performance": None, "fairness": None, "choice": 1}
+        return {name: value for name, value in asdict(self).items() if name not in unsaid or value != unsaid[name]}
+
+
+def treatment_name(named: Named) -> str:
+    """Return how tables and charts name a treatment; one that is made as its own control is named apart."""
+    control, words = _control(named.name)
+    made = bool(control) and all(named.settings.get(name) == value for name, value in control.items())
+    return f"{named.name}: {words}" if made else named.name
+
+
+@cache
+def _control(name: str) -> tuple[Mapping[str, Any], str]:
+    """Return under which settings a treatment is its own control, and what that is called."""
+    for entry in registry.entries("treatment"):
+        if entry.name == name:
+            return getattr(entry.thing, "control", {}), getattr(entry.thing, "control_name", "")
+    return {}, ""
+
+
+def trial_of(described: Mapping[str, Any]) -> Trial:
+    """Make a trial again from its description."""
+    values = dict(described)
+    values["groups"] = tuple(values["groups"])
+    values["condition"], values["learner"] = Named(**values["condition"]), Named(**values["learner"])
+    values["treatments"] = tuple(Named(**one) for one in values["treatments"])
+    return Trial(**values)
+
+
+def canonical(value: Any) -> str:
+    """Write plain values as JSON in one way only: 1 and 1.0 are the same number, keys are sorted."""
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
+
+
+State = Literal["waiting", "running", "done", "failed"]
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A trial that ended: done, with predictions of dev and test rows, or failed, with the reason in words.
+
+    ``predictions`` has the splits "dev" and "test"; their rows are those of the cohort's split, in order.
+    ``environment`` says packages and hardware: it stands beside the identity, not in it. ``kept`` are further arrays by
+    name, such as ``embedding.test``, whose rows are in the same order. ``traceback`` is where an error came from that
+    failed it.
+    """
+
+    trial: Trial
+    state: Literal["done", "failed"]
+    predictions: Mapping[str, Predicted] = field(default_factory=dict)
+    history: tuple[Epoch, ...] = ()
+    best_epoch: int = 0
+    notes: tuple[str, ...] = ()
+    failure: str | None = None
+    seconds: float = 0.0
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    traceback: str | None = None
+
 
 # Paper 001 has letters for two of the modes.
 SHORT_MODES = {ALIASES[letters]: letters for letters in ("CB", "JB")}
@@ -293,180 +428,3 @@ def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as JSON values, so that a trial that was written and read is the trial that was made."""
     made: dict[str, Any] = json.loads(canonical(settings))
     return made
-
-
-# The learner's name in trials that a function of one's own trains.
-OWN = "own_function"
-
-Function = Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class OwnFunction:
-    """A user's function with the name and version that trials know it by, and a hash of its source."""
-
-    function: Function
-    name: str
-    version: int
-    source: str | None
-
-    @property
-    def importable(self) -> bool:
-        """Tell whether another process finds it by its name; one of a notebook or a script only this one has."""
-        module = self.function.__module__
-        return module != "__main__" and "<locals>" not in self.function.__qualname__ and module in sys.modules
-
-
-def own_function(function: Function, version: int) -> OwnFunction:
-    """Name a function: by its module and its own name. The file's name stands for the module of a script."""
-    name = getattr(function, "__qualname__", None)
-    if not callable(function) or name is None or "<lambda>" in name:
-        raise BadInput(
-            f"train is {function!r}", available="a function with a name, as its trials are identified by it",
-            help="write it with def, and give hyper-parameters with hyper=.",
-        )  # fmt: skip
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise BadInput(
-            f"The version of {name} is {version!r}", available="a whole number of at least 1",
-            help="raise it whenever the function changes what it trains: version=2.",
-        )  # fmt: skip
-    return OwnFunction(function, f"{_module(function)}.{name}", version, source_hash(function))
-
-
-def _module(function: Function) -> str:
-    module = function.__module__
-    main = sys.modules.get("__main__")
-    file = getattr(main, "__file__", None)
-    return Path(file).stem if module == "__main__" and file else module
-
-
-def source_hash(function: Function) -> str | None:
-    """Hash the text of a function, without its indentation; None where there is no text to be had."""
-    try:
-        text = textwrap.dedent(inspect.getsource(function))
-    except (OSError, TypeError):
-        return None
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def named_functions(functions: Sequence[OwnFunction], settings: Sequence[Mapping[str, Any]]) -> list[Named]:
-    """Return one named treatment for each function and combination of hyper-parameters."""
-    for one in functions:
-        _check_signature(one, settings[0])
-    for values in settings:
-        try:
-            canonical(values)
-        except (TypeError, ValueError):
-            raise BadInput(
-                f"The hyper-parameters are {dict(values)!r}",
-                available="numbers, text, true and false, as they identify the trial",
-            ) from None
-    return [Named(one.name, one.version, plain(values)) for one in functions for values in settings]
-
-
-def _check_signature(one: OwnFunction, values: Mapping[str, Any]) -> None:
-    """Refuse a function that cannot be called as it will be, before the first trial is."""
-    try:
-        signature = inspect.signature(one.function)
-    except (TypeError, ValueError):  # some are written in C and do not tell
-        return
-    try:
-        signature.bind(None, 0, **values)
-    except TypeError as error:
-        raise BadInput(
-            f"The function {one.name}{signature} cannot be called with (cohort, seed"
-            f"{''.join(f', {name}={value!r}' for name, value in values.items())}): {error}",
-            available="a function that takes cohort, seed, and every hyper-parameter by its name",
-            help="def my_function(cohort, seed, rate=0.1): ... matches hyper={'rate': [0.1, 1]}.",
-        ) from None
-
-
-def functions_of(train: Function | Sequence[Function] | None, version: int | None) -> tuple[OwnFunction, ...]:
-    """Return the functions that were given, under the names that their trials are known by."""
-    if train is None:
-        return ()
-    given = tuple(train) if isinstance(train, list | tuple) else (train,)
-    if version is None:
-        raise BadInput(
-            "train was given without a version",
-            available="a whole number that is raised whenever the function changes what it trains",
-            help="Study(..., train=my_function, version=1)",
-        )
-    found = tuple(own_function(one, version) for one in given)
-    with placed("train"):
-        distinct([one.name for one in found], [one.name for one in found], "function")
-    return found
-
-
-def hyper_of(given: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Check that hyper-parameters have names."""
-    if given is not None and not isinstance(given, Mapping):
-        raise BadInput(f"hyper is {given!r}", available='names with values, such as {"rate": [0.1, 1]}')
-    return given or {}
-
-
-def check_own(treatments: Sequence[Any], learner: Any, rounding: str) -> None:
-    """Refuse what a function of one's own would have to know about."""
-    if tuple(treatments) != ("untreated",) or learner != "mlp":
-        raise BadInput(
-            "train was given together with a learner or treatments",
-            help="a function does its own training: give several functions to compare, train=[plain, treated].",
-        )
-    if is_jittered(rounding):
-        raise BadInput(
-            f'rounding is "{rounding}", which permutes rows inside the batches of a network that is trained here',
-            available="native: a function makes its own batches",
-        )
-
-
-def check_not_own(version: int | None, hyper: Mapping[str, Any] | None, needs_group: bool) -> None:
-    """Refuse what only a function of one's own has a use for."""
-    for name, value in (("version", version), ("hyper", hyper), ("needs_group_at_prediction", needs_group)):
-        if value:
-            raise BadInput(f"{name} was given without train", help="it is for your own training function.")
-
-
-def own_baseline(
-    baseline: str | None, functions: Sequence[OwnFunction], named: Sequence[Named]
-) -> tuple[str | None, bool]:
-    """Return the baseline among users' functions, and whether each of their settings is a treatment of its own.
-
-    A function may be named without its module, and one of its settings as a call: ``plain(rate=0.1)``. Settings of
-    several functions are alternatives, of which one is chosen for each, unless the baseline names one of them. Those of
-    a single function are what is compared: the first is the baseline, unless another is named.
-    """
-    labels = [f"{one.name} ({_told(one)})" if one.settings else one.name for one in named]
-    called: dict[str, str] = {}
-    for one, label in zip(named, labels, strict=True):
-        for name in (one.name, one.name.rpartition(".")[2]):
-            for told in (_told(one), _told(one, _varied(named))):
-                called |= {f"{name}({told})": label, f"{name} ({told})": label} if told else {}
-    setting = called.get(baseline) if baseline is not None else None
-    short = {one.name.rpartition(".")[2]: one.name for one in functions}
-    function = short.get(baseline, baseline) if baseline is not None else None
-    alone = len(functions) == 1 and len(named) > 1
-    if setting is not None:
-        return setting, True
-    if alone and function in (None, functions[0].name):
-        return labels[0], True
-    if baseline is not None and function not in short.values():
-        with placed("baseline"):
-            calls = [f"{one.name.rpartition('.')[2]}({_told(one, _varied(named))})" for one in named if one.settings]
-            raise unknown_name("treatment", baseline, [*short, *calls], "this study")
-    return function, False
-
-
-def _varied(named: Sequence[Named]) -> set[str]:
-    """Return the settings that are not the same wherever they are given."""
-    values: dict[str, set[str]] = {}
-    for one in named:
-        for setting, value in one.settings.items():
-            values.setdefault(setting, set()).add(canonical(value))
-    return {setting for setting, own in values.items() if len(own) > 1}
-
-
-def _told(named: Named, settings: Collection[str] | None = None) -> str:
-    """Write settings, all of them or some, as results do."""
-    return ", ".join(
-        f"{name}={value}" for name, value in named.settings.items() if settings is None or name in settings
-    )
