@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.foundation.errors import BadInput, MissingExtra, listing, nearest, nearest_file, unknown_name
+from equipoise.foundation.errors import BadInput, MissingExtra, nearest, nearest_file, unknown_name
 from equipoise.foundation.imports import require
-from equipoise.foundation.text import fitting, plural, printable
+from equipoise.foundation.text import fitting, listing, plural, printable
 
 
 def test_control_and_direction_characters_are_shown_as_codes() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 
 from equipoise.audits._spec import AuditSpec
 from equipoise.cohorts.tables import Axis, Bins, Span, Table, names_of, quantile_edges
-from equipoise.foundation.errors import BadInput, listing, unknown_name
-from equipoise.foundation.text import plural, shortened
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.text import listing, plural, shortened
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import CLUSTER, CONTROL, GROUP, PREDICTION, SPLIT, TARGET, group_axis, group_labels
 from equipoise.tallies.labels import Coded, Label, continuous_classes, is_fraction, shown

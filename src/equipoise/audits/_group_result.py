@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import Option
 from equipoise.foundation.registry import Entry, registry
+from equipoise.foundation.text import listing
 from equipoise.results import (
     Better,
     Breach,

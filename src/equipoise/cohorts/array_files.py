@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from equipoise.cohorts.readers import ARRAYS, open_table, quoted
 from equipoise.foundation.arrays import Column, as_floats
-from equipoise.foundation.errors import BadInput, listing, unknown_name
-from equipoise.foundation.text import plural
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.text import listing, plural
 from equipoise.tallies.lazy import run_query, unreadable
 
 if TYPE_CHECKING:

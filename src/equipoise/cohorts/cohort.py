@@ -19,8 +19,9 @@ from equipoise.cohorts.array_files import matching_columns
 from equipoise.cohorts.loading import read_columns
 from equipoise.cohorts.tables import Axis, EagerTable, Table, as_table
 from equipoise.foundation.arrays import as_column
-from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.tabular import FORMULA, csv_text, frame_of
+from equipoise.foundation.text import listing
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import GROUP, SPLIT, TARGET, group_axis, group_labels, group_name
 from equipoise.tallies.labels import Label, label_of, ordered

@@ -28,9 +28,9 @@ from equipoise.cohorts.array_files import (
 )
 from equipoise.cohorts.ids import DROP, read_ids
 from equipoise.cohorts.readers import ARRAYS, ARROW, CSV, PARQUET
-from equipoise.foundation.errors import BadInput, listing, nearest_file, unknown_name
+from equipoise.foundation.errors import BadInput, nearest_file, unknown_name
 from equipoise.foundation.reproducibility import fingerprint_of
-from equipoise.foundation.text import plural
+from equipoise.foundation.text import listing, plural
 
 BLOCK_BYTES = 32 * 1024**2
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from equipoise.cohorts.array_files import NPY, array_names, ending_of, read_array
 from equipoise.cohorts.readers import ARRAYS, open_table
 from equipoise.cohorts.tables import LazyTable
-from equipoise.foundation.errors import BadInput, listing, unknown_name
-from equipoise.foundation.text import fitting, plural
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.text import fitting, listing, plural
 from equipoise.tallies.labels import Label, label_of
 
 Ids = tuple[str, ...]

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput, listing, nearest_file
+from equipoise.foundation.errors import BadInput, nearest_file
 from equipoise.foundation.imports import require
-from equipoise.foundation.text import is_number, plural, shortened
+from equipoise.foundation.text import is_number, listing, plural, shortened
 from equipoise.tallies.lazy import open_engines, register_engine, run_query, unreadable
 
 if TYPE_CHECKING:

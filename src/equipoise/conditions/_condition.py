@@ -21,8 +21,9 @@ from equipoise.conditions._sampling import (
     feasibility_of,
     largest_size,
 )
-from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.registry import registry
+from equipoise.foundation.text import listing
 from equipoise.tallies.counts import group_name
 from equipoise.tallies.labels import Coded, factorise, ordered, shown
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.reproducibility import stream
+from equipoise.foundation.text import listing
 from equipoise.tallies.labels import label_of
 
 Floats = NDArray[np.float64]

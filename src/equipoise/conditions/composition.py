@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise.conditions._sampling import ROUNDING, Floats, checked_share, names_of, shares_of
-from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.registry import condition
+from equipoise.foundation.text import listing
 from equipoise.tallies.labels import label_of
 
 Shares: TypeAlias = tuple[tuple[str, float], ...]

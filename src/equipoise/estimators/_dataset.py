@@ -11,9 +11,9 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from equipoise.foundation.arrays import as_columns, same_length
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.reproducibility import stream
-from equipoise.foundation.text import plural
+from equipoise.foundation.text import listing, plural
 from equipoise.tallies.counts import group_axis, group_name, group_places
 from equipoise.tallies.labels import Coded, factorise, label_of, ordered
 from equipoise.training.encoding import quarters_of

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
+from equipoise.foundation.text import listing
 from equipoise.training.compatibility import Need, check_compatible, has_own, learners
 from equipoise.training.learner import Learner
 from equipoise.training.train import learner_of

@@ -19,10 +19,11 @@ from equipoise.cohorts.cohort import columns_of
 from equipoise.cohorts.tables import as_table
 from equipoise.estimators._skops import estimator_bytes, estimator_from
 from equipoise.foundation.arrays import as_columns
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import TensorFile, folder_when_whole, write_whole
 from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import provenance
+from equipoise.foundation.text import listing
 from equipoise.tallies.counts import group_axis, group_places
 from equipoise.tallies.labels import factorise
 from equipoise.training.input_encoder import InputEncoder

@@ -13,9 +13,10 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
 from equipoise.foundation.arrays import as_columns
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import accepts
 from equipoise.foundation.registry import registry
+from equipoise.foundation.text import listing
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.tallies.labels import factorise, label_of
 

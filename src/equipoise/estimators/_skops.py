@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput, listing, told
+from equipoise.foundation.errors import BadInput, told
 from equipoise.foundation.imports import require
+from equipoise.foundation.text import listing
 
 # What skops asks about of scikit-learn's own classifiers, regressors and their parts.
 TRUSTED = (

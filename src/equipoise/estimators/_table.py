@@ -17,9 +17,10 @@ from equipoise.cohorts.tables import as_table, check_names
 from equipoise.estimators._method import chosen_learner, chosen_treatments, name_of
 from equipoise.estimators._saved import GroupNames, SavedModel
 from equipoise.estimators._treated import TreatedClassifier, TreatedRegressor
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import accepts, unknown_argument
 from equipoise.foundation.reproducibility import fingerprint_of, provenance
+from equipoise.foundation.text import listing
 from equipoise.tallies.labels import label_of, shown
 
 # Parameters of the estimators that ``fit`` passes on; the others it names itself.

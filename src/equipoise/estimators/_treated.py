@@ -36,7 +36,8 @@ from equipoise.estimators._method import (
     name_of,
 )
 from equipoise.foundation.arrays import as_weights, same_length
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import listing
 from equipoise.training.fixing import preserved_generators
 from equipoise.training.input_encoder import InputEncoder
 from equipoise.training.material import Codes, Job, Material, Outcome, Predicted, Selection, Settings

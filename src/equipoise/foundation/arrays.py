@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, listing
-from equipoise.foundation.text import plural
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import listing, plural
 
 Floats = NDArray[np.float64]
 # Up to so many numbers in a row numpy adds one by one; for fewer tables than this slices do not pay.

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from equipoise.foundation.text import redacted
+from equipoise.foundation.text import listing, redacted
 
 
 class EquipoiseError(Exception):
@@ -83,13 +83,6 @@ def nearest_file(wanted: str, known: Iterable[str]) -> str | None:
 
 def _stem(name: str) -> str:
     return name.partition(".")[0] or name
-
-
-def listing(names: Iterable[object], limit: int = 12) -> str:
-    """Write names as a readable list that stays short however many there are."""
-    shown = [str(name) for name in names]
-    rest = len(shown) - limit
-    return ", ".join(shown[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def told(error: BaseException) -> str:

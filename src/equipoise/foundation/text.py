@@ -1,4 +1,4 @@
-"""Text that may be shown: no secrets, nothing that drives a terminal, and numbers of things in words.
+"""Text that may be shown: no secrets, nothing that drives a terminal, and numbers and lists of things in words.
 
 Passwords are kept out of results, pages, messages and the causes of errors in two ways, for one alone would miss some:
 what looks like a secret (user information of a URL, ``password=...``) is cut out of every text, and secrets that were
@@ -25,6 +25,13 @@ def printable(text: str) -> str:
 def shortened(text: str, most: int = 80) -> str:
     """Cut a text that is too long to be shown, and say how long it was."""
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
+
+
+def listing(names: Iterable[object], limit: int = 12) -> str:
+    """Write names as a readable list that stays short however many there are."""
+    shown = [str(name) for name in names]
+    rest = len(shown) - limit
+    return ", ".join(shown[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def plural(number: int, one: str, more: str | None = None) -> str:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
-from equipoise.foundation.errors import listing
-from equipoise.foundation.text import number_of_people, plural
+from equipoise.foundation.text import listing, number_of_people, plural
 
 
 class Status(StrEnum):

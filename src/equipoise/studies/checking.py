@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.conditions import Feasibility
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.long_work import duration
+from equipoise.foundation.text import listing
 from equipoise.measures.objectives import Reason
 from equipoise.results import record_as_json
 from equipoise.studies.analysis import StudyData, attributes_of, baselines_of, main_measures_of, quantities_of

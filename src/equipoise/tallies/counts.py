@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.arrays import as_array, as_column, as_columns, as_weights, over, same_length
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import accepts
 from equipoise.foundation.registry import registry
+from equipoise.foundation.text import listing
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.labels import (
     Coded,

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.arrays import as_column
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import listing
 
 if TYPE_CHECKING:
     import narwhals as nw

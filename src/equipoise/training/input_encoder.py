@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from equipoise.cohorts.cohort import columns_of
 from equipoise.cohorts.ids import looks_like_id
-from equipoise.foundation.errors import BadInput, listing
-from equipoise.foundation.text import plural
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import listing, plural
 from equipoise.tallies.labels import factorise, label_of, ordered, shown
 
 Codes = NDArray[np.int64]

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.registry import registry
+from equipoise.foundation.text import listing
 
 
 @dataclass(frozen=True)

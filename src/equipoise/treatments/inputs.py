@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from equipoise.foundation.errors import BadInput, listing
-from equipoise.foundation.text import plural
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import listing, plural
 from equipoise.tallies.labels import factorise, label_of
 
 

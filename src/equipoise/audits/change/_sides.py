@@ -19,8 +19,8 @@ from equipoise.audits._reasons import AuditReason
 from equipoise.audits._spec import AuditSpec, resolve
 from equipoise.audits._tallies import Tallies, View, big_enough
 from equipoise.cohorts.tables import Axis, Bins
-from equipoise.foundation.errors import BadInput, listing
-from equipoise.foundation.text import fitting, plural
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import fitting, listing, plural
 from equipoise.measures.measure import Measure
 from equipoise.results import Reason, ReasonCode, Status, because
 from equipoise.stats import CASES, Estimate, pair_estimate, sample_estimate

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from equipoise.audits._units import Codes
 from equipoise.audits.downstream._settings import CLASSIFIER_SETTINGS, Classifier, classifiers_of, names_classifier
-from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.text import listing
 
 Floats = NDArray[np.float64]
 Points = NDArray[Any]

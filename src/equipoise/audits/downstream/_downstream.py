@@ -29,10 +29,10 @@ from equipoise.audits.downstream._result import Downstream, DownstreamRecord
 from equipoise.audits.downstream._settings import CLASSIFIER_SETTINGS, Classifier
 from equipoise.cohorts.embeddings import open_embedding
 from equipoise.foundation.arrays import as_column, as_columns, same_length
-from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.long_work import Progress
 from equipoise.foundation.reproducibility import stream
-from equipoise.foundation.text import fitting, plural
+from equipoise.foundation.text import fitting, listing, plural
 from equipoise.tallies.labels import factorise, shown
 
 Floats = NDArray[np.float64]

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from equipoise.audits.downstream._settings import Value, settings_line
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.tabular import frame_of
+from equipoise.foundation.text import listing
 from equipoise.results import Reason, ReasonCode, Status, because, field_names, matching, record_as_json
 from equipoise.stats import is_finding
 

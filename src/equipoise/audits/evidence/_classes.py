@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.evidence._runs import Runs
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import listing
 from equipoise.tallies.labels import Coded, ordered
 
 RULE = 0.2

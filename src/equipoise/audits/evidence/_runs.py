@@ -20,9 +20,9 @@ from equipoise.audits._options import TYPED
 from equipoise.cohorts.readers import open_table
 from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
 from equipoise.foundation.arrays import Floats, as_column, as_floats
-from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.reproducibility import fingerprint_of
-from equipoise.foundation.text import fitting, is_number, plural
+from equipoise.foundation.text import fitting, is_number, listing, plural
 from equipoise.tallies.labels import Coded, factorise, label_of, ordered
 
 # What every row must say, and what it may say.

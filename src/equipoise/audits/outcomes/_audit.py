@@ -26,10 +26,9 @@ from equipoise.audits.outcomes._attributes import (
 from equipoise.audits.outcomes._result import SCHEMA, AuditResult, FourFifths
 from equipoise.cohorts.cohort import Card, card_of
 from equipoise.cohorts.tables import Bins
-from equipoise.foundation.errors import listing
 from equipoise.foundation.options import accepts, documented
 from equipoise.foundation.reproducibility import provenance, stream
-from equipoise.foundation.text import fitting, plural
+from equipoise.foundation.text import fitting, listing, plural
 from equipoise.results import Record
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import CONTROL, SPLIT, TARGET, Counts

@@ -13,9 +13,9 @@ from equipoise.audits._group_result import ONE_NUMBER, GroupResult
 from equipoise.audits._scores import CalibrationPoint, Curve
 from equipoise.audits.change import Change, change_statements
 from equipoise.cohorts.cohort import Card
-from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.registry import report_of
-from equipoise.foundation.text import plural
+from equipoise.foundation.text import listing, plural
 from equipoise.measures.embeddings import GAP_VARIANTS
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Finding, Interval, Measured, NarratedResult, Reason, Record, Status, Table

@@ -11,9 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from equipoise.cli._console import show_progress
-from equipoise.foundation.errors import listing
 from equipoise.foundation.long_work import duration
-from equipoise.foundation.text import printable
+from equipoise.foundation.text import listing, printable
 from equipoise.studies.running import Standing, Steadied
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from equipoise.cohorts.array_files import PICKLED
 from equipoise.cohorts.loading import Source, find_file
 from equipoise.cohorts.pictures.arrays import Pictures, checked_labels, read_strips
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import listing
 
 TRAIN = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
 TEST, META = "test_batch.bin", "batches.meta.txt"

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.pictures.arrays import Pictures
-from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.imports import require
-from equipoise.foundation.text import plural
+from equipoise.foundation.text import listing, plural
 from equipoise.tallies.labels import label_of
 
 OnDamaged = Literal["stop", "skip"]

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.array_files import read_array
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import listing
 
 PREFIX = "has_primary_color::"
 ATTRIBUTES, COLOURS = 312, 15

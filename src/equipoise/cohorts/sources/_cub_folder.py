@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from equipoise.cohorts.sources._cub_colours import VERSION, colour_places, colours_of_classes, colours_of_pictures
 from equipoise.cohorts.sources._feature_files import PictureRows
-from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.text import listing
 
 Level = Literal["image", "class"]
 IMAGES = "images.txt"

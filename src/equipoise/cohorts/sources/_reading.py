@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, listing
-from equipoise.foundation.text import plural
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import listing, plural
 
 Value = TypeVar("Value")
 

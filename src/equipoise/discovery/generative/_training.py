@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, listing, told
+from equipoise.foundation.errors import BadInput, told
 from equipoise.foundation.files import TensorFile
 from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import stream
+from equipoise.foundation.text import listing
 from equipoise.training.plain import StepProgress as StepProgress
 
 if TYPE_CHECKING:

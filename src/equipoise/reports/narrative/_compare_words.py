@@ -19,8 +19,7 @@ from equipoise.audits.compare import (
     OutcomeRecord,
     mirrored,
 )
-from equipoise.foundation.errors import listing
-from equipoise.foundation.text import plural, points
+from equipoise.foundation.text import listing, plural, points
 from equipoise.reports import formats
 from equipoise.reports._document import Name, Text, pieces
 from equipoise.reports._formats import short_percent

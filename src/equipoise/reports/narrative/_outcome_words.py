@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.errors import listing
-from equipoise.foundation.text import percent, plural, points
+from equipoise.foundation.text import listing, percent, plural, points
 from equipoise.reports import formats
 from equipoise.reports._document import Name, Text
 from equipoise.reports._records import name_of

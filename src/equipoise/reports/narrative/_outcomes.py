@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from equipoise.audits import AuditResult, FourFifths, Power
 from equipoise.audits.change import Change
-from equipoise.foundation.errors import listing
-from equipoise.foundation.text import plural
+from equipoise.foundation.text import listing, plural
 from equipoise.reports import formats
 from equipoise.reports._document import (
     MOST_ROWS,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from equipoise.foundation.errors import listing
-from equipoise.foundation.text import plural
+from equipoise.foundation.text import listing, plural
 from equipoise.reports._document import Name, Statements, Text, plain
 from equipoise.reports._formats import signed_thousandths
 from equipoise.reports.narrative._report import and_more, joined, title_of_attribute

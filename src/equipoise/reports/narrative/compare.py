@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from equipoise.audits.compare import CompareResult, OutcomeLink, OutcomeRecord
-from equipoise.foundation.errors import listing
 from equipoise.foundation.registry import report
-from equipoise.foundation.text import plural
+from equipoise.foundation.text import listing, plural
 from equipoise.reports import formats
 from equipoise.reports._document import (
     NOT_CERTIFIED,

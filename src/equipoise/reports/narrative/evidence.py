@@ -17,9 +17,8 @@ from equipoise.audits.evidence import (
     technique_headlines,
     worst_first,
 )
-from equipoise.foundation.errors import listing
 from equipoise.foundation.registry import report
-from equipoise.foundation.text import percent, plural
+from equipoise.foundation.text import listing, percent, plural
 from equipoise.reports import formats
 from equipoise.reports._comparisons import Place, PlacedEffect, by_cell, families_of, metrics_of
 from equipoise.reports._document import (

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from equipoise.audits.ranking import RankingResult
-from equipoise.foundation.errors import listing
 from equipoise.foundation.registry import report
-from equipoise.foundation.text import plural, points
+from equipoise.foundation.text import listing, plural, points
 from equipoise.reports import formats
 from equipoise.reports._document import (
     NOT_CERTIFIED,

@@ -14,8 +14,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text as Rich
 
-from equipoise.foundation.errors import listing
-from equipoise.foundation.text import printable
+from equipoise.foundation.text import listing, printable
 from equipoise.reports._document import (
     Block,
     Bullets,

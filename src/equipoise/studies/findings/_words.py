@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.errors import listing
-from equipoise.foundation.text import plural
+from equipoise.foundation.text import listing, plural
 from equipoise.results import Verdict
 from equipoise.studies.analysis import (
     LABELS,

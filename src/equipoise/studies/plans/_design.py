@@ -13,8 +13,9 @@ from typing import Any, cast, get_args
 
 from equipoise.cohorts.cohort import Cohort
 from equipoise.conditions import Condition, make_condition, settings_of
-from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.registry import registry
+from equipoise.foundation.text import listing
 from equipoise.measures.objectives import Fairness, Performance, Task, check_fairness, check_performance
 from equipoise.studies.plans._naming import (
     ChooseBy,

@@ -24,8 +24,9 @@ from equipoise.conditions import (
     partition_of,
     sizing_shares,
 )
-from equipoise.foundation.errors import BadInput, listing, nearest, unknown_name
+from equipoise.foundation.errors import BadInput, nearest, unknown_name
 from equipoise.foundation.reproducibility import fingerprint_of, stream
+from equipoise.foundation.text import listing
 from equipoise.studies.plans._naming import BadPlan
 from equipoise.tallies.labels import Coded, factorise, shown
 from equipoise.training.material import Codes, Material

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.cohort import Cohort
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import listing
 from equipoise.studies.plans import OwnFunction, Trial, rows_of
 from equipoise.studies.running._work import Work, draw_name
 from equipoise.tallies.labels import factorise

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import listing
 from equipoise.studies.plans import State, Trial
 from equipoise.studies.storage._artefacts import (
     COLUMNS,

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.audits.evidence import METRIC_VARIANCE, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.references import cited
 from equipoise.foundation.reproducibility import fingerprint_of, provenance
-from equipoise.foundation.text import plural
+from equipoise.foundation.text import listing, plural
 from equipoise.results import ClaimVerdict, Direction, Finding, Result, Table, Verdict
 from equipoise.studies.analysis import WORDS, Unfinished
 from equipoise.studies.findings.identical._runs import IMPACT

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.imports import require
+from equipoise.foundation.text import listing
 from equipoise.networks.building import NETWORKS, SMALL, build
 from equipoise.training.images.run import LARGE
 from equipoise.training.material import Settings

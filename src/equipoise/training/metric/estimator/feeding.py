@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import stream
+from equipoise.foundation.text import listing
 from equipoise.training.callback import CallbackList
 from equipoise.training.fixing import copies_of
 from equipoise.training.images.pictures import Crop, Pictures, shifted
