@@ -329,7 +329,7 @@ def test_a_page_asks_once_what_a_measure_needs_however_many_records_there_are(mo
     REPORT.document(result)
     REPORT.charts(result)
     assert len(result.records) > 5_000
-    assert max(asked.values()) < 20
+    assert max(asked.values(), default=0) < 20
 
 
 def test_the_terminal_shows_the_widest_of_hundreds_of_groups_and_says_how_many_are_left_out() -> None:

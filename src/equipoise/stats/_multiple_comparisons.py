@@ -111,7 +111,7 @@ def deciding_level(p: ArrayLike, correction: str = "bh", level: float = LEVEL) -
     --------
     >>> deciding_level([0.001, 0.02, 0.5, 0.6]), deciding_level([0.001, 0.02, 0.5, 0.6], "holm")
     (0.025, 0.0125)
-    >>> deciding_level([0.001, 0.02, 0.021, 0.6])
+    >>> round(deciding_level([0.001, 0.02, 0.021, 0.6]), 4)
     0.0375
     """
     values, known = _known(p)
