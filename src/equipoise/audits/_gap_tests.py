@@ -1,9 +1,9 @@
 """Gaps over all groups: whether they are more than permuted groups would give, and what they are at least.
 
-The statistic of a gap in rates is the studentised maximum over pairs of groups (``stats._gaps``); of subgroup fairness
-the root of chi-square, in which large groups count most; of bias amplification the number itself. Groups with fewer
-than ``least_people`` in the denominator of the rate are left out of the test and listed. What the null is depends on
-the rows:
+The statistic of a gap in rates is the studentised maximum over pairs of groups (``stats.largest_studentised``); of
+subgroup fairness the root of chi-square, in which large groups count most; of bias amplification the number itself.
+Groups with fewer than ``least_people`` in the denominator of the rate are left out of the test and listed. What the
+null is depends on the rows:
 
 - independent rows without weights: tables with the same margins and the groups permuted, across all rows or, for
   errors, within the true class;

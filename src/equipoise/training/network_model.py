@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, listing, told
+from equipoise.foundation.errors import BadInput, told
 from equipoise.foundation.imports import require
+from equipoise.foundation.text import listing
 from equipoise.measures.objectives import Task
 from equipoise.networks.mlp import StackedMLP
 from equipoise.networks.stacked_module import StackedModule

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
+from equipoise.foundation.text import listing
 from equipoise.training.compatibility import check_compatible
 from equipoise.training.finishing import adjusted, failed
 from equipoise.training.grouping import kind_of, stacks_of, trainings_of
