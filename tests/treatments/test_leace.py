@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from equipoise import BadInput, Study
+from equipoise.foundation.imports import installed
 from equipoise.training.model import part_of_kind
 from equipoise.training.preparing import training_rows
 from equipoise.training.treatment import TrainingInputs
 from equipoise.treatments.inlp import IterativeNullSpaceProjection
 from equipoise.treatments.leace import ConceptEraser, ConceptErasure, ConceptErasureOfInputs, ErasedHead, fit_eraser
 from plan_cases import cohort
+from required import missing
 from treatment_cases import representations
 
 # The package keeps what is below this, as ours does; by default it also shrinks covariances and bounds their trace.
@@ -36,7 +39,9 @@ def rows_of(groups: int, columns: int = 6, rows: int = 500, seed: int = 0) -> tu
 
 def by_the_package(inputs: Any, group: Any) -> Any:
     torch = pytest.importorskip("torch")
-    package = pytest.importorskip("concept_erasure")
+    if not installed("concept_erasure"):
+        missing("concept-erasure", "The package concept-erasure", "pip install concept-erasure")
+    package = importlib.import_module("concept_erasure")
     concept = torch.from_numpy(np.eye(group.max() + 1)[group])
     rows = torch.from_numpy(inputs)
     fitted = package.LeaceFitter(rows.shape[1], concept.shape[1], dtype=torch.float64, **EXACT)
