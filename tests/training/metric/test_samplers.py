@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
+from equipoise.foundation.reproducibility import stream
 from equipoise.training.metric.samplers.n_pairs import NPairBatches
 from equipoise.training.metric.samplers.samples_per_class import SamplesPerClass
 
@@ -96,3 +97,58 @@ def test_too_few_classes_with_two_rows_are_named() -> None:
     with pytest.raises(BadInput, match="two classes with two rows at least"):
         NPairBatches().batches(np.arange(20), 8, 0, 1)
     assert NPairBatches().batches(labels, 6, 0, 1).max() < 6
+
+
+def drawn_by_loop(labels: Any, weights: Any, size: int, number: int, seed: int, epoch: int) -> list[list[int]]:
+    """Of each draw: a class by the weight of its rows, then rows of it by theirs, one after another."""
+    names = sorted(set(labels.tolist()))
+    rows_of = {name: [row for row, label in enumerate(labels.tolist()) if label == name] for name in names}
+    steps, draws = len(labels) // size, size // number
+    generator = stream(seed, "samples per class", epoch)
+    for_classes, for_rows = generator.random((steps, draws)), generator.random((steps, draws, number))
+
+    def chosen(things: list[Any], heights: list[float], aim: float) -> Any:
+        for thing, height in zip(things, heights, strict=True):
+            if aim < height:
+                return thing
+            aim -= height
+        return things[-1]
+
+    batches = []
+    for step in range(steps):
+        batch = []
+        for draw in range(draws):
+            of_classes = [sum(weights[row] for row in rows_of[name]) for name in names]
+            name = chosen(names, of_classes, for_classes[step, draw] * sum(of_classes))
+            own = [weights[row] for row in rows_of[name]]
+            batch += [chosen(rows_of[name], own, aim * sum(own)) for aim in for_rows[step, draw]]
+        batches.append(batch)
+    return batches
+
+
+@pytest.mark.parametrize("number", [1, 2, 4])
+@pytest.mark.parametrize("seed", range(4))
+def test_weighed_rows_are_drawn_by_class_and_then_by_row(seed: int, number: int) -> None:
+    generator = np.random.default_rng(seed)
+    labels, weights = NAMES[generator.integers(0, 5, 60)], generator.exponential(size=60)
+    found = SamplesPerClass(per_class=number).batches(labels, 12, seed, 3, weights)
+    assert found.tolist() == drawn_by_loop(labels, weights, 12, number, seed, 3)
+
+
+def test_a_rows_chance_is_its_share_of_the_weight_and_one_of_weight_0_never_comes() -> None:
+    labels = np.repeat(["one row", "nine rows", "ninety rows"], [1, 9, 90])
+    weights = np.random.default_rng(1).exponential(size=100)
+    weights[[3, 50, 51]] = 0.0
+    weights[4] *= 1e-12
+    epochs = [SamplesPerClass().batches(labels, 20, 0, epoch, weights) for epoch in range(2000)]
+    drawn = np.concatenate(epochs).ravel()
+    assert (labels[drawn].reshape(-1, 2) == labels[drawn].reshape(-1, 2)[:, :1]).all()
+    found, wanted = np.bincount(drawn, minlength=100) / len(drawn), weights / weights.sum()
+    assert (found[[3, 50, 51]] == 0).all()
+    # Two rows of a draw are of one class: twice the variance of single rows is an upper bound.
+    assert (np.abs(found - wanted) <= 5 * np.sqrt(2 * wanted * (1 - wanted) / len(drawn))).all()
+
+
+def test_pairs_of_every_class_take_no_weights() -> None:
+    with pytest.raises(BadInput, match="was given weights of rows"):
+        NPairBatches().batches(np.arange(40) % 10, 8, 0, 1, np.ones(40))

@@ -95,7 +95,7 @@ class Fitter:
         note = (
             f"A batch of {rows} rows did not fit into the memory of the device{self._memory()}: the gradients of "
             f"{pieces} pieces of {-(-rows // pieces)} rows were added up; batch statistics, and what a treatment makes "
-            "of a gradient, are those of the pieces."
+            "of losses or of a gradient, are those of the pieces."
         )
         return [replace(one, notes=(*one.notes, note)) for one in ended]
 
