@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,13 @@ from sklearn.metrics import log_loss
 
 from equipoise import BadInput, Study
 from equipoise.foundation.imports import installed
+from equipoise.foundation.registry import registry
+from equipoise.studies.plans import Named
+from equipoise.testing.planted import planted
+from equipoise.training.material import Job, Settings
 from equipoise.training.model import part_of_kind
 from equipoise.training.preparing import training_rows
+from equipoise.training.train import train
 from equipoise.training.treatment import TrainingInputs
 from equipoise.treatments.inlp import IterativeNullSpaceProjection
 from equipoise.treatments.leace import ConceptEraser, ConceptErasure, ConceptErasureOfInputs, ErasedHead, fit_eraser
@@ -41,7 +45,8 @@ def by_the_package(inputs: Any, group: Any) -> Any:
     torch = pytest.importorskip("torch")
     if not installed("concept_erasure"):
         missing("concept-erasure", "The package concept-erasure", "pip install concept-erasure")
-    package = importlib.import_module("concept_erasure")
+    # Unlike import, it overlooks what the package's own use of torch warns of.
+    package = pytest.importorskip("concept_erasure")
     concept = torch.from_numpy(np.eye(group.max() + 1)[group])
     rows = torch.from_numpy(inputs)
     fitted = package.LeaceFitter(rows.shape[1], concept.shape[1], dtype=torch.float64, **EXACT)
@@ -218,3 +223,36 @@ def test_its_head_predicts_other_rows_as_it_did_and_is_made_again(erase: bool) -
     left = again.transform(found.train.inputs)
     expected = fit_eraser(found.train.inputs, found.train.group)(found.train.inputs) if erase else found.train.inputs
     assert left == pytest.approx(expected, abs=1e-9)
+
+
+def with_and_without(learner: Named, *before: str) -> tuple[Any, Any, Any]:
+    """The rows of an embedding of six columns, and trials of it without LEACE and with it."""
+    material = planted(3, 3, rows=120, bias=0.3, columns=6).told(target=False, group=False)
+    kinds: list[Any] = [registry.get("treatment", name).thing for name in before]
+    rows = np.arange(len(material.train))
+    jobs = [Job(rows, 1, treatments=(*(kind() for kind in kinds), *last)) for last in ((), (ConceptErasure(),))]
+    plain, erased = train(material, learner, jobs, Settings(selection="last"))
+    assert (plain.failure, erased.failure) == (None, None)
+    assert any("LEACE: the group was erased from the embedding (2 dimensions of 6)." in note for note in erased.notes)
+    return material, plain, erased
+
+
+def test_from_an_embedding_groups_are_erased_and_rows_are_read_anew() -> None:
+    """The learner raw_features releases its inputs: by hand they are erased, and the nearest training row is found."""
+    material, _, erased = with_and_without(Named("raw_features", 1, {"unit_length": False}))
+    eraser = fit_eraser(material.train.inputs, material.train.group)
+    left = eraser(material.train.inputs)
+    for split in ("dev", "test"):
+        expected = eraser(getattr(material, split).inputs)
+        assert erased.kept[f"embedding.{split}"] == pytest.approx(expected, abs=5e-3)
+        nearest_row = ((expected[:, None] - left[None]) ** 2).sum(axis=2).argmin(axis=1)
+        assert (getattr(erased, split).values == material.train.target[nearest_row]).mean() > 0.98
+
+
+def test_an_embedding_that_was_learnt_loses_as_many_dimensions_as_there_are_groups_less_one() -> None:
+    pytest.importorskip("torch")
+    settings = {"embedding_size": 6, "batch_size": 20, "epochs": 2, "learning_rate": 0.02}
+    _, plain, erased = with_and_without(Named("metric_learner", 1, settings), "reweighting")
+    moved = plain.kept["embedding.dev"].astype(np.float64) - erased.kept["embedding.dev"]
+    lengths = np.linalg.svd(moved - moved.mean(axis=0), compute_uv=False)
+    assert lengths[1] > 20 * lengths[2], "two dimensions are moved, and no others"
