@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from equipoise.foundation.errors import BadInput
-from equipoise.networks.building import NETWORKS, build
+from equipoise.networks.building import DRAWING_NOTHING, build
 from equipoise.networks.resnet import block_kinds, resnet, resnet18
 
 torch = pytest.importorskip("torch")
@@ -35,7 +35,7 @@ def test_the_networks_of_imagenet_have_the_known_number_of_weights(name: str, we
         assert network.stem(torch.zeros(1, 3, 224, 224)).shape == (1, 64, 56, 56)
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", DRAWING_NOTHING)
 @pytest.mark.parametrize("channels", [1, 3])
 def test_a_network_turns_pictures_of_any_channels_into_its_features(name: str, channels: int) -> None:
     network, features = build(name, channels)

@@ -6,22 +6,19 @@ is read and never run.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import inspect
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal
 
 from equipoise.cohorts.array_files import PICKLED, PICKLES
 from equipoise.discovery._classifier import Classifier
 from equipoise.discovery.generative import FILE as GAN_FILE
 from equipoise.discovery.generative import Generator, TrainedVAE, check_device, load_gan, load_vae
-from equipoise.foundation.errors import BadInput, nearest, nearest_file, told, unknown_name
+from equipoise.foundation.errors import BadInput, told
 from equipoise.foundation.imports import require
+from equipoise.foundation.python_files import attribute as attribute_of
+from equipoise.foundation.python_files import beside, check_file, imported
 
 FORM = "FILE.py:NAME"
 TENSORS = ".safetensors"
@@ -88,8 +85,8 @@ def load_encoder(named: str, device: str = "cpu") -> TrainedVAE | Callable[..., 
             available=f"a {TENSORS} file of a VAE trained here, or {FORM}: a function from pictures to latents",
         )
     path = Path(file)
-    with _beside(path.parent):
-        found = _attribute(_imported(path), path, attribute)
+    with beside(path.parent):
+        found = attribute_of(imported(path), path, attribute)
         if callable(found) and not isinstance(found, TrainedVAE) and not _takes_one(found):
             found = _called(found, named, "encoder")
     if isinstance(found, TrainedVAE):
@@ -124,8 +121,8 @@ def load_module(named: str, what: str = "network", ours: tuple[type, ...] = ()) 
         )
     torch = require("torch", extra="train", purpose=f"A {what}")
     path = Path(file)
-    with _beside(path.parent):
-        found = _attribute(_imported(path), path, attribute)
+    with beside(path.parent):
+        found = attribute_of(imported(path), path, attribute)
         if not isinstance(found, (torch.nn.Module, *ours)) and callable(found):
             found = _called(found, named, what)
     if not isinstance(found, (torch.nn.Module, *ours)):
@@ -150,7 +147,7 @@ def _refuse_pickle(named: str, what: str) -> None:
 
 def _trained(path: Path, device: str) -> Generator:
     """Read a generator of our own, of whichever kind."""
-    _check_file(path)
+    check_file(path)
     library = require("safetensors", extra="train", purpose="Reading a generator")
     try:
         with library.safe_open(str(path), framework="pt") as file:
@@ -160,35 +157,6 @@ def _trained(path: Path, device: str) -> Generator:
             f"{path.name} is not a whole file ({error})", available="what TrainedVAE.save or TrainedGAN.save wrote"
         ) from error
     return (load_gan if GAN_FILE.schema in header else load_vae)(path, device).generator()
-
-
-def _imported(path: Path) -> ModuleType:
-    """Run a file of Python as a module, once in a process."""
-    _check_file(path)
-    name = "equipoise_user_" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        raise BadInput(
-            f"{path.name} could not be run ({told(error)})", available="a Python file that can be imported",
-            help=f"run it by itself: python {path}",
-        ) from error  # fmt: skip
-    return module
-
-
-def _attribute(module: ModuleType, path: Path, attribute: str) -> Any:
-    if not hasattr(module, attribute):
-        known = [name for name in vars(module) if not name.startswith("_")]
-        raise unknown_name("name", attribute, known, path.name)
-    return getattr(module, attribute)
 
 
 def _called(function: Any, named: str, what: str) -> Any:
@@ -204,30 +172,6 @@ def _called(function: Any, named: str, what: str) -> Any:
         raise BadInput(
             f"{named} failed when it was called ({told(error)})", available=f"a function that returns the {what}"
         ) from error
-
-
-@contextmanager
-def _beside(folder: Path) -> Iterator[None]:
-    """Let a file import what lies beside it, as Python does for a script."""
-    place = str(folder.resolve())
-    sys.path.insert(0, place)
-    try:
-        yield
-    finally:
-        if place in sys.path:
-            sys.path.remove(place)
-
-
-def _check_file(path: Path) -> None:
-    if path.is_file():
-        return
-    there = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-    guess = nearest_file(path.name, there) if there else nearest(path.name, there)
-    raise BadInput(
-        f"There is no file {str(path)!r}",
-        available="an existing file",
-        help=f"did you mean {guess!r}?" if guess else "check the name and the folder.",
-    )
 
 
 def _check_place(place: Any, device: str, named: str) -> None:

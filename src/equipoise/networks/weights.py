@@ -26,21 +26,24 @@ NAMES = (
     (re.compile(r"\.bn(\d)\."), r".norm\1."),
     (re.compile(r"\.downsample\."), ".past."),
 )
-# A head belongs to the classes it was trained for: it is left out, and said.
-HEADS = ("fc.", "head.")
+# A head belongs to the classes it was trained for: without a head to fill it is left out, and said.
+HEADS = ("fc.", "head.", "classifier.")
 # A count of batches that no prediction uses: a file may lack it.
 COUNT = "num_batches_tracked"
 
 
-def load_weights(network: torch.nn.Module, path: str | os.PathLike[str]) -> tuple[str, ...]:
+def load_weights(
+    network: torch.nn.Module, path: str | os.PathLike[str], head: torch.nn.Linear | None = None
+) -> tuple[str, ...]:
     """Fill a network (without a head) from a file; return what of the file was left out, which is a head's weights.
 
     Every weight of the network must be in the file, with its shape, and everything else in the file must be known:
-    otherwise all that does not fit is named and the network stays as it was.
+    otherwise all that does not fit is named and the network stays as it was. ``head`` is filled from the file's head
+    where it has one, which must then fit too.
     """
     held = _read(Path(path))
-    renamed = {_renamed(name): value for name, value in held.items()}
     wanted = network.state_dict()
+    renamed = {name if name in wanted else _renamed(name): value for name, value in held.items()}
     left = [name for name in renamed if name not in wanted]
     faults = [
         *(f"{name} is not in the file" for name in wanted if name not in renamed and not name.endswith(COUNT)),
@@ -58,9 +61,32 @@ def load_weights(network: torch.nn.Module, path: str | os.PathLike[str]) -> tupl
             available="every weight of the network in its shape; only a head may be extra",
             help="build the network that the file was written for (name, channels, large).",
         )
+    of_head = {} if head is None else _of_head({name: renamed[name] for name in left}, head, Path(path).name)
     # What has fewer bits is widened, what has more is rounded: each value becomes one of the network's own kind.
     network.load_state_dict({name: renamed[name] for name in wanted if name in renamed}, strict=False)
-    return tuple(left)
+    if head is not None and of_head:
+        head.load_state_dict({name: renamed[own] for name, own in of_head.items()})
+    return tuple(name for name in left if name not in of_head.values())
+
+
+def _of_head(left: Mapping[str, Any], head: torch.nn.Linear, file: str) -> dict[str, str]:
+    """Return the names in the file of the weight and bias of its head, none where it has none; another is refused."""
+    if not left:
+        return {}
+    found: dict[str, str] = {}
+    for name, value in head.state_dict().items():
+        fitting = [one for one in left if one.rpartition(".")[2] == name and left[one].shape == value.shape]
+        if len(fitting) == 1 and not _broken(left[fitting[0]]):
+            found[name] = fitting[0]
+    if len(found) < len(head.state_dict()) or len(left) > len(found):
+        shapes = listing([f"{name} {_shape(value)}" for name, value in left.items()], 4)
+        raise BadInput(
+            f"The head of {file} ({shapes}) is not one of {head.out_features:,} outputs on {head.in_features:,} "
+            "features",
+            available="a head of this shape, or none in the file",
+            help="fresh_head = true leaves it out and starts a new one.",
+        )
+    return found
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from equipoise.foundation.files import read_toml
 from equipoise.measures.objectives import Fairness, Performance
 from equipoise.studies.plans import BadPlan, ChooseBy, Place
 from equipoise.training.material import Precision, Rounding, Selection
+from equipoise.training.named_objects import beside_plan
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from equipoise.studies.study import Study
 
 
+# Settings of learners that may name own code or weights in a file.
+OF_OWN_CODE = {"network", "backbone", "factory", "estimator", "weights"}
 HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
 KEY = re.compile(r"\s*([A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')\s*(=|\.)")
 
@@ -302,9 +305,9 @@ class Plan:
                 group=names_of(said.group) or None,
                 conditions=[entry.model_dump() for entry in said.conditions],
                 treatments=[entry.model_dump() for entry in said.treatments],
-                learner=[one.model_dump() for one in said.learner]
+                learner=[self._with_files(one) for one in said.learner]
                 if isinstance(said.learner, list)
-                else said.learner.model_dump(),
+                else self._with_files(said.learner),
                 seeds=said.seeds,
                 repeats=said.repeats,
                 size=said.size,
@@ -327,6 +330,16 @@ class Plan:
                 against=names_of(said.against),
                 name=self.file.stem,
             )
+
+    def _with_files(self, learner: Entry) -> dict[str, Any]:
+        """Return what a plan says of a learner, with own code and weights in files as seen from the plan."""
+        made: dict[str, Any] = learner.model_dump()
+        for name in OF_OWN_CODE & set(made):
+            given = made[name]
+            several = isinstance(given, list)
+            found = [beside_plan(one, self.file.parent) for one in (given if several else [given])]
+            made[name] = found if several else found[0]
+        return made
 
     def located(self, *place: str | int) -> _Located:
         """Let an error that is raised inside say the file and the line."""

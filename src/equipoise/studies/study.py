@@ -313,6 +313,8 @@ class Study:
                 scored=needs_scores(self._performance),
             )  # fmt: skip
         learners = {named_key(one.named): one.values for one in self.learners}
+        if sources := _design.sources_of(self.learners):
+            about["sources"] = sources
         work = Work(self.material, (), draws, undrawn=undrawn, learners=learners, about=about, partitions=partitions)
         return replace(work, stacks=stacked(cells_of(self.trials()), lambda cell: self._stack_size(work, cell)))
 

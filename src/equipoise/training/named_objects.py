@@ -1,4 +1,4 @@
-"""A user's own class or function by its name, "package.module:name"; nothing is imported that is not spelt so.
+"""A user's own class or function, "package.module:name" or "file.py:name"; nothing is imported that is not spelt so.
 
 The name, with a version that its owner raises, is what a trial knows it by; a hash of its source stands beside it.
 """
@@ -8,31 +8,62 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
+import os
 import textwrap
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput, nearest
+from equipoise.foundation.errors import BadInput, nearest, told
+from equipoise.foundation.imports import require
+from equipoise.foundation.python_files import attribute as file_attribute
+from equipoise.foundation.python_files import beside, imported, module_name
 from equipoise.training.parameters import Parameter
 
+if TYPE_CHECKING:
+    import torch
+
 FORM = '"package.module:name"'
+FILE_FORM = '"file.py:name"'
+PYTHON, TENSORS = ".py", ".safetensors"
 VERSION = Parameter("raised when what is named changes what it trains", 1, least=1, low=1, high=1, whole=True)
 
 
 def named_object(name: str, what: str) -> Any:
-    """Import what a name of the form "package.module:name" stands for."""
+    """Import what a name of the form "package.module:name" or "file.py:name" stands for."""
     return attribute_of(*name_parts(name, what), what)
 
 
+def by_file(name: str) -> str:
+    """Return the name that trials know own code by: of a file its last part, which is the same on every machine."""
+    module, colon, attribute = name.rpartition(":")
+    return f"{os.path.basename(module)}{colon}{attribute}" if module.endswith(PYTHON) else name
+
+
+def beside_plan(name: Any, folder: Path) -> Any:
+    """Return the name of a file, or of own code in one, as seen from the folder of a plan; any other as it is."""
+    if not isinstance(name, str):
+        return name
+    module, colon, attribute = name.rpartition(":")
+    if module.endswith(PYTHON):
+        return f"{folder / module}{colon}{attribute}"
+    return str(folder / name) if name.endswith(TENSORS) else name
+
+
 def name_parts(name: str, what: str) -> tuple[str, str]:
-    """Return module and attribute of a name of the form "package.module:name"; nothing is imported."""
-    module, colon, attribute = name.partition(":")
+    """Return module (or file) and attribute of a name of own code; nothing is imported."""
+    module, colon, attribute = name.rpartition(":")
     if not colon or not module or not attribute:
-        raise BadInput(f"The {what} is {name!r}", available=f"{FORM}, or an object in Python")
+        raise BadInput(f"The {what} is {name!r}", available=f"{FORM} or {FILE_FORM}, or an object in Python")
     return module, attribute
 
 
 def attribute_of(module: str, attribute: str, what: str) -> Any:
-    """Return a named part of a module, imported now."""
+    """Return a named part of a module or of a file of Python, imported now."""
+    if module.endswith(PYTHON):
+        path = Path(module)
+        with beside(path.parent):
+            return file_attribute(imported(path), path, attribute)
     try:
         found: Any = importlib.import_module(module)
     except Exception as error:  # a module may raise anything while it is imported
@@ -53,7 +84,33 @@ def attribute_of(module: str, attribute: str, what: str) -> Any:
 def spelt(thing: Any) -> str:
     """Return what a class, function or object is called in a message."""
     kind = thing if hasattr(thing, "__qualname__") else type(thing)
-    return f"{kind.__module__}:{kind.__qualname__}"
+    return f"{module_name(kind.__module__)}:{kind.__qualname__}"
+
+
+def factory_of(given: Any, what: str, how: str) -> Any:
+    """Return what makes a network: what a name stands for, imported now, or an object that can be called."""
+    found = named_object(given, what) if isinstance(given, str) else given
+    if not callable(found):
+        raise BadInput(f"The {what} {given!r} is {type(found).__name__}, which cannot be called", available=how)
+    return found
+
+
+def made_by(factory: Any, arguments: tuple[Any, ...], settings: Mapping[str, Any], how: str) -> torch.nn.Module:
+    """Call a user's factory; what fails in it, or returns no torch module, is told by name."""
+    library = require("torch", extra="train", purpose="A network of your own")
+    shown = arguments[0] if len(arguments) == 1 else arguments
+    try:
+        made: Any = factory(*arguments, **settings)
+    except Exception as error:
+        raise BadInput(
+            f"The factory {spelt(factory)} failed with {f'({shown})' if len(arguments) == 1 else shown} and "
+            f"{dict(settings)!r} ({told(error)})",
+            available=how,
+        ) from error
+    if not isinstance(made, library.nn.Module):
+        raise BadInput(f"The factory {spelt(factory)} returned {type(made).__name__}", available="a torch.nn.Module")
+    built: torch.nn.Module = made
+    return built
 
 
 def name_of(thing: Any, what: str) -> str:

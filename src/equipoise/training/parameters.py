@@ -43,6 +43,18 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class OptionalNumber(Parameter):
+    """A number that need not be given; None stands for what its meaning says."""
+
+    default: float | None  # type: ignore[assignment]
+
+    def check(self, name: str, value: object) -> None:
+        """Take None as it is, and a number as any other."""
+        if value is not None:
+            super().check(name, value)
+
+
+@dataclass(frozen=True)
 class Choice:
     """One of a few values, such as a variant by name, or true and false; a search does not change it."""
 
@@ -109,6 +121,20 @@ def check_parameters(table: Table, values: Mapping[str, object]) -> None:
     """Check every parameter of a table."""
     for name, parameter in table.items():
         parameter.check(name, values[name])
+
+
+def without_defaults(values: Mapping[str, Any], later: Table) -> dict[str, Any]:
+    """Return values without those of ``later`` that are at their defaults.
+
+    Hyper-parameters that a learner did not always have name a trial only where they say something: so the trials from
+    before keep their keys.
+    """
+
+    def usual(name: str, value: Any) -> bool:
+        default = later[name].default
+        return bool(value == default) and isinstance(value, bool) == isinstance(default, bool)
+
+    return {name: value for name, value in values.items() if name not in later or not usual(name, value)}
 
 
 def completed(table: Table, values: Mapping[str, Any], owner: str) -> dict[str, Any]:

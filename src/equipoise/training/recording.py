@@ -25,13 +25,18 @@ class Recorder:
     """Takes steps by their kind, on a card as recorded graphs.
 
     ``tensors`` names all that a step moves: the steps that warm up move it too, so it is put back. What is not there
-    before the first step, such as the moments of an optimiser, begins as zeros.
+    before the first step, such as the moments of an optimiser, begins as zeros. Where it is ``tolerant``, steps that
+    cannot be recorded are plain ones from then on, and ``refusal`` says why.
     """
 
-    def __init__(self, device: str, tensors: Callable[[], Mapping[str, torch.Tensor]], *, record: bool = True) -> None:
+    def __init__(
+        self, device: str, tensors: Callable[[], Mapping[str, torch.Tensor]], *, record: bool = True,
+        tolerant: bool = False,
+    ) -> None:  # fmt: skip
         self.torch = require("torch", extra="train", purpose="Training")
         self.on_card = device != "cpu"
         self.records = record and self.on_card
+        self.tolerant, self.refusal = tolerant, ""
         self._tensors = tensors
         self._stream: Any = self.torch.cuda.Stream(device) if self.on_card else None
         self._graphs: dict[str, Any] = {}
@@ -47,16 +52,37 @@ class Recorder:
         cuda.synchronize()
         with cuda.stream(self._stream):
             before = {name: value.detach().clone() for name, value in self._tensors().items()}
-            for _ in range(warm_up):
-                step()
+        try:
+            graph = self._recorded(step, warm_up)
+        except RuntimeError as error:
+            if not self.tolerant or isinstance(error, self.torch.OutOfMemoryError):
+                raise
+            self.records, self.refusal = False, str(error).strip().partition("\n")[0]
+            graph = None
+        cuda.synchronize()
+        with cuda.stream(self._stream), self.torch.no_grad():
+            put_back(self._tensors(), before)
+        cuda.synchronize()
+        if graph is not None:
+            self._graphs[kind] = graph
+
+    def _recorded(self, step: Callable[[], None], warm_up: int) -> Any:
+        """Take some steps and record one more; what would wait for the device inside a tolerated step is an error."""
+        cuda = self.torch.cuda
+        mode = cuda.get_sync_debug_mode()
+        try:
+            if self.tolerant:
+                cuda.set_sync_debug_mode("error")
+            with cuda.stream(self._stream):
+                for _ in range(warm_up):
+                    step()
+        finally:
+            cuda.set_sync_debug_mode(mode)
         cuda.synchronize()
         graph = cuda.CUDAGraph()
         with cuda.graph(graph, stream=self._stream):
             step()
-        with cuda.stream(self._stream), self.torch.no_grad():
-            put_back(self._tensors(), before)
-        cuda.synchronize()
-        self._graphs[kind] = graph
+        return graph
 
     def take(self, kind: str, step: Callable[[], None]) -> None:
         """Take one step of a kind."""

@@ -29,6 +29,11 @@ from equipoise.training.material import Codes, Rounding
 CUBLAS, CUBLAS_VALUE = "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
 NO_FORM = re.compile(r"^(\S+) does not have a deterministic implementation")
 TIMED_STEPS = 4
+# What is noted of jitter where a network draws.
+DRAWS = (
+    "The network draws random numbers by place in the batch (dropout), so that jitter changes which rows they meet and "
+    "not the rounding alone."
+)
 # Less of the time than this no deterministic algorithm takes: something else held the others up.
 LEAST_TIMES = 0.05
 

@@ -200,7 +200,8 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Any, content: bytes) -> None:
     settings = replace(WHOLE, checkpoints=str(tmp_path))
     (job,) = cases.jobs(material)
     trial = prepared(job, material, learner_of("image_network").completed(VALUES))
-    name = checkpoints.training_name([trial], settings, checkpoints.data_name(material), 1)
+    named = learner_of("image_network").described(trial.values)
+    name = checkpoints.training_name([trial], settings, checkpoints.data_name(material), 1, named)
     checkpoints.path_of(str(tmp_path), name).write_bytes(content)
     (refused,) = train(material, LEARNER, [job], settings)
     assert refused.failure is not None

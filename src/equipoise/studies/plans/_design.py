@@ -223,6 +223,15 @@ def verify_learners(learners: Sequence[Learning]) -> None:
             kind.verify(learning.values)
 
 
+def sources_of(learners: Sequence[Learning]) -> dict[str, str]:
+    """Return a hash of the user's own code and files that each learner names, where it names some."""
+    found: dict[str, str | None] = {}
+    for learning in learners:
+        kind: Any = registry.get("learner", learning.named.name).thing
+        found[str(learning.named)] = kind.source(learning.values)
+    return {name: source for name, source in found.items() if source is not None}
+
+
 def _as_entry(given: Any) -> Any:
     """Take an estimator for the learner scikit_learn, and anything else that can be called for a factory."""
     if isinstance(given, str | Mapping):

@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,11 +54,13 @@ class Stand:
     epoch: int = 0
 
 
-def training_name(trials: Sequence[Prepared], settings: Settings, data: str, version: int) -> str:
+def training_name(
+    trials: Sequence[Prepared], settings: Settings, data: str, version: int, named: Mapping[str, Any] | None = None
+) -> str:
     """Name a training by what it means: rows, seed, repeat, numbers, data, and all trials that share it.
 
     Each way a network is read has a best epoch of its own, so that the same training read in other ways begins anew.
-    ``version`` is the learner's.
+    ``version`` is the learner's, and ``named`` are its hyper-parameters as they name a trial (by default all of them).
     """
     first = trials[0]
     said = {
@@ -66,7 +68,7 @@ def training_name(trials: Sequence[Prepared], settings: Settings, data: str, ver
         "rows": hashlib.sha256(first.rows.tobytes()).hexdigest(),
         "seed": first.job.seed,
         "repeat": first.job.repeat,
-        "learner": [version, {name: repr(value) for name, value in first.values.items()}],
+        "learner": [version, {name: repr(value) for name, value in (named or first.values).items()}],
         "treatments": [
             [[type(one).__qualname__, one.version, {name: repr(value) for name, value in one.values.items()}]
              for one in trial.treatments] for trial in trials

@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
+from equipoise.networks.building import EFFICIENTNET
 from equipoise.training.grouping import trainings_of
+from equipoise.training.images.backbones import called_in_words, draws_nothing, is_own
 from equipoise.training.images.checkpoints import data_name, forget, training_name
 from equipoise.training.images.pictures import Pictures
 from equipoise.training.images.run import Run, Steps
@@ -26,26 +28,37 @@ from equipoise.training.trainer import Trainer, by_rounding
 
 # Steps that are timed with and without deterministic algorithms, and a batch's smallest piece.
 TIMED_STEPS, LEAST_PIECE = 20, 2
+# Networks of the user's own that train side by side on a graphics card, where nothing is known of their size.
+OWN_AT_ONCE = 4
 
 Shared = tuple[str, list[Prepared]]
 
 
 def fit_pictures(
     material: Material, stack: Sequence[Prepared], settings: Settings, report: Report, *, version: int,
-    task: MakeTask | None = None,
+    task: MakeTask | None = None, names: Callable[[Prepared], Mapping[str, Any]] | None = None,
 ) -> list[Outcome]:  # fmt: skip
     """Train the networks of a stack, trials that differ only in their readout by one network; in their order.
 
-    ``version`` is the learner's; ``task`` makes what a network is trained for, by default to tell classes.
+    ``version`` is the learner's; ``task`` makes what a network is trained for, by default to tell classes; ``names``
+    returns the hyper-parameters by which checkpoints know a training.
     """
     data = data_name(material) if settings.checkpoints is not None else ""
     grouped = [[stack[place] for place in places] for places in trainings_of(stack)]
-    shared = [(training_name(trials, settings, data, version), trials) for trials in grouped]
+    # What has no name of its own, such as a lambda, can be trained, and no checkpoint be kept of it.
+    nameless = names is None or settings.checkpoints is None
+    named = [None if nameless or names is None else names(trials[0]) for trials in grouped]
+    shared = [
+        (training_name(trials, settings, data, version, own), trials)
+        for trials, own in zip(grouped, named, strict=True)
+    ]
 
     def fitter() -> Fitter:
         return Fitter(material, Pictures(material.train.inputs, settings.device), settings, report, task)
 
     with product_precision(settings):
+        if len(shared) > 1 and not draws_nothing(stack[0].values["network"]):
+            _check_draws_nothing(fitter().run(stack[0]))
         outcomes = by_rounding(settings, lambda: fitter().overhead(stack[0]), lambda: fitter().fit(shared), TIMED_STEPS)
     # Trials come back training by training.
     arranged = [trial for _, trials in shared for trial in trials]
@@ -125,8 +138,12 @@ class Fitter:
         self._free()
         return math.nan
 
+    def run(self, trial: Prepared) -> Run:
+        """Build the network of a trial."""
+        return Run(trial, self.material, self.pictures, self.settings, task=self.task)
+
     def _seconds(self, trial: Prepared) -> float:
-        run = Run(trial, self.material, self.pictures, self.settings, task=self.task)
+        run = self.run(trial)
         steps, phase = Steps(run), run.phase(1)
         steps.begin(1)
         steps.take(phase)
@@ -138,12 +155,26 @@ class Fitter:
         return max(time.perf_counter() - begun, 1e-9)
 
 
+def _check_draws_nothing(run: Run) -> None:
+    """Refuse networks side by side that draw while they train: all draw from the same generators."""
+    if run.draws:
+        raise BadInput(
+            f"The network {called_in_words(run.recipe.network)} draws random numbers while it trains",
+            available="one trial at a time",
+        )
+
+
 def _batch_size(trial: Prepared) -> int:
     return min(int(trial.values["batch_size"]), len(trial.rows))
 
 
 def side_by_side_of(values: dict[str, Any], settings: Settings) -> int:
-    """Return how many networks train side by side: enough to fill a graphics card, one on a CPU."""
-    if settings.device == "cpu":
+    """Return how many networks train side by side: enough to fill a graphics card, one on a CPU.
+
+    A network that draws while it trains is alone; of one of the user's own that is seen when it is built.
+    """
+    if settings.device == "cpu" or values["network"] == EFFICIENTNET:
         return 1
+    if is_own(values["network"]):
+        return OWN_AT_ONCE
     return {"resnet50": 4, "resnet18": 8}.get(values["network"], 16)

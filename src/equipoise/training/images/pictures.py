@@ -1,7 +1,10 @@
-"""Pictures on the device: padded once, so that a shifted and mirrored crop is one lookup; and normalised."""
+"""Pictures on the device: padded once, so that a shifted and mirrored crop is one lookup; resized; and normalised."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +21,20 @@ if TYPE_CHECKING:
 SHIFT = 4
 # Numbers that are squared at once: they stay in a processor's cache.
 PIXELS = 2**20
+# Ways of augmentation beside True (shifted and mirrored) and False.
+FLIP, RESIZED_CROP = "flip", "resized_crop"
+# The least share of a picture in a resized crop, the ratios of its width to its height, and how often one is drawn
+# until it fits, as is usual since Szegedy et al. 2015.
+LEAST_AREA, RATIOS, ATTEMPTS = 0.08, (3 / 4, 4 / 3), 10
+# How pixels of 0 to 255 become numbers: by the pictures in use, to [0, 1], to [-1, 1], or as most weights of ImageNet
+# expect them.
+USUAL_SCALING = "usual"
+FIXED = {
+    "unit": ((0.0,), (255.0,)),
+    "half": ((127.5,), (127.5,)),
+    "imagenet": ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375)),
+}
+SCALINGS = (USUAL_SCALING, "training", *FIXED)
 
 
 def check_pictures(inputs: NDArray[Any], what: str) -> None:
@@ -59,9 +76,15 @@ class Crop:
         self.top, self.left, self.mirrored = top, left, mirrored
 
     @classmethod
-    def drawn(cls, seed: int, epoch: int, ids: torch.Tensor, copies: torch.Tensor) -> Crop:
-        """Draw the crops of an epoch, keyed by sample: the same whatever the order of samples."""
+    def drawn(cls, seed: int, epoch: int, ids: torch.Tensor, copies: torch.Tensor, *, shifts: bool = True) -> Crop:
+        """Draw the crops of an epoch, keyed by sample: the same whatever the order of samples.
+
+        Without ``shifts`` pictures are only mirrored.
+        """
         keys = device_keys(seed, epoch, ids, copies, "augmentation")
+        if not shifts:
+            plain = cls.plain(ids)
+            return cls(plain.top, plain.left, ((keys >> 32) & 1) == 1)
         offsets = 2 * SHIFT + 1
         return cls((keys & 0xFFFF) % offsets, ((keys >> 16) & 0xFFFF) % offsets, ((keys >> 32) & 1) == 1)
 
@@ -98,20 +121,189 @@ def shifted(pictures: torch.Tensor, crop: Crop) -> torch.Tensor:
     return channels_first
 
 
-class Scaling:
-    """Mean 0 and standard deviation 1 a channel, over the training pictures in use (repeated ones count repeatedly)."""
+@dataclass(frozen=True)
+class View:
+    """How pictures are shown to a network: how training changes them, and the size in which they are seen.
 
-    def __init__(self, pictures: Pictures, rows: NDArray[np.int64], dtype: torch.dtype) -> None:
+    ``size`` are the pixels of a side, 0 those of the stored pictures; ``centre`` is the share of the sides that is
+    shown where no crop is drawn.
+    """
+
+    height: int
+    width: int
+    augmentation: bool | str = True
+    size: int = 0
+    centre: float = 1.0
+    least_area: float = LEAST_AREA
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], height: int, width: int) -> View:
+        """Return the view that hyper-parameters ask for, of pictures of this size."""
+        return cls(
+            height, width, values["augmentation"], int(values.get("size", 0)), float(values.get("centre", 1.0)),
+            float(values.get("least_area", LEAST_AREA)),
+        )  # fmt: skip
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """Height and width as the network sees them."""
+        return (self.size, self.size) if self.size else (self.height, self.width)
+
+    @property
+    def draws_boxes(self) -> bool:
+        """Whether training draws a part of each picture, which is then resized."""
+        return self.augmentation == RESIZED_CROP
+
+    @property
+    def resizes(self) -> bool:
+        """Whether anything but whole pictures in their own size is shown."""
+        return self.draws_boxes or self.centre < 1.0 or self.sides != (self.height, self.width)
+
+    def middle(self, ids: torch.Tensor) -> Box:
+        """Return the part of each picture that is shown where none is drawn: as square as what the network sees."""
+        height, width = self.height, self.width
+        if self.size:
+            height = width = min(height, width)
+        height, width = (max(round(self.centre * side), 1) for side in (height, width))
+        top, left = (self.height - height) // 2, (self.width - width) // 2
+        # Tensors of their own: others are written into them.
+        return Box(*(ids * 0 + number for number in (top, left, height, width)))
+
+    def crop(self, seed: int, epoch: int, ids: torch.Tensor, copies: torch.Tensor) -> Crop:
+        """Return how pictures are shifted and mirrored in an epoch."""
+        if self.augmentation is False:
+            return Crop.plain(ids)
+        return Crop.drawn(seed, epoch, ids, copies, shifts=self.augmentation is True)
+
+    def box(self, seed: int, epoch: int, ids: torch.Tensor, copies: torch.Tensor) -> Box:
+        """Return which part of each picture is shown in an epoch."""
+        if not self.draws_boxes:
+            return self.middle(ids)
+        return Box.drawn(seed, epoch, ids, copies, self.height, self.width, self.least_area)
+
+    def resized(self, pictures: torch.Tensor, box: Box, dtype: torch.dtype) -> torch.Tensor:
+        """Return the parts of pictures in the size that the network sees."""
+        return resized(pictures, box, self.sides, dtype)
+
+
+class Box:
+    """The part of each picture that is shown: its upper left corner, its height and its width, in pixels."""
+
+    def __init__(self, top: torch.Tensor, left: torch.Tensor, height: torch.Tensor, width: torch.Tensor) -> None:
+        self.top, self.left, self.height, self.width = top, left, height, width
+
+    @classmethod
+    def drawn(
+        cls, seed: int, epoch: int, ids: torch.Tensor, copies: torch.Tensor, height: int, width: int,
+        least_area: float,
+    ) -> Box:  # fmt: skip
+        """Draw a part for each sample, keyed by it: an area, a ratio of the sides and a place, each uniform.
+
+        The ratio is uniform in its logarithm. What does not fit into the picture is drawn again, ten times at most;
+        then the largest part in the middle whose ratio is allowed is shown. Nothing waits for the device.
+        """
+        library = require("torch", extra="train", purpose="Training on pictures")
+        low, high = (math.log(ratio) for ratio in RATIOS)
+        ratio = width / height
+        whole = (height, width)
+        if ratio < RATIOS[0]:
+            whole = (min(round(width / RATIOS[0]), height), width)
+        elif ratio > RATIOS[1]:
+            whole = (height, min(round(height * RATIOS[1]), width))
+        tall, wide = (ids * 0 + side for side in whole)
+        top, left = (height - tall) // 2, (width - wide) // 2
+        # From the last attempt to the first: an earlier one that fits takes the place of later ones.
+        for attempt in reversed(range(ATTEMPTS)):
+            keys = device_keys(seed, epoch, ids, copies, f"resized crop {attempt}")
+            share, shape, down, across = ((keys >> place) & 0xFFFF for place in (0, 16, 32, 48))
+            area = height * width * (least_area + (1 - least_area) * (share.double() + 0.5) / 2**16)
+            sides = (low + (high - low) * (shape.double() + 0.5) / 2**16).exp()
+            own_tall, own_wide = ((area / sides).sqrt().round().long(), (area * sides).sqrt().round().long())
+            fits = (own_tall > 0) & (own_tall <= height) & (own_wide > 0) & (own_wide <= width)
+            own = (down * (height - own_tall + 1) >> 16, across * (width - own_wide + 1) >> 16, own_tall, own_wide)
+            top, left, tall, wide = (
+                library.where(fits, new, old) for new, old in zip(own, (top, left, tall, wide), strict=True)
+            )
+        return cls(top, left, tall, wide)
+
+    @property
+    def parts(self) -> tuple[torch.Tensor, ...]:
+        """Its numbers, in order."""
+        return self.top, self.left, self.height, self.width
+
+    def of(self, places: torch.Tensor) -> Box:
+        """Return the boxes of some places."""
+        return Box(*(part.index_select(0, places) for part in self.parts))
+
+    def take(self, other: Box) -> None:
+        """Overwrite these boxes with others, in place: a recorded step reads them where they are."""
+        for mine, new in zip(self.parts, other.parts, strict=True):
+            mine.copy_(new)
+
+
+def resized(pictures: torch.Tensor, box: Box, sides: tuple[int, int], dtype: torch.dtype) -> torch.Tensor:
+    """Return a part of each picture ``[row, channel, height, width]`` in another size, interpolated linearly.
+
+    Where a part is made smaller, each new pixel is a mean with triangular weights over all that it stands for (which is
+    called antialiasing); pixels outside the part are not looked at. Both directions are a product of matrices, one pair
+    for each picture, so that shapes never depend on what was drawn.
+    """
+    library = require("torch", extra="train", purpose="Training on pictures")
+    rows, channels, height, width = pictures.shape
+    down = _weights(box.top, box.height, height, sides[0], dtype)
+    across = _weights(box.left, box.width, width, sides[1], dtype)
+    # Down: [row, new height, width x channel]; then across, which leaves [row, new width, new height, channel].
+    tall = library.bmm(down, pictures.to(dtype).permute(0, 2, 3, 1).reshape(rows, height, width * channels))
+    lying = tall.view(rows, sides[0], width, channels).transpose(1, 2).reshape(rows, width, sides[0] * channels)
+    found: torch.Tensor = library.bmm(across, lying).view(rows, sides[1], sides[0], channels).permute(0, 3, 2, 1)
+    return found
+
+
+def _weights(first: torch.Tensor, length: torch.Tensor, stored: int, seen: int, dtype: torch.dtype) -> torch.Tensor:
+    """Return what each stored pixel ``[row, seen, stored]`` adds to each that is seen, of a part of each line."""
+    library = require("torch", extra="train", purpose="Training on pictures")
+    step = (length.to(dtype) / seen)[:, None, None]
+    middles = (library.arange(seen, device=first.device, dtype=dtype) + 0.5)[None, :, None] * step
+    pixels = library.arange(stored, device=first.device)[None, None] - first[:, None, None]
+    near = 1 - (pixels.to(dtype) + 0.5 - middles).abs() / step.clamp_min(1)
+    inside = (pixels >= 0) & (pixels < length[:, None, None])
+    weights = library.where(inside, near.clamp_min(0), near.new_zeros(()))
+    found: torch.Tensor = weights / weights.sum(dim=2, keepdim=True)
+    return found
+
+
+class Scaling:
+    """How pixels become numbers, a channel at a time: fixed by its name, or from the training pictures in use.
+
+    From these they have mean 0 and standard deviation 1 (pictures that are repeated count repeatedly).
+    """
+
+    def __init__(self, pictures: Pictures, rows: NDArray[np.int64], dtype: torch.dtype, name: str = "training") -> None:
+        mean, scale = self._fixed(pictures, name) if name in FIXED else self._of_rows(pictures, rows)
+        self._mean, self._scale = (
+            pictures.torch.tensor(one, dtype=dtype, device=pictures.padded.device)[None, :, None, None]
+            for one in (mean, scale)
+        )
+
+    @staticmethod
+    def _fixed(pictures: Pictures, name: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        mean, scale = FIXED[name]
+        channels = int(pictures.padded.shape[3])
+        if len(mean) not in (1, channels):
+            raise BadInput(
+                f"scaling is {name!r}, which is one of {len(mean)} channels, and the pictures have {channels}",
+                available="'training', 'unit' or 'half' for grey pictures",
+            )
+        return mean, scale
+
+    @staticmethod
+    def _of_rows(pictures: Pictures, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         counts = np.bincount(rows, minlength=len(pictures.padded)).astype(np.float64)
         pixels = counts.sum() * pictures.height * pictures.width
         mean, squares = (counts @ sums / pixels for sums in pictures.sums)
         spread = np.sqrt(np.maximum(squares - mean**2, 0.0))
         # A channel that never changes is left in its own units.
-        scale = np.where(spread > 0, spread, 1.0)
-        self._mean, self._scale = (
-            pictures.torch.tensor(one, dtype=dtype, device=pictures.padded.device)[None, :, None, None]
-            for one in (mean, scale)
-        )
+        return mean, np.where(spread > 0, spread, 1.0)
 
     def __call__(self, pictures: torch.Tensor) -> torch.Tensor:
         """Return normalised pictures."""

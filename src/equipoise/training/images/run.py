@@ -16,14 +16,22 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
-from equipoise.networks.building import SMALL, build
+from equipoise.networks.building import EFFICIENTNET
 from equipoise.networks.stacked_module import layer_named
 from equipoise.training.callback import LAST, NETWORK, Batch, Leaves, OwnRecipe, Part, TrainingContext, callbacks_of
 from equipoise.training.device_keys import device_keys
-from equipoise.training.fixing import copies_of, fix_seeds
+from equipoise.training.fixing import copies_of, fix_seeds, seed_of
+from equipoise.training.images.backbones import (
+    FirstLook,
+    backbone,
+    called_in_words,
+    draws_nothing,
+    fill,
+    first_look,
+)
 from equipoise.training.images.low_weights import low_weights
 from equipoise.training.images.optimising import Descent, load, optimiser_of, state_of
-from equipoise.training.images.pictures import Crop, Pictures, Scaling, check_pictures
+from equipoise.training.images.pictures import USUAL_SCALING, Crop, Pictures, Scaling, View, check_pictures
 from equipoise.training.images.schedule import rates
 from equipoise.training.images.tasks import HEAD, Classification, MakeTask
 from equipoise.training.label_weights import NAME as LABEL_WEIGHTS
@@ -44,23 +52,28 @@ if TYPE_CHECKING:
 AT_ONCE, PIXELS = 1_000, 4_000_000
 # How the names of what is remembered begin, in checkpoints.
 OPTIMISER, CALLBACKS = "optimiser", "callbacks"
+# What is noted where the steps of an own network are not recorded.
+PLAIN = (
+    "The steps of the network could not be recorded as a CUDA graph and were taken one by one, which is slower: {why}."
+)
+OUTSIDE = "it draws from Python's or numpy's generator"
 # How parts of callbacks are called that are tensors and no layer.
 BESIDE = "beside"
-# Pictures of so many pixels and more are first made smaller by a network that has a form for it.
-LARGE = 128
 
 
 @dataclass(frozen=True)
 class ImageRecipe:
     """How a network is trained: the learner's hyper-parameters, or the treatment's own where it has some."""
 
-    network: str
+    network: Any
     epochs: int
     batch_size: int
     learning_rate: float
     schedule: str
-    augmentation: bool
     descent: Descent
+    # The rate of what is under the head; None: the same.
+    backbone_rate: float | None = None
+    warm_up: float = 0.0
 
 
 class Run:
@@ -77,25 +90,35 @@ class Run:
         self.trial, self.material, self.pictures, self.settings = trial, material, pictures, settings
         # A batch that does not fit is taken in so many pieces, whose gradients are added up.
         self.pieces = pieces
-        fix_seeds(trial.seed)
-        channels, name = material.train.inputs.shape[3], trial.values["network"]
-        large, frozen = pictures.height >= LARGE and name != SMALL, bool(trial.values.get("frozen_norm", False))
-        network, self.features = build(name, channels, large=large, frozen_norm=frozen)
+        self.view = View.of(trial.values, pictures.height, pictures.width)
+        self.scaling = Scaling(pictures, trial.rows, dtype_of(settings), scaling_of(trial.values))
+        name, channels = trial.values["network"], material.train.inputs.shape[3]
+        network, features = backbone(trial.values, name, channels, self.view.sides[0], trial.seed)
+        network = self._placed(network)
+        # Of a network that nobody knows; None where its name says all.
+        self.look: FirstLook | None = None
+        if not draws_nothing(name):
+            self.look = first_look(network, self._first_pictures(), self._features, called_in_words(name))
+            features = self.look.features
+        assert features is not None
+        self.features = features
         self.task = (task or Classification)(trial, material, self.features)
         head = self.torch.nn.Linear(self.features, self.task.outputs)
-        self.parts = {NETWORK: self._placed(network), HEAD: self._placed(head)}
+        fill(trial.values, network, head)
+        self.parts = {NETWORK: network, HEAD: self._placed(head)}
         self.recipe = recipe_of(trial.values, self.task.recipe)
         self.rows = self._there(trial.rows)
         self.batch_size = min(self.recipe.batch_size, len(trial.rows))
         self.steps = len(trial.rows) // self.batch_size
-        self.scaling = Scaling(pictures, trial.rows, dtype_of(settings))
         self._place_tensors()
         # What the layers gave that callbacks asked for, by name; hooks fill it.
         self._shown: dict[str, torch.Tensor] = {}
         self.callbacks = callbacks_of([trial.treatments], self._context, self.task.callback)
         self.task.callbacks = self.callbacks
-        self.optimisers = {name: optimiser_of(part.parameters(), self.recipe.descent, self.rate)
-                           for name, part in self.parts.items()}  # fmt: skip
+        rates = {NETWORK: self.rate if self.recipe.backbone_rate is None else self.backbone_rate, HEAD: self.rate}
+        # A network may have nothing that learns; then only what stands on it does.
+        self.optimisers = {name: optimiser_of(part.parameters(), self.recipe.descent, rates[name])
+                           for name, part in self.parts.items() if any(True for _ in part.parameters())}  # fmt: skip
         # What each part of a callback is called among the parts of the run.
         self._names: dict[str, str] = {}
         for name, part in self.callbacks.parts.items():
@@ -141,8 +164,9 @@ class Run:
         self.weight = self._there(weights / weights.mean()).to(dtype_of(self.settings))
         self.places = torch.zeros((self.steps, self.batch_size), dtype=torch.int64, device=self.settings.device)
         self.crop = Crop.plain(self.ids)
-        self.rates = torch.zeros(self.steps, device=self.settings.device)
-        self.rate = torch.zeros((), device=self.settings.device)
+        self.box = self.view.middle(self.ids)
+        self.rates, self.backbone_rates = torch.zeros((2, self.steps), device=self.settings.device)
+        self.rate, self.backbone_rate = (torch.zeros((), device=self.settings.device) for _ in range(2))
         self.counter = torch.zeros(1, dtype=torch.int64, device=self.settings.device)
         self.losses = torch.zeros(self.steps, device=self.settings.device)
 
@@ -195,13 +219,29 @@ class Run:
             job = self.trial.job
             places = self._there(jittered(places.cpu().numpy(), self.batch_size, job.seed, job.repeat, epoch))
         self.places.copy_(places.view_as(self.places))
-        if self.recipe.augmentation:
-            self.crop.take(Crop.drawn(self.trial.seed, epoch, self.ids, self.copies))
-        total = self.steps * self.recipe.epochs
-        recipe = self.recipe
-        found = rates(recipe.schedule, recipe.learning_rate, (epoch - 1) * self.steps, self.steps, total)
-        self.rates.copy_(self._there(found))
+        if self.view.augmentation is not False:
+            self.crop.take(self.view.crop(self.trial.seed, epoch, self.ids, self.copies))
+        if self.view.draws_boxes:
+            self.box.take(self.view.box(self.trial.seed, epoch, self.ids, self.copies))
+        self.rates.copy_(self._rates(self.recipe.learning_rate, epoch))
+        if self.recipe.backbone_rate is not None:
+            self.backbone_rates.copy_(self._rates(self.recipe.backbone_rate, epoch))
         self.counter.zero_()
+
+    def _rates(self, peak: float, epoch: int) -> torch.Tensor:
+        recipe, done = self.recipe, (epoch - 1) * self.steps
+        found = rates(recipe.schedule, peak, done, self.steps, self.steps * recipe.epochs, recipe.warm_up)
+        return self._there(found)
+
+    def seed_draws(self, epoch: int) -> None:
+        """Fix what the network itself draws in an epoch, so that a training that goes on from a checkpoint meets it."""
+        if self.draws:
+            fix_seeds(seed_of(self.trial.seed, "draws of a network", epoch))
+
+    @property
+    def draws(self) -> bool:
+        """Whether the network draws random numbers while it trains."""
+        return self.look is not None and self.look.draws
 
     def _all_row_losses(self) -> torch.Tensor:
         """Return the loss of every training row as the network is now, ``[1, row]``, without augmentation."""
@@ -213,6 +253,8 @@ class Run:
         """Move the network by one batch, as many times as a treatment takes each."""
         places = self.places.index_select(0, self.counter)[0]
         self.rate.copy_(self.rates.index_select(0, self.counter)[0])
+        if self.recipe.backbone_rate is not None:
+            self.backbone_rate.copy_(self.backbone_rates.index_select(0, self.counter)[0])
         loss = [self._moved_by(phase, places, repeat) for repeat in range(self.callbacks.repeats)][-1]
         self.losses.index_copy_(0, self.counter, loss.reshape(1).to(self.losses.dtype))
         self.counter.add_(1)
@@ -224,7 +266,8 @@ class Run:
         with self._low():
             loss = (self._gradients if self.pieces == 1 else self._in_pieces)(phase, places, repeat)
         for name in self.moved(phase):
-            self.optimisers[name].step()
+            if name in self.optimisers:
+                self.optimisers[name].step()
         return loss
 
     def moved(self, phase: str) -> list[str]:
@@ -246,7 +289,10 @@ class Run:
         return Leaves({NETWORK: network, **own}, lone | {NETWORK})
 
     def _batch(self, phase: str, places: torch.Tensor, repeat: int) -> Batch:
-        pictures = self.shown(self.pictures.crops(self.rows.index_select(0, places), self.crop.of(places)))
+        cut = self.pictures.crops(self.rows.index_select(0, places), self.crop.of(places))
+        if self.view.resizes:
+            cut = self.view.resized(cut, self.box.of(places), dtype_of(self.settings))
+        pictures = self.shown(cut)
         target, cell, group, weight = (
             one.index_select(0, places)[None] for one in (self.target, self.cell, self.group, self.weight)
         )
@@ -276,20 +322,37 @@ class Run:
             output = self.parts[HEAD](features)
         return whole(features), self.task.finished(whole(output))
 
+    def _features(self, network: Any, pictures: torch.Tensor) -> Any:
+        """Return what a network makes of pictures, in the precision of the training."""
+        with casting_of(self.settings)():
+            return network(pictures)
+
+    def _first_pictures(self) -> torch.Tensor:
+        """Return the first two training pictures as a network sees them."""
+        return self._seen(self.material.train.inputs[self.trial.rows[:2]])
+
+    def _seen(self, inputs: NDArray[np.uint8]) -> torch.Tensor:
+        """Return pictures on the device as a network sees them where nothing is drawn."""
+        here = self._there(inputs).permute(0, 3, 1, 2)
+        if self.view.resizes:
+            middle = self.view.middle(self.torch.arange(len(here), device=here.device))
+            here = self.view.resized(here, middle, dtype_of(self.settings))
+        return self.shown(here)
+
     def shown(self, pictures: torch.Tensor) -> torch.Tensor:
         """Return pictures as the network takes them: scaled, and laid in memory as its weights are."""
         return self.scaling(pictures).contiguous(memory_format=layout_of(self.settings))
 
     def read(self, inputs: NDArray[np.uint8]) -> torch.Tensor:
         """Return what is read of pictures, ``[row, output]``, with the batch statistics of training held fixed."""
-        number = at_once(*inputs.shape[1:3])
+        number = min(at_once(*inputs.shape[1:3]), at_once(*self.view.sides))
         for part in self.parts.values():
             part.eval()
         outputs = []
-        with self.torch.inference_mode():
+        # What an own network keeps of a reading must be of use to a training.
+        with self.torch.inference_mode() if self.look is None else self.torch.no_grad():
             for start in range(0, len(inputs), number):
-                here = self.torch.from_numpy(inputs[start : start + number]).to(self.settings.device)
-                features, output = self.said(self.shown(here.permute(0, 3, 1, 2)))
+                features, output = self.said(self._seen(inputs[start : start + number]))
                 # They stay on the device until all are there: nobody waits between two parts.
                 outputs.append(self.task.read(features, output).float())
         for part in self.parts.values():
@@ -324,7 +387,7 @@ class Run:
         values: dict[str, torch.Tensor] = {}
         for name, part in self.parts.items():
             values |= {f"{name}.{key}": value for key, value in part.state_dict().items()}
-            moments = state_of(self.optimisers[name])
+            moments = state_of(self.optimisers[name]) if name in self.optimisers else {}
             values |= {f"{OPTIMISER}.{name}.{key}": value for key, value in moments.items()}
         return values | {f"{CALLBACKS}.{key}": value for key, value in self.callbacks.state().items()}
 
@@ -337,7 +400,8 @@ class Run:
         for name, part in self.parts.items():
             # In place: recorded steps and optimisers read the parameters where they are.
             part.load_state_dict({key: state[f"{name}.{key}"] for key in part.state_dict()})
-            load(self.optimisers[name], own(f"{OPTIMISER}.{name}."))
+            if name in self.optimisers:
+                load(self.optimisers[name], own(f"{OPTIMISER}.{name}."))
         self.callbacks.restore(own(f"{CALLBACKS}."))
 
     def phase(self, epoch: int) -> str:
@@ -350,7 +414,17 @@ class Steps:
 
     def __init__(self, run: Run, *, record: bool = True) -> None:
         self.run = run
-        self._recorder = Recorder(run.settings.device, run.tensors, record=record)
+        look = run.look
+        record &= look is None or not look.draws_outside
+        self._recorder = Recorder(run.settings.device, run.tensors, record=record, tolerant=look is not None)
+
+    @property
+    def note(self) -> str | None:
+        """Why steps are plain ones on a card, where they are."""
+        look, why = self.run.look, self._recorder.refusal
+        if look is not None and look.draws_outside:
+            why = OUTSIDE
+        return PLAIN.format(why=why) if why and self._recorder.on_card else None
 
     def begin(self, epoch: int) -> None:
         """Prepare an epoch; its kind of step is recorded if it has not been."""
@@ -358,6 +432,7 @@ class Steps:
         with self._recorder.streamed():
             run.begin(epoch)
         self._recorder.record(phase, lambda: run.step(phase), min(WARM_UP, run.steps))
+        run.seed_draws(epoch)
 
     def take(self, phase: str) -> None:
         """Take one step."""
@@ -387,11 +462,26 @@ class LoneLinear:
         return whole(outputs)[None]
 
 
+def scaling_of(values: Mapping[str, Any]) -> str:
+    """Return how the pixels of a trial become numbers: what its network expects, where nothing else is asked for."""
+    name = str(values.get("scaling", USUAL_SCALING))
+    if name != USUAL_SCALING:
+        return name
+    return "unit" if values["network"] == EFFICIENTNET else "training"
+
+
 def show_layer(network: torch.nn.Module, name: str, shown: dict[str, torch.Tensor]) -> RemovableHandle:
     """Let a network write into ``shown`` what a layer gives, at every call until the handle is removed."""
-    handle: RemovableHandle = layer_named(network, name, "the network").register_forward_hook(
-        lambda _part, _entered, left: shown.update({name: whole(left)})
-    )
+
+    def keep(_part: Any, _entered: Any, left: Any) -> None:
+        if not hasattr(left, "element_size"):
+            raise BadInput(
+                f"The layer {name!r} of the network gives {type(left).__name__}",
+                available="a layer that gives one tensor, [row, ...]",
+            )
+        shown[name] = whole(left)
+
+    handle: RemovableHandle = layer_named(network, name, "the network").register_forward_hook(keep)
     return handle
 
 
@@ -423,17 +513,23 @@ def at_once(height: int, width: int) -> int:
 
 
 def recipe_of(values: dict[str, Any], own: OwnRecipe | None) -> ImageRecipe:
-    """Return how a network is trained; a treatment's own optimiser has its own rate and goes on for longer."""
-    epochs = int(values["epochs"])
+    """Return how a network is trained; a treatment's own optimiser has its own rate and goes on for longer.
+
+    Where what is under the head has a rate of its own, it keeps its ratio to the learner's.
+    """
+    epochs, rate = int(values["epochs"]), values["learning_rate"]
+    under = values.get("backbone_learning_rate")
     shared = {"network": values["network"], "batch_size": int(values["batch_size"])}
     if own is not None:
         return ImageRecipe(
             **shared, epochs=own.epochs(epochs), learning_rate=own.learning_rate, schedule="constant",
-            augmentation=values["augmentation"], descent=Descent(own.optimiser, values["momentum"], own.weight_decay),
+            descent=Descent(own.optimiser, values["momentum"], own.weight_decay),
+            backbone_rate=None if under is None else own.learning_rate * under / rate,
         )  # fmt: skip
     return ImageRecipe(
-        **shared, epochs=epochs, learning_rate=values["learning_rate"], schedule=values["schedule"],
-        augmentation=values["augmentation"], descent=Descent("sgd", values["momentum"], values["weight_decay"]),
+        **shared, epochs=epochs, learning_rate=rate, schedule=values["schedule"],
+        descent=Descent(values.get("optimiser", "sgd"), values["momentum"], values["weight_decay"]),
+        backbone_rate=under, warm_up=float(values.get("warm_up", 0.0)),
     )  # fmt: skip
 
 

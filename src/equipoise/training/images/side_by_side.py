@@ -19,6 +19,7 @@ from equipoise.training.images.tasks import MakeTask
 from equipoise.training.material import Material, Outcome, Predicted, Settings
 from equipoise.training.preparing import Prepared
 from equipoise.training.reading import Logits, read
+from equipoise.training.rounding import DRAWS, is_jittered
 from equipoise.training.trainer import Backend, DevReading, Floats, Standing
 from equipoise.training.treatment import Afterwards, Representations
 
@@ -191,6 +192,11 @@ class SideBySide(Backend):
                 f"One training of {seconds * ways:.1f} s was read in {ways} ways; each is credited with its share of "
                 "the time."
             )
+        run = self.training_of[trial].run
+        if run.draws and is_jittered(self.settings.rounding):
+            notes.append(DRAWS)
+        if (plain := self.training_of[trial].steps.note) is not None:
+            notes.append(plain)
         if self.unsaved:
             notes.append(f"No checkpoint could be written, so a killed training starts again: {self.unsaved}")
         return tuple(notes)

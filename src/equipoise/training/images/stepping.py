@@ -30,6 +30,7 @@ def picture_stepper(trial: Prepared, material: Material, pictures: Pictures, set
         epoch, place = divmod(taken, run.steps)
         if place == 0:
             run.begin(epoch + 1)
+            run.seed_draws(epoch + 1)
         run.step(run.phase(epoch + 1))
         taken += 1
         loss: torch.Tensor = run.losses[place]

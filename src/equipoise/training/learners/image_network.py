@@ -1,10 +1,10 @@
-"""A convolutional network trained on pictures, as in paper 004 (after Wang et al. 2020): SGD, crops, mirrored."""
+"""A network trained on pictures: as in paper 004 (after Wang et al. 2020) by default, or pretrained, or one's own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import learner
@@ -12,6 +12,8 @@ from equipoise.measures.objectives import Task
 from equipoise.networks.building import NETWORKS
 from equipoise.training.compatibility import NETWORK, Need
 from equipoise.training.diverging.stepping import Stepper
+from equipoise.training.images import backbones
+from equipoise.training.images.backbones import AUGMENTATION, NetworkName
 from equipoise.training.images.fitting import fit_pictures, side_by_side_of
 from equipoise.training.images.pictures import Pictures, check_pictures
 from equipoise.training.images.schedule import SCHEDULES
@@ -19,17 +21,25 @@ from equipoise.training.images.stepping import picture_stepper
 from equipoise.training.label_weights import FOR_LABELS
 from equipoise.training.learner import Learner, Report
 from equipoise.training.material import Material, Outcome, Settings
-from equipoise.training.parameters import Choice, Parameter, Table
+from equipoise.training.parameters import Choice, Parameter, Table, without_defaults
 from equipoise.training.precision import product_precision
 from equipoise.training.preparing import Prepared
+
+NETWORK_NAME = "network"
+# Hyper-parameters that were not always there.
+LATER: Table = {
+    "optimiser": Choice("how parameters move", "sgd", ("sgd", "adam")),
+    "frozen_norm": Choice("whether batch normalisations neither learn nor count", False),
+    **backbones.OPTIONS,
+}
 
 
 @learner("image_network", paper="004", extra="train")
 class ImageNetwork(Learner):
-    """A ResNet or a small convolutional network on pictures, several runs side by side on one GPU."""
+    """A network on pictures (a ResNet, a pretrained one or your own), several runs side by side on one GPU."""
 
     parameters: ClassVar[Table] = {
-        "network": Choice("the network", "resnet18", NETWORKS),
+        "network": NetworkName("the network", "resnet18", NETWORKS),
         "epochs": Parameter("passes through the training rows", 200, 1, 5, 200, whole=True),
         "batch_size": Parameter(
             "pictures per step; an incomplete batch waits for the next epoch", 128, 1, 32, 1024, whole=True
@@ -38,13 +48,36 @@ class ImageNetwork(Learner):
         "momentum": Parameter("momentum of the gradient steps", 0.9, 0.0, 0.5, 0.99, "linear", most=1.0),
         "weight_decay": Parameter("the weight of half the squared parameters in the loss", 5e-4, 0.0, 1e-6, 1e-2),
         "schedule": Choice("schedule of the step size", "steps", SCHEDULES),
-        "augmentation": Choice("whether training pictures are shifted by up to 4 pixels and mirrored", True),
+        "augmentation": AUGMENTATION,
+        **LATER,
     }
     tasks: ClassVar[tuple[Task, ...]] = ("class", "multilabel")
     for_labels: ClassVar[Table] = FOR_LABELS
     offers: ClassVar[frozenset[Need]] = NETWORK
     takes_pictures: ClassVar[bool] = True
     precisions: ClassVar[tuple[str, ...]] = ("float32", "tf32", "bfloat16", "float64")
+
+    @classmethod
+    def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
+        """Return all hyper-parameters; what does not go together is refused."""
+        made = super().completed(values, task)
+        backbones.check_options(made, NETWORK_NAME)
+        return made
+
+    @classmethod
+    def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return hyper-parameters that name a trial: those that came later only where they are no defaults."""
+        return without_defaults(backbones.described(values, NETWORK_NAME), LATER)
+
+    @classmethod
+    def verify(cls, values: Mapping[str, Any]) -> None:
+        """Import a factory that is named, and see that the file of weights exists."""
+        backbones.verify(values, NETWORK_NAME)
+
+    @classmethod
+    def source(cls, values: Mapping[str, Any]) -> str | None:
+        """Return a hash of the factory's source and of the weights."""
+        return backbones.source(values, NETWORK_NAME)
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """As many as fill the device."""
@@ -65,4 +98,6 @@ class ImageNetwork(Learner):
                 available="a cohort with classes, or with a column for each label",
             )
         check_pictures(material.train.inputs, "the training rows")
-        return fit_pictures(material, stack, settings, report, version=self.version)
+        return fit_pictures(
+            material, stack, settings, report, version=self.version, names=lambda trial: self.described(trial.values)
+        )

@@ -11,8 +11,11 @@ from equipoise.foundation.text import listing
 from equipoise.networks.building import NETWORKS
 from equipoise.training.compatibility import Need
 from equipoise.training.fixing import fix_seeds
+from equipoise.training.images import backbones
+from equipoise.training.images.backbones import AUGMENTATION, NO_BACKBONE, NetworkName
 from equipoise.training.images.fitting import side_by_side_of
 from equipoise.training.images.pictures import check_pictures
+from equipoise.training.images.schedule import SCHEDULES
 from equipoise.training.learner import Learner, Report
 from equipoise.training.material import Material, Outcome, Settings
 from equipoise.training.metric.heads.downstream import (
@@ -25,12 +28,19 @@ from equipoise.training.metric.heads.fitting import StackedEmbeddings
 from equipoise.training.metric.heads.head import head_stack
 from equipoise.training.metric.heads.recipe import USUAL, check_recipe, recipe_of
 from equipoise.training.metric.pictures.fitting import fit_networks, picture_values
-from equipoise.training.parameters import Choice, Given, OneOf, Parameter, Table
+from equipoise.training.parameters import Choice, Given, OneOf, Parameter, Table, without_defaults
 from equipoise.training.preparing import Prepared
 from equipoise.training.sizing import size_for
 from equipoise.training.stacked import fit_stack
 
-NO_BACKBONE = "none"
+BACKBONE = "backbone"
+# Hyper-parameters of backbones that were not always there.
+LATER: Table = {
+    "optimiser": Choice("how head and backbone move", "adam", ("adam", "sgd")),
+    "momentum": Parameter("momentum of the steps of sgd", 0.9, 0.0, 0.5, 0.99, "linear", most=1.0),
+    "schedule": Choice("schedule of the step size", "constant", SCHEDULES),
+    **backbones.OPTIONS,
+}
 DOWNSTREAM = Given(
     "classifiers that are trained on the embedding",
     "a list of logistic_regression, random_forest, svm and k_means, with settings where wanted: "
@@ -51,17 +61,20 @@ class MetricLearning(Learner):
         "miner": OneOf("what picks triplets; usual: the one of the loss's first preset", USUAL, (USUAL,), "miner"),
         "loss_values": Given("values of the loss", 'names and numbers, such as {"margin": 0.1}'),
         "miner_values": Given("values of the miner", 'names and numbers, such as {"floor": 0.4}'),
-        "backbone": Choice("what gives the head features; none: the inputs", NO_BACKBONE, (NO_BACKBONE, *NETWORKS)),
+        "backbone": NetworkName(
+            "what gives the head features; none: the inputs", NO_BACKBONE, (NO_BACKBONE, *NETWORKS)
+        ),
         "frozen_norm": Choice("whether the normalisation of a backbone neither learns nor counts", False),
-        "augmentation": Choice("whether training pictures are shifted by up to 4 pixels and mirrored", True),
+        "augmentation": AUGMENTATION,
         "embedding_size": Parameter("dimensions of the embedding", 128, 1, 16, 512, whole=True),
         "epochs": Parameter("passes through as many rows as there are training rows", 150, 1, 10, 200, whole=True),
         "batch_size": Parameter("rows per step", 128, 4, 32, 512, whole=True),
         "per_class": Parameter("rows of each class in a batch", 2, 1, 2, 8, whole=True),
-        "learning_rate": Parameter("the step size of Adam", 3e-4, 1e-12, 1e-5, 1e-1),
+        "learning_rate": Parameter("the largest step size", 3e-4, 1e-12, 1e-5, 1e-1),
         "weight_decay": Parameter("the weight of half the squared parameters in the loss", 4e-4, 0.0, 1e-6, 1e-2),
         "downstream": DOWNSTREAM,
         "trainings": TRAINED,
+        **LATER,
     }  # fmt: skip
     offers: ClassVar[frozenset[Need]] = frozenset({
         Need.ROWS, Need.ROW_WEIGHTS, Need.STEPS, Need.GROUP_LOSSES, Need.HIDDEN, Need.PAIR_LOSS, Need.FLAT_INPUTS,
@@ -84,12 +97,36 @@ class MetricLearning(Learner):
                 available="frozen_norm = true with a backbone",
                 help=f"leave it out, or choose backbone = {listing(repr(name) for name in NETWORKS)}.",
             )
+        if made["backbone"] != NO_BACKBONE:
+            backbones.check_options(made, BACKBONE)
+        elif given := without_defaults({name: made[name] for name in LATER}, LATER):
+            name, value = next(iter(given.items()))
+            raise BadInput(
+                f"{name} = {value!r} was given, and no backbone: a head on features is trained by Adam at one rate",
+                available=f"{name} with a backbone",
+                help=f"leave it out, or choose backbone = {listing(repr(name) for name in NETWORKS)}.",
+            )
         return made
 
     @classmethod
     def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return hyper-parameters that name a trial."""
-        return described_downstream(without_usual(values))
+        """Return hyper-parameters that name a trial: those that came later only where they are no defaults."""
+        return described_downstream(without_usual(cls.named(values)))
+
+    @classmethod
+    def named(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return hyper-parameters with own code by its name, and those that came later where they say something."""
+        return without_defaults(backbones.described(values, BACKBONE), LATER)
+
+    @classmethod
+    def verify(cls, values: Mapping[str, Any]) -> None:
+        """Import a factory that is named, and see that the file of weights exists."""
+        backbones.verify(values, BACKBONE)
+
+    @classmethod
+    def source(cls, values: Mapping[str, Any]) -> str | None:
+        """Return a hash of the factory's source and of the weights."""
+        return backbones.source(values, BACKBONE)
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """Many heads where a step is small, few where its arithmetic is the limit; as many networks as fill a card."""
@@ -102,7 +139,7 @@ class MetricLearning(Learner):
         """Train the stack to its end."""
         if stack[0].values["backbone"] != NO_BACKBONE:
             _check_pictures(material)
-            return fit_networks(material, stack, settings, report, version=self.version)
+            return fit_networks(material, stack, settings, report, version=self.version, named=self.named)
         _width(material)
         fix_seeds(stack[0].seed)
         recipe = recipe_of(stack)

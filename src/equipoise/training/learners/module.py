@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from equipoise.foundation.errors import BadInput, told
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.foundation.registry import learner
 from equipoise.measures.objectives import Task
@@ -20,13 +20,24 @@ from equipoise.training.learner import Learner, Report
 from equipoise.training.learners.mlp import PRECISIONS, RECIPE, REGRESSION, outputs_for, recipe_of
 from equipoise.training.material import Material, Outcome, Settings
 from equipoise.training.model import FittedModel
-from equipoise.training.named_objects import FORM, VERSION, name_of, name_parts, named_object, source_hash, spelt
+from equipoise.training.named_objects import (
+    FILE_FORM,
+    FORM,
+    VERSION,
+    by_file,
+    factory_of,
+    made_by,
+    name_of,
+    name_parts,
+    source_hash,
+    spelt,
+)
 from equipoise.training.network_model import ModuleModel
 from equipoise.training.parameters import Given, Table
 from equipoise.training.plain_values import plain_value
 from equipoise.training.precision import dtype_of
 from equipoise.training.preparing import Prepared
-from equipoise.training.rounding import is_jittered
+from equipoise.training.rounding import DRAWS, is_jittered
 from equipoise.training.sizing import size_for
 from equipoise.training.stacked import StackedNetworks, fit_stack
 from equipoise.training.stacking import Stack
@@ -34,11 +45,7 @@ from equipoise.training.stacking import Stack
 if TYPE_CHECKING:
     import torch
 
-HOW = f"factory(features, classes) that returns a torch module, by {FORM} or as an object"
-DRAWS = (
-    "The network draws random numbers by place in the batch (dropout), so that jitter changes which rows they meet and "
-    "not the rounding alone."
-)
+HOW = f"factory(features, classes) that returns a torch module, by {FORM} or {FILE_FORM}, or as an object"
 
 
 @learner("module", paper="field", extra="train")
@@ -73,7 +80,7 @@ class Module(Learner):
     def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Name a factory that was given as an object; a lambda or a closure has no name of its own."""
         given = values["factory"]
-        factory = given if isinstance(given, str) else name_of(given, "factory")
+        factory = by_file(given) if isinstance(given, str) else name_of(given, "factory")
         return {**values, "factory": factory, "settings": plain_value(values["settings"], "setting of a factory")}
 
     @classmethod
@@ -127,28 +134,11 @@ class Module(Learner):
 
 def _made(trial: Prepared, material: Material, seed: int) -> torch.nn.Module:
     """Build a trial's network, every seed fixed before."""
-    library = require("torch", extra="train", purpose="The learner module")
     factory = _factory(trial.values)
     outputs = outputs_for([trial], material)
     fix_seeds(seed)
-    width = flat_width(material, "module")
-    try:
-        made: Any = factory(width, outputs, **trial.values["settings"])
-    except Exception as error:
-        raise BadInput(
-            f"The factory {spelt(factory)} failed with ({width}, {outputs}) and {trial.values['settings']!r} "
-            f"({told(error)})",
-            available=HOW,
-        ) from error
-    if not isinstance(made, library.nn.Module):
-        raise BadInput(f"The factory {spelt(factory)} returned {type(made).__name__}", available="a torch.nn.Module")
-    built: torch.nn.Module = made
-    return built
+    return made_by(factory, (flat_width(material, "module"), outputs), trial.values["settings"], HOW)
 
 
 def _factory(values: Mapping[str, Any]) -> Any:
-    given = values["factory"]
-    found = named_object(given, "factory") if isinstance(given, str) else given
-    if not callable(found):
-        raise BadInput(f"The factory {given!r} is {type(found).__name__}, which cannot be called", available=HOW)
-    return found
+    return factory_of(values["factory"], "factory", HOW)

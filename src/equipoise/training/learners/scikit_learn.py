@@ -25,7 +25,16 @@ from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Progress, Report
 from equipoise.training.material import Epoch, Material, Outcome, Settings
 from equipoise.training.model import FittedModel
-from equipoise.training.named_objects import FORM, VERSION, attribute_of, name_of, name_parts, source_hash, spelt
+from equipoise.training.named_objects import (
+    FORM,
+    VERSION,
+    attribute_of,
+    by_file,
+    name_of,
+    name_parts,
+    source_hash,
+    spelt,
+)
 from equipoise.training.parameters import Given, Table
 from equipoise.training.plain_values import plain_value
 from equipoise.training.preparing import Prepared, overrides, training_rows
@@ -80,7 +89,7 @@ class ScikitLearn(Learner):
         """Name an object by its class and its parameters."""
         given, settings = values["estimator"], values["settings"]
         if isinstance(given, str):
-            return {**values, "settings": plain_value(settings, WHAT)}
+            return {**values, "estimator": by_file(given), "settings": plain_value(settings, WHAT)}
         kind = given if isinstance(given, type) else type(given)
         name, made = name_of(kind, "estimator"), estimator_of(values)
         if hasattr(made, "get_params"):

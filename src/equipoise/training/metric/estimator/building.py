@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.imports import require
 from equipoise.foundation.text import listing
-from equipoise.networks.building import NETWORKS, SMALL, build
-from equipoise.training.images.run import LARGE
+from equipoise.networks.building import EFFICIENTNET, NETWORKS, SMALL, WITH_LARGE, build
+from equipoise.networks.norms import freeze_norms
+from equipoise.training.images.backbones import LARGE, checked
+from equipoise.training.images.pictures import FIXED
 from equipoise.training.material import Settings
-from equipoise.training.metric.estimator.embedder import SCALE, Embedder, checked, made_head, norms_of
+from equipoise.training.metric.estimator.embedder import SCALE, Embedder, made_head
 from equipoise.training.precision import dtype_of
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ def network_of(
         if backbone not in NETWORKS:
             raise unknown_name("backbone", backbone, NETWORKS, "the networks for pictures")
         channels, height = inputs[:2]
-        made, _ = build(backbone, channels, large=height >= LARGE and backbone != SMALL, frozen_norm=frozen_norm)
+        made, _ = build(backbone, channels, large=height >= LARGE and backbone in WITH_LARGE, frozen_norm=frozen_norm)
     elif isinstance(backbone, library.nn.Module):
         made = copy.deepcopy(backbone)
         if frozen_norm:
@@ -47,30 +49,9 @@ def network_of(
     return placed
 
 
-def freeze_norms(network: torch.nn.Module) -> None:
-    """Let every batch normalisation of a network neither learn nor count; ``Embedder.training`` keeps it so."""
-    norms = norms_of(network)
-    if not norms:
-        raise BadInput(
-            f"frozen_norm=True was given, and the backbone ({type(network).__name__}) has no batch normalisation",
-            available="frozen_norm=True with a backbone that has torch.nn.BatchNorm2d or its like",
-            help="leave frozen_norm out: other normalisations count nothing over batches.",
-        )
-    uncounted = [name for name, one in norms.items() if getattr(one, "running_mean", None) is None]
-    if uncounted:
-        raise BadInput(
-            f"frozen_norm=True was given, and {listing(uncounted, 4)} of the backbone keeps no running statistics, so "
-            "that it normalises by each batch in any case",
-            available="normalisations with track_running_stats=True",
-            help="leave frozen_norm out, or build the backbone with running statistics.",
-        )
-    for one in norms.values():
-        one.requires_grad_(False)
-
-
 def embedder_of(
     network: torch.nn.Module | None, first: torch.Tensor, width: int, seed: int, settings: Settings,
-    *, unit_length: bool, scale: tuple[list[float], list[float]] | None, frozen_norm: bool = False,
+    *, unit_length: bool, scale: tuple[list[float], list[float]] | None,
 ) -> Embedder:  # fmt: skip
     """Put a head on a backbone, which shows by a first look at a few rows how many features it has."""
     library = require("torch", extra="train", purpose="MetricLearner")
@@ -79,7 +60,7 @@ def embedder_of(
     if scale is not None:
         mean, spread = (library.tensor(one, dtype=dtype, device=settings.device)[:, None, None] for one in scale)
         there = (mean, spread)
-    made = Embedder(network, library.nn.Linear(1, width), unit_length, there, frozen_norm)
+    made = Embedder(network, library.nn.Linear(1, width), unit_length, there)
     made.training(False)
     with library.no_grad():
         features = checked(made.features(first), len(first)).shape[1]
@@ -113,8 +94,16 @@ def restored(
     return made
 
 
-def scale_of(pictures: NDArray[np.uint8], rows: NDArray[np.int64]) -> tuple[list[float], list[float]]:
-    """Return mean and spread of each channel over some rows; one that never changes is left in its own units."""
+def scale_of(
+    pictures: NDArray[np.uint8], rows: NDArray[np.int64], backbone: str = SMALL
+) -> tuple[list[float], list[float]]:
+    """Return mean and spread of each channel over some rows; one that never changes is left in its own units.
+
+    A backbone that scales pictures of [0, 1] by itself is given those.
+    """
+    if backbone == EFFICIENTNET:
+        (mean,), (spread,) = FIXED["unit"]
+        return [mean] * pictures.shape[3], [spread] * pictures.shape[3]
     values = np.arange(256.0)
     means, spreads = [], []
     for channel in range(pictures.shape[3]):

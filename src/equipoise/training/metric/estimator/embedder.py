@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
+from equipoise.training.images.backbones import checked
 from equipoise.training.images.run import show_layer
 from equipoise.training.metric.heads.head import LinearHeads, no_such_layer
 
@@ -24,16 +24,12 @@ AT_ONCE = 4_000_000
 
 @dataclass(eq=False)
 class Embedder:
-    """The parts of an embedding. ``scale`` are mean and spread ``[channel, 1, 1]`` of pictures, which come as bytes.
-
-    With ``frozen_norm`` the batch normalisations of the network stay in evaluation mode while it trains.
-    """
+    """The parts of an embedding. ``scale`` are mean and spread ``[channel, 1, 1]`` of pictures, which come as bytes."""
 
     network: torch.nn.Module | None
     head: torch.nn.Linear
     unit_length: bool
     scale: tuple[torch.Tensor, torch.Tensor] | None = None
-    frozen_norm: bool = False
     # What the layers that are shown gave in the last call, by name.
     shown: dict[str, torch.Tensor] = field(default_factory=dict)
     _hooks: list[RemovableHandle] = field(default_factory=list)
@@ -75,8 +71,6 @@ class Embedder:
         """Switch between training and reading."""
         if self.network is not None:
             self.network.train(on)
-            for norm in norms_of(self.network).values() if self.frozen_norm else ():
-                norm.eval()
 
     def read(self, inputs: torch.Tensor) -> NDArray[np.float32]:
         """Return the embeddings of rows on the CPU, in parts and without gradients."""
@@ -105,29 +99,6 @@ class Embedder:
         """Go back to values that ``state`` gave."""
         for name, value in self.state().items():
             value.copy_(state[name])
-
-
-def norms_of(network: torch.nn.Module) -> dict[str, torch.nn.Module]:
-    """Return the normalisations of a network that count means and variances over batches, by name."""
-    library = require("torch", extra="train", purpose="Metric learning")
-    kind = library.nn.modules.batchnorm._NormBase
-    return {name: one for name, one in network.named_modules() if isinstance(one, kind)}
-
-
-def checked(features: Any, rows: int) -> torch.Tensor:
-    """Return what a backbone gave, if it is features ``[row, feature]``."""
-    library = require("torch", extra="train", purpose="Metric learning")
-    told = f"{type(features).__name__}"
-    if isinstance(features, library.Tensor):
-        told = f"{features.dtype} of the shape {list(features.shape)}"
-        if features.ndim == 2 and len(features) == rows and features.is_floating_point() and features.shape[1]:
-            found: torch.Tensor = features
-            return found
-    raise BadInput(
-        f"The backbone returned {told} for {rows:,} rows",
-        available="a tensor of features, one row per sample: [row, feature]",
-        help="pool and flatten at its end, and return the features alone, not a tuple or logits with them.",
-    )
 
 
 def made_head(

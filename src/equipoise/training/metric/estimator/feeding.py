@@ -15,7 +15,7 @@ from equipoise.foundation.reproducibility import stream
 from equipoise.foundation.text import listing
 from equipoise.training.callback import CallbackList
 from equipoise.training.fixing import copies_of
-from equipoise.training.images.pictures import Crop, Pictures, shifted
+from equipoise.training.images.pictures import Crop, Pictures, View, shifted
 from equipoise.training.material import Codes
 from equipoise.training.metric.drawing import ROWS, Draws
 
@@ -79,43 +79,55 @@ class ArrayFeed:
 
 
 class PictureFeed(ArrayFeed):
-    """Pictures as bytes on the device, shifted and mirrored at random where that is asked for."""
+    """Pictures as bytes on the device, changed at random where that is asked for."""
 
     def __init__(
-        self, pictures: NDArray[np.uint8], labels: Codes, rows: Codes, seed: int, device: str, *, augmentation: bool
-    ) -> None:
-        self.pictures, self.augmentation, self._epoch = Pictures(pictures, device), augmentation, 0
+        self, pictures: NDArray[np.uint8], labels: Codes, rows: Codes, seed: int, device: str,
+        *, augmentation: bool | str,
+    ) -> None:  # fmt: skip
+        self.pictures, self._epoch = Pictures(pictures, device), 0
+        self._view = View(self.pictures.height, self.pictures.width, augmentation)
         library = self.pictures.torch
         super().__init__(library.from_numpy(pictures).permute(0, 3, 1, 2), labels, rows, seed, device)
         self._ids = library.from_numpy(rows).to(device)
         self._copies = library.from_numpy(copies_of(rows)).to(device)
-        self._crop = Crop.plain(self._ids)
+        self._crop, self._box = Crop.plain(self._ids), self._view.middle(self._ids)
 
     def taken(self, rows: Codes, places: Codes, epoch: int) -> torch.Tensor:
         """Return pictures of some rows as they are shown in an epoch."""
         library = self.pictures.torch
-        if self.augmentation and epoch != self._epoch:
-            self._crop, self._epoch = Crop.drawn(self.seed, epoch, self._ids, self._copies), epoch
+        if epoch != self._epoch:
+            drawn = (self.seed, epoch, self._ids, self._copies)
+            self._crop, self._box, self._epoch = self._view.crop(*drawn), self._view.box(*drawn), epoch
         here = library.from_numpy(places).to(self.device)
-        return self.pictures.crops(self._ids[here], self._crop.of(here))
+        found = self.pictures.crops(self._ids[here], self._crop.of(here))
+        return self._view.resized(found, self._box.of(here), library.float32) if self._view.resizes else found
 
 
 class ShiftedFeed(ArrayFeed):
-    """Pictures ``[row, channel, height, width]`` for a network of one's own, shifted and mirrored at random."""
+    """Pictures ``[row, channel, height, width]`` for a network of one's own, changed at random."""
 
-    def __init__(self, inputs: torch.Tensor, labels: Codes, rows: Codes, seed: int, device: str) -> None:
+    def __init__(
+        self, inputs: torch.Tensor, labels: Codes, rows: Codes, seed: int, device: str,
+        *, augmentation: bool | str = True,
+    ) -> None:  # fmt: skip
         super().__init__(inputs, labels, rows, seed, device)
+        self._view = View(int(inputs.shape[2]), int(inputs.shape[3]), augmentation)
         library = require("torch", extra="train", purpose="Metric learning")
         self._ids, self._copies = (library.from_numpy(one).to(device) for one in (rows, copies_of(rows)))
-        self._crop, self._epoch = Crop.plain(self._ids), 0
+        self._crop, self._box, self._epoch = Crop.plain(self._ids), self._view.middle(self._ids), 0
 
     def taken(self, rows: Codes, places: Codes, epoch: int) -> torch.Tensor:
         """Return pictures of some rows as they are shown in an epoch: the same for the same seed."""
         library = require("torch", extra="train", purpose="Metric learning")
         if epoch != self._epoch:
-            self._crop, self._epoch = Crop.drawn(self.seed, epoch, self._ids, self._copies), epoch
+            drawn = (self.seed, epoch, self._ids, self._copies)
+            self._crop, self._box, self._epoch = self._view.crop(*drawn), self._view.box(*drawn), epoch
         here = library.from_numpy(places).to(self.device)
-        return shifted(super().taken(rows, places, epoch), self._crop.of(here))
+        found = shifted(super().taken(rows, places, epoch), self._crop.of(here))
+        # Pictures of whole numbers stay so where nothing is interpolated.
+        kind = found.dtype if found.is_floating_point() else library.float32
+        return self._view.resized(found, self._box.of(here), kind) if self._view.resizes else found
 
 
 class LoaderFeed:

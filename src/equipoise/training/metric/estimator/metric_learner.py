@@ -18,8 +18,9 @@ from equipoise.foundation.imports import require
 from equipoise.networks.building import SMALL
 from equipoise.training.compatibility import check_compatible
 from equipoise.training.fixing import fix_seeds
+from equipoise.training.images.backbones import NO_BACKBONE
 from equipoise.training.images.pictures import check_pictures
-from equipoise.training.learners.metric_learner import NO_BACKBONE, MetricLearning
+from equipoise.training.learners.metric_learner import MetricLearning
 from equipoise.training.material import Codes, Settings
 from equipoise.training.metric.estimator.building import embedder_of, network_of, restored, scale_of
 from equipoise.training.metric.estimator.embedder import Embedder
@@ -45,15 +46,17 @@ FILE = TensorFile("equipoise.metric_learner", "equipoise.metric-learner/1", "met
 class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """An embedding in which rows of a class lie close together (paper 000).
 
-    ``backbone`` is None (inputs are features, and a linear head is trained), a name ("small", "resnet18", "resnet50":
-    inputs are pictures), or a torch module of your own that turns inputs into features ``[row, feature]``, of which a
-    copy is trained. ``loss`` and ``miner`` are names (``equipoise list metric_losses``); "usual" is the miner that the
-    first preset of the loss has. ``treatments`` act before and during training, as in a study.
+    ``backbone`` is None (inputs are features, and a linear head is trained), a name ("small", "resnet18", "resnet50",
+    or "efficientnet_lite0", which ImageNet has taught: inputs are pictures), or a torch module of your own that turns
+    inputs into features ``[row, feature]``, of which a copy is trained. ``loss`` and ``miner`` are names
+    (``equipoise list metric_losses``); "usual" is the miner that the first preset of the loss has. ``treatments`` act
+    before and during training, as in a study.
 
-    ``frozen_norm`` lets the batch normalisations of a backbone neither learn nor count. ``augmentation`` shifts
+    ``frozen_norm`` lets the batch normalisations of a backbone neither learn nor count. ``augmentation`` (True) shifts
     training pictures by up to 4 pixels (0 comes in at the edge) and mirrors half of them, drawn anew in every epoch by
-    ``random_state``. By default it acts where the backbone is a name; with a backbone of your own ask for it, and give
-    arrays ``[row, channel, height, width]``. Either is refused where it cannot act.
+    ``random_state``; "flip" only mirrors, "resized_crop" shows a part of each, resized. By default it acts where the
+    backbone is a name; with a backbone of your own ask for it, and give arrays ``[row, channel, height, width]``.
+    Either is refused where it cannot act.
 
     After ``fit``: ``embedder_``, the parts of the embedding; ``classes_``; ``history_``, the mean loss of every epoch;
     ``stopped_``, in words why training ended early, or None; ``inputs_``, the shape of a row; ``n_features_in_`` where
@@ -75,7 +78,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         learning_rate: float = 3e-4,
         weight_decay: float = 4e-4,
         frozen_norm: bool = False,
-        augmentation: bool | None = None,
+        augmentation: bool | str | None = None,
         treatments: Sequence[Any] = (),
         precision: str = "float32",
         device: str = "cpu",
@@ -254,12 +257,13 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if rows is None:
             return LoaderFeed(X, self.classes_, seed, device, dtype_of(settings))
         if isinstance(self.backbone, str):
-            augmentation = self.augmentation is not False
+            augmentation = True if self.augmentation is None else self.augmentation
             return PictureFeed(_bytes(rows), codes, chosen, seed, device, augmentation=augmentation)
         # Features are small: they lie on the device for as long as training takes.
         here = rows.to(device) if self.backbone is None else rows
-        kind = ShiftedFeed if self.augmentation else ArrayFeed
-        return kind(here, codes, chosen, seed, device)
+        if self.augmentation:
+            return ShiftedFeed(here, codes, chosen, seed, device, augmentation=self.augmentation)
+        return ArrayFeed(here, codes, chosen, seed, device)
 
     def _check_augmentation(self, rows: Any) -> None:
         """Refuse to shift and mirror what is no array of pictures."""
@@ -268,14 +272,15 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         hint = "leave augmentation out, or"
         if rows is None:
             raise BadInput(
-                "augmentation=True was given, and a data loader, whose batches are taken as they come",
+                f"augmentation={self.augmentation!r} was given, and a data loader, whose batches are taken as they "
+                "come",
                 available="augmentation=True with arrays of pictures",
                 help=f"{hint} augment in the loader's data set.",
             )
         shape = tuple(rows.shape)
         if self.backbone is None or len(shape) != 4 or shape[1] not in CHANNELS:
             raise BadInput(
-                f"augmentation=True was given, and rows of the shape {shape[1:]}"
+                f"augmentation={self.augmentation!r} was given, and rows of the shape {shape[1:]}"
                 + (" without a backbone" if self.backbone is None else ""),
                 available="augmentation=True with a backbone and pictures [row, channel, height, width] of 1 or 3",
                 help=f"{hint} put channels first: pictures.transpose(0, 3, 1, 2)."
@@ -291,8 +296,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return embedder_of(
             network, first, recipe.embedding_size, self._seed(), settings,
             unit_length=recipe.make_loss().unit_length,
-            scale=scale_of(_bytes(rows), chosen) if isinstance(self.backbone, str) else None,
-            frozen_norm=self.frozen_norm,
+            scale=scale_of(_bytes(rows), chosen, self.backbone) if isinstance(self.backbone, str) else None,
         )  # fmt: skip
 
     def __sklearn_tags__(self) -> Any:

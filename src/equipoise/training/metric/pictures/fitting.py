@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +22,13 @@ from equipoise.training.rounding import is_jittered
 
 
 def fit_networks(
-    material: Material, stack: Sequence[Prepared], settings: Settings, report: Report, *, version: int
-) -> list[Outcome]:
-    """Train networks, each by itself, and return how their trials ended, in their order."""
+    material: Material, stack: Sequence[Prepared], settings: Settings, report: Report, *, version: int,
+    named: Callable[[Mapping[str, Any]], dict[str, Any]],
+) -> list[Outcome]:  # fmt: skip
+    """Train networks, each by itself, and return how their trials ended, in their order.
+
+    ``version`` is the learner's; ``named`` returns its hyper-parameters as they name a trial.
+    """
     shown = replace(material, dev=with_training_rows(material))
     trials = [replace(trial, values=picture_values(trial)) for trial in stack]
     # Of a training that begins anew the last one stands; it is small, and what it learns is trained in place.
@@ -33,12 +38,16 @@ def fit_networks(
         made = tasks[id(trial)] = EmbeddingTask(trial, material, features, recipe_of([trial]), settings)
         return made
 
+    def names(trial: Prepared) -> dict[str, Any]:
+        own = named(trial.values)
+        return {**own, **{name: trial.values[name] for name in ("momentum", "schedule")}, "network": own["backbone"]}
+
     classifiers = len(classifiers_of(stack))
 
     def tell(progress: Progress) -> None:
         report(replace(progress, classifiers=classifiers))
 
-    ended = fit_pictures(shown, trials, settings, tell, version=version, task=task)
+    ended = fit_pictures(shown, trials, settings, tell, version=version, task=task, names=names)
     whole = [place for place, one in enumerate(ended) if one.failure is None]
     width = int(stack[0].values["embedding_size"])
     read = [_split(ended[place], len(material.dev)) for place in whole]
@@ -62,9 +71,10 @@ def fit_networks(
     return ended
 
 
-def picture_values(trial: Prepared) -> dict[str, object]:
-    """Return the hyper-parameters as the training of pictures names them; Adam needs no momentum and no schedule."""
-    return {**trial.values, "network": trial.values["backbone"], "momentum": 0.0, "schedule": "constant"}
+def picture_values(trial: Prepared) -> dict[str, Any]:
+    """Return the hyper-parameters as the training of pictures names them; Adam has no momentum of this kind."""
+    momentum = trial.values["momentum"] if trial.values["optimiser"] == "sgd" else 0.0
+    return {**trial.values, "network": trial.values["backbone"], "momentum": momentum}
 
 
 def with_training_rows(material: Material) -> Rows:

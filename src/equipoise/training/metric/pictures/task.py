@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.training.callback import OwnRecipe
 from equipoise.training.images.tasks import Classification
 from equipoise.training.material import Codes, Material, Settings
 from equipoise.training.metric.heads.fitting import looked_at
@@ -35,7 +34,8 @@ class Embedding(Classification):
     ) -> None:
         super().__init__(trial, material, features)
         self.metric, self.width = metric, metric.embedding_size
-        self.recipe = OwnRecipe("adam", metric.rates[0], metric.decays[0])
+        # It is trained as the learner says, whatever a treatment has for networks that tell classes.
+        self.recipe = None
         self.outputs = metric.embedding_size
         self.unit_length = metric.make_loss().unit_length
         self.callback = metric_callback(metric, [trial])
