@@ -31,6 +31,8 @@ PROSE = frozenset({
 })  # fmt: skip
 # Of these kinds numbers depend on the processor, and only what is named is compared.
 BY_PROCESSOR = frozenset({"diagnosis"})
+# A whole number that the processor's rounding decides: a distance in units in the last place.
+ROUNDED = frozenset({"units"})
 CLOSE = 1e-7
 
 Document = Mapping[str, Any]
@@ -165,6 +167,9 @@ def changes(kept: Any, now: Any, *, loose: bool = False, place: str = "", name: 
             return
         for at, (value, other) in enumerate(zip(kept, now, strict=True)):
             yield from changes(value, other, loose=loose, place=f"{place}/{at}", name=name)
+    elif loose and name in ROUNDED:
+        if not isinstance(now, int | float) or isinstance(now, bool):
+            yield f"{place} was {kept!r} and is {now!r}"
     elif not _same(kept, now, loose=loose):
         yield f"{place} was {kept!r} and is {now!r}"
 
