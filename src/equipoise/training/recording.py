@@ -7,6 +7,7 @@ graph launches them at once, and graphs of several trainings fill the card side 
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,10 @@ class Recorder:
         mode = cuda.get_sync_debug_mode()
         try:
             if self.tolerant:
-                cuda.set_sync_debug_mode("error")
+                with warnings.catch_warnings():
+                    # It says that it does not notice everything that waits; the recording does.
+                    warnings.filterwarnings("ignore", message="Synchronization debug mode")
+                    cuda.set_sync_debug_mode("error")
             with cuda.stream(self._stream):
                 for _ in range(warm_up):
                     step()
