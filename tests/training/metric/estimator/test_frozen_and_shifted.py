@@ -13,7 +13,7 @@ import equipoise  # noqa: E402
 from equipoise.foundation.errors import BadInput  # noqa: E402
 from equipoise.training.images.pictures import SHIFT, Crop, Pictures, shifted  # noqa: E402
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
-from equipoise.training.metric.estimator import loop  # noqa: E402
+from equipoise.training.metric.estimator._training import EmbedderTraining  # noqa: E402
 
 SMALL: dict[str, Any] = {"embedding_size": 4, "batch_size": 8, "epochs": 2, "learning_rate": 0.01}
 BYTES = np.random.default_rng(0).integers(0, 256, (24, 9, 12, 3), dtype=np.uint8)
@@ -34,15 +34,15 @@ def learner(made: Any, **values: Any) -> equipoise.MetricLearner:
 def shown(monkeypatch: pytest.MonkeyPatch, **values: Any) -> list[Any]:
     """Fit, and return the batches that the network was shown."""
     seen: list[Any] = []
-    step = loop.EmbedderTraining.step
+    step = EmbedderTraining.step
 
     def watched(training: Any, fed: Any, *more: Any) -> Any:
         seen.append(fed.inputs.clone())
         return step(training, fed, *more)
 
-    monkeypatch.setattr(loop.EmbedderTraining, "step", watched)
+    monkeypatch.setattr(EmbedderTraining, "step", watched)
     learner(backbone(), **values).fit(X, Y)
-    monkeypatch.setattr(loop.EmbedderTraining, "step", step)
+    monkeypatch.setattr(EmbedderTraining, "step", step)
     return seen
 
 
@@ -63,14 +63,14 @@ def test_a_frozen_normalisation_of_ones_own_backbone_does_not_move_by_a_bit() ->
 
 def test_a_frozen_normalisation_is_that_of_evaluation_while_training(monkeypatch: pytest.MonkeyPatch) -> None:
     modes = []
-    step = loop.EmbedderTraining.step
+    step = EmbedderTraining.step
 
     def watched(training: Any, *more: Any) -> Any:
         network = training.embedder.network
         modes.append((network.training, network[1].training))
         return step(training, *more)
 
-    monkeypatch.setattr(loop.EmbedderTraining, "step", watched)
+    monkeypatch.setattr(EmbedderTraining, "step", watched)
     learner(backbone(), frozen_norm=True).fit(X, Y)
     assert set(modes) == {(True, False)}
 

@@ -24,7 +24,7 @@ from equipoise.training.callback import NETWORK, Batch, Part, TrainingCallback, 
 from equipoise.training.compatibility import Need  # noqa: E402
 from equipoise.training.losses import cross_entropy  # noqa: E402
 from equipoise.training.material import Settings  # noqa: E402
-from equipoise.training.metric.estimator import loop  # noqa: E402
+from equipoise.training.metric.estimator._training import EmbedderTraining  # noqa: E402
 from equipoise.training.train import train  # noqa: E402
 from equipoise.training.treatment import Treatment  # noqa: E402
 from equipoise.treatments.adversarial import Adversarial  # noqa: E402
@@ -296,7 +296,7 @@ def test_a_file_holds_the_released_head_and_nothing_else(tmp_path: Path) -> None
 
 def test_the_last_good_state_is_kept_where_a_loss_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
     good = learner(epochs=4).fit(X, Y)
-    step, taken = loop.EmbedderTraining.step, 0
+    step, taken = EmbedderTraining.step, 0
 
     def breaking(*given: Any) -> Any:
         nonlocal taken
@@ -308,7 +308,7 @@ def test_the_last_good_state_is_kept_where_a_loss_breaks(monkeypatch: pytest.Mon
             given[0].embedder.head.weight.fill_(float("nan"))
         return loss * float("nan")
 
-    monkeypatch.setattr(loop.EmbedderTraining, "step", breaking)
+    monkeypatch.setattr(EmbedderTraining, "step", breaking)
     made = learner(epochs=9)
     with pytest.warns(RuntimeWarning, match="epoch 5, step 2 of 5: training stopped, and the values of epoch 4"):
         made.fit(X, Y)

@@ -12,24 +12,33 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from equipoise.foundation.arrays import as_column, as_columns, same_length
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import TensorFile
 from equipoise.foundation.imports import require
 from equipoise.networks.building import SMALL
+from equipoise.tallies.labels import MISSING, factorise, ordered
 from equipoise.training.compatibility import check_compatible
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.images.backbones import NO_BACKBONE
 from equipoise.training.images.pictures import check_pictures
 from equipoise.training.learners.metric_learner import MetricLearning
-from equipoise.training.material import Codes, Settings
-from equipoise.training.metric.estimator.building import embedder_of, network_of, restored, scale_of
-from equipoise.training.metric.estimator.embedder import Embedder
-from equipoise.training.metric.estimator.feeding import ArrayFeed, LoaderFeed, PictureFeed, ShiftedFeed, pair_of, ready
-from equipoise.training.metric.estimator.loop import EmbedderTraining, Feed, trained
-from equipoise.training.metric.estimator.material import class_codes, material_of, trial_of
+from equipoise.training.material import Codes, Job, Material, Rows, Settings
+from equipoise.training.metric.estimator._embedder import Embedder, embedder_of, network_of, restored, scale_of
+from equipoise.training.metric.estimator._training import (
+    ArrayFeed,
+    EmbedderTraining,
+    Feed,
+    LoaderFeed,
+    PictureFeed,
+    ShiftedFeed,
+    pair_of,
+    ready,
+    trained,
+)
 from equipoise.training.metric.heads.recipe import MetricRecipe, recipe_of
 from equipoise.training.precision import dtype_of, product_precision
-from equipoise.training.preparing import overrides
+from equipoise.training.preparing import Prepared, overrides, prepared
 
 # Hyper-parameters that the learner of studies has too, and that a file says.
 SHARED = (
@@ -316,3 +325,62 @@ def is_loader(given: Any) -> bool:
     """Tell a data loader from an array: it yields batches, and has neither a shape nor rows of numbers."""
     array = hasattr(given, "shape") or hasattr(given, "__array__") or isinstance(given, list | tuple | str)
     return not array and isinstance(given, Iterable)
+
+
+def class_codes(y: object, rows: int) -> tuple[NDArray[Any], Codes]:
+    """Return the classes in order, and the place of each row's class among them."""
+    given = np.asarray(y)
+    if given.ndim != 1 or len(given) != rows:
+        raise BadInput(
+            f"There are {rows:,} rows and labels of the shape {given.shape}", available="one label for each row"
+        )
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise BadInput("Some labels are missing", help="leave out the rows without a label.")
+    classes, codes = np.unique(given, return_inverse=True)
+    if len(classes) < 2:
+        raise BadInput(
+            f"The labels have {len(classes)} class", available="two classes or more",
+            help="metric learning needs rows of another class.",
+        )  # fmt: skip
+    return classes, codes.astype(np.int64)
+
+
+def material_of(codes: Codes, classes: NDArray[Any], sensitive_features: object) -> Material:
+    """Return the labels and groups of training rows; inputs stay where they are.
+
+    A value that is missing is unknown to a treatment, and its row is trained on all the same.
+    """
+    names: tuple[str, ...] = ("group",)
+    parts: Codes = np.zeros((len(codes), 1), dtype=np.int64)
+    values: tuple[tuple[str, ...], ...] = (("all",),)
+    if sensitive_features is not None:
+        columns = as_columns(sensitive_features, "sensitive_features")
+        same_length({"y": codes, **columns})
+        coded = [_coded(column, name) for name, column in columns.items()]
+        names = tuple(columns)
+        parts = np.stack([own for own, _ in coded], axis=1)
+        values = tuple(told for _, told in coded)
+    crossed, group = np.unique(parts, axis=0, return_inverse=True)
+    group = group.reshape(-1).astype(np.int64)
+    places = np.arange(len(codes))
+    rows = Rows(np.zeros((len(codes), 0), dtype=np.float32), places, codes, group, codes)
+    few = Rows(rows.inputs[:1], places[:1], codes[:1], group[:1], codes[:1])
+    labels = tuple(_crossed(row, values) for row in crossed.tolist())
+    return Material(rows, few, few, tuple(map(str, classes)), labels, "class", names, values, crossed)
+
+
+def _crossed(codes: Sequence[int], values: Sequence[tuple[str, ...]]) -> str:
+    """Name a group by the values it has in common, one of each column."""
+    return " & ".join(own[code] if code >= 0 else MISSING for code, own in zip(codes, values, strict=True))
+
+
+def _coded(column: object, name: str) -> tuple[Codes, tuple[str, ...]]:
+    found = factorise(as_column(column, name))
+    told = ordered([label for label in found.labels if label is not None])
+    recode = np.array([-1 if label is None else told.index(label) for label in found.labels], dtype=np.int64)
+    return recode[found.codes], tuple(told)
+
+
+def trial_of(material: Material, treatments: Sequence[Any], values: dict[str, Any], seed: int) -> Prepared:
+    """Return the training as a trial, whose treatments before training have chosen its rows."""
+    return prepared(Job(np.arange(len(material.train)), seed, treatments=tuple(treatments)), material, values)
