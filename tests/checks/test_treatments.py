@@ -34,7 +34,7 @@ WIDE = {"bias": 0.0, "columns": 24}
 # Small discriminators, and a few classifiers only: the checks train many times.
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "adversarial": [{"width": 16}, {"width": 16, "conditional_on_class": True}],
-    "diverse_adversarial": [{"width": 16}, {"width": 16, "strength": 0.1, **ON_PICTURES}],
+    "diverse_adversarial": [{"width": 16, "strength": 0.1}],
     # In the planted table a class nearly is a group: who names each of both groups alike cannot tell it.
     "domain_discriminative": [
         {},
@@ -45,10 +45,8 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     ],
     "domain_independent": [{}, {"readout": "known_domain"}, {"readout": "known_domain", **ON_PICTURES}],
     "equal_opportunity_class": [{}, {"variant": "authors", "strength": 0.01}],
-    "equal_opportunity_global": [{}, ON_PICTURES],
-    "fairbatch": [{}, ON_PICTURES],
     # The paper's rate is one for 500 epochs, and its strength hides a class that goes with the group.
-    "gradient_projection": [QUICK_ADVERSARY, {**QUICK_ADVERSARY, **ON_PICTURES}],
+    "gradient_projection": [QUICK_ADVERSARY],
     # Predictions that are independent of the group cannot follow a class that nearly is the group.
     "exponentiated_gradient": [{"cohort": {"bias": 0.0}, "eps": 0.1, "max_iter": 8}],
     "leace": [{"cohort": {"bias": 0.2}}, {"erase": False}],
@@ -67,7 +65,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "oversampling": [{}, {"balance": "joint"}],
     "parade": [{}, {"scaling": "sum", "rho": 10.0}, {"shuffled": True}],
     "reweighting": [{}, {"balance": "stratified_y"}],
-    "uniform_confusion": [QUICK_ADVERSARY, {**QUICK_ADVERSARY, **ON_PICTURES}],
+    "uniform_confusion": [QUICK_ADVERSARY],
 }
 
 
