@@ -26,7 +26,8 @@ def shorten(report: dict[str, Any]) -> dict[str, Any]:
             treatments[record["treatment"]]["measures"][record["measure"]] = rounded(record, CHANGES)
     for record in report["spaces"]:
         if record["attribute"] in ([], report["attribute"]):
-            name = " ".join(str(record[part]) for part in ("measure", "classifier", "trained", "group") if record.get(part))
+            parts = (record.get(part) for part in ("measure", "classifier", "trained", "group"))
+            name = " ".join(str(part) for part in parts if part)
             treatments[record["treatment"]]["spaces"][name] = rounded(record, CHANGES)
     return {**{key: report[key] for key in WHOLE}, "treatments": treatments}
 
