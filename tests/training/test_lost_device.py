@@ -11,9 +11,8 @@ from training_cases import Learns, jobs_of, planted
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from equipoise.training.learners.mlp import MultilayerPerceptron  # noqa: E402
-from equipoise.training.lost_device import LostDevice  # noqa: E402
 from equipoise.training.material import Settings  # noqa: E402
-from equipoise.training.train import train  # noqa: E402
+from equipoise.training.train import LostDevice, train  # noqa: E402
 
 LEARNER = Learns("mlp", {"width": 5})
 

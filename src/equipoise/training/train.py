@@ -8,14 +8,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, EquipoiseError
+from equipoise.foundation.imports import require
 from equipoise.foundation.registry import registry
 from equipoise.foundation.text import listing
 from equipoise.training.compatibility import check_compatible
 from equipoise.training.finishing import adjusted, failed
 from equipoise.training.grouping import kind_of, stacks_of, trainings_of
 from equipoise.training.learner import Learner, Progress
-from equipoise.training.lost_device import check_not_lost
 from equipoise.training.material import Job, Material, Outcome, Settings
 from equipoise.training.preparing import Prepared, prepared, transformed
 from equipoise.training.selecting import COLLAPSED, has_collapsed, label_notes
@@ -170,3 +170,27 @@ def _attempt(
 
 def _silent(progress: Progress) -> None:
     """Say nothing."""
+
+
+class LostDevice(EquipoiseError):
+    """The device failed under one trial, and with it every trial that would come after in this process."""
+
+
+def check_not_lost(settings: Settings, error: Exception) -> None:
+    """Raise where an error has left the device unusable: trials must not be recorded as failed for that.
+
+    Memory that ran out, or a trial's own fault, leaves a card as it was; a fault inside a kernel does not.
+    """
+    if settings.device == "cpu":
+        return
+    torch = require("torch", extra="train", purpose="Training")
+    if not torch.cuda.is_initialized():
+        return
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError as lost:
+        raise LostDevice(
+            f"The graphics card can no longer be used by this process ({str(lost).splitlines()[0]}); it began with "
+            f"{type(error).__name__}",
+            help="run the study again. What was recorded is kept, and trials in progress are waiting.",
+        ) from error
