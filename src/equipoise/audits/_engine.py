@@ -31,7 +31,7 @@ from equipoise.audits._contrasts import (
     opponents,
     too_few_people,
 )
-from equipoise.audits._multiple_testing import MOST_PAIRED, GapTest, MeansBound, MultipleTesting
+from equipoise.audits._multiple_testing import GapTest, MeansBound, MultipleTesting
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._records import number_of_group
 from equipoise.audits._tallies import suppressed
@@ -40,6 +40,7 @@ from equipoise.results import Reason, ReasonCode, Record, Status, because
 from equipoise.stats import (
     ENOUGH_CLUSTERS,
     FEWEST_UNITS,
+    MOST_PAIRED,
     Differences,
     GroupMeans,
     NullSample,

@@ -29,6 +29,7 @@ from equipoise.measures.measure import Measure
 from equipoise.results import Reason, Record
 from equipoise.stats import (
     LEVEL,
+    MOST_PAIRED,
     NullSample,
     PairBound,
     benjamini_hochberg,
@@ -51,9 +52,6 @@ if TYPE_CHECKING:
     from equipoise.audits._gap_tests import RateTable
 
 Floats = NDArray[np.float64]
-
-# With more groups than this the null is of each group against all, and tells nothing of pairs.
-MOST_PAIRED = 24
 
 
 class Bound(Protocol):
@@ -193,6 +191,7 @@ class GapBound:
         if self.column is None:
             critical = critical_value(None, alpha / max(len(self.columns), 1), pairs * len(self.tables))
         else:
+            # The null of more groups is of each against all, and tells nothing of pairs.
             sample = None if kept > MOST_PAIRED else self.sample
             critical = critical_value(sample, alpha, pairs * len(self.tables))
         counts, _ = table.candidates(column)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from equipoise.stats._group_means import clustered_trials as clustered_trials
     from equipoise.stats._multiple_comparisons import CORRECTIONS as CORRECTIONS
     from equipoise.stats._multiple_comparisons import LEVEL as LEVEL
+    from equipoise.stats._multiple_comparisons import MOST_PAIRED as MOST_PAIRED
     from equipoise.stats._multiple_comparisons import PairBound as PairBound
     from equipoise.stats._multiple_comparisons import WithBest as WithBest
     from equipoise.stats._multiple_comparisons import benjamini_hochberg as benjamini_hochberg
@@ -177,9 +178,9 @@ _MODULES = {
         "wilson",
     ),
     "_multiple_comparisons": (
-        "CORRECTIONS", "LEVEL", "benjamini_hochberg", "deciding_level", "excludes", "holm", "is_equivalent",
-        "is_finding", "uncorrected", "PairBound", "bounds_of", "box", "candidate_pairs", "critical_value",
-        "largest_studentised", "least_difference", "least_weighted_distance", "null_variances",
+        "CORRECTIONS", "LEVEL", "MOST_PAIRED", "benjamini_hochberg", "deciding_level", "excludes", "holm",
+        "is_equivalent", "is_finding", "uncorrected", "PairBound", "bounds_of", "box", "candidate_pairs",
+        "critical_value", "largest_studentised", "least_difference", "least_weighted_distance", "null_variances",
         "pairs_equivalence_p", "pooled_rate", "root_chi_square", "WithBest", "compare_with_best", "share_of_best",
         "tie_tolerance", "winner_if_equal",
     ),
