@@ -72,6 +72,17 @@ def test_the_page_on_treatments_has_this_matrix() -> None:
     assert page == matrix_cases.page_with_table(), "python tests/matrix_cases.py writes the table anew"
 
 
+def test_pages_name_and_count_every_treatment() -> None:
+    names, root = registered("treatment"), matrix_cases.PAGE.parents[1]
+    listed = matrix_cases.PAGE.read_text(encoding="utf-8").split("## Which treatment fits")[0]
+    assert all(f"| `{name}` |" in listed for name in names)
+    number = len(names - {"untreated"})
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    assert f"{number} [treatments](docs/treatments.md)" in readme
+    assert f"| debiasing methods | {number}," in readme
+    assert f"{number} debiasing methods" in (root / "docs" / "README.md").read_text(encoding="utf-8")
+
+
 def test_every_need_is_offered_by_a_learner_and_required_by_a_treatment() -> None:
     offered = {need for learner in learners().values() for need in learner.offers}
     wanted = {need for treatment in treatments().values() for need in required(treatment)}
