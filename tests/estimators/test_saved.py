@@ -257,7 +257,8 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "another schema": (lambda said: said.update(schema="equipoise.audit/1"), "does not describe a model"),
     "no schema": (lambda said: said.pop("schema"), "does not describe a model"),
     "another kind": (lambda said: said.update(kind="nonsense"), "learner 'nonsense' not found"),
-    "a kind without models": (lambda said: said.update(kind="raw_features"), "of the kind"),
+    "another learner": (lambda said: said.update(kind="raw_features"), "The embedding is described as None"),
+    "a learner of pictures": (lambda said: said.update(kind="image_network"), "The setting 'network'"),
     "no kind": (lambda said: said.update(kind=["mlp"]), "of the kind"),
     "a path out of the folder": (
         lambda said: said.update(files={"../../etc/passwd": "sha256:0"}),

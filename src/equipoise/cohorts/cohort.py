@@ -235,10 +235,13 @@ class Shown:
 
 
 def columns_of(data: object, names: Sequence[str], what: str) -> dict[str, NDArray[Any]]:
-    """Return the named columns of a frame, or of a mapping of columns, as arrays; one that is absent is refused.
+    """Return the named columns of a frame, a cohort or a mapping of columns, as arrays; one that is absent is refused.
 
-    A column of lists of numbers becomes a matrix, and arrays stay as they are.
+    A column of lists of numbers becomes a matrix, and arrays stay as they are; beside pictures the others may be lists.
     """
+    data = data.columns if isinstance(data, Cohort) else data
+    if isinstance(data, Mapping):
+        data = with_pictures(data, what)
     if isinstance(data, Mapping) and all(isinstance(value, np.ndarray) for value in data.values()):
         absent = [name for name in names if name not in data]
         found = {name: data[name] for name in names if name in data}
@@ -256,6 +259,16 @@ def columns_of(data: object, names: Sequence[str], what: str) -> dict[str, NDArr
             help=f"give every column of the model: {listing(names)}.",
         )
     return found
+
+
+def with_pictures(data: Mapping[str, Any], what: str) -> Mapping[str, Any]:
+    """Return a mapping of columns all of which are arrays, where one has pictures: a table takes none."""
+    pictures = {name: value for name, value in data.items() if isinstance(value, np.ndarray) and value.ndim > 2}
+    if not pictures:
+        return data
+    others = {name: value for name, value in data.items() if name not in pictures}
+    rest = columns_of(others, list(others), what)
+    return {name: pictures[name] if name in pictures else rest[name] for name in data}
 
 
 def _arrays(table: Table, names: Sequence[str], lists: Sequence[str]) -> dict[str, NDArray[Any]]:

@@ -47,8 +47,8 @@ class ChosenLearner:
 
     @property
     def has_hidden_layer(self) -> bool:
-        """Whether it is a network that shows its last hidden layer."""
-        return Need.HIDDEN in self.kind.offers
+        """Whether it is a network that shows its last hidden layer, or gives an embedding."""
+        return bool({Need.HIDDEN, Need.EMBEDDING} & self.kind.offers)
 
     def gives_scores(self, task: str) -> bool:
         """Tell whether predictions come with a score for every class."""

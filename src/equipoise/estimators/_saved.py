@@ -19,7 +19,7 @@ from equipoise.cohorts.cohort import columns_of
 from equipoise.cohorts.tables import as_table
 from equipoise.estimators._skops import estimator_bytes, estimator_from
 from equipoise.foundation.arrays import as_columns
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, told
 from equipoise.foundation.files import TensorFile, folder_when_whole, write_whole
 from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import provenance
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 SCHEMA, NUMBER = "equipoise.model", 1
 DESCRIPTION, WEIGHTS, ESTIMATOR = "model.json", "weights.safetensors", "estimator.skops"
 AUDIT, AUDIT_PAGE = "audit.json", "audit.html"
+EMBEDDING_AUDIT, EMBEDDING_AUDIT_PAGE = "embedding_audit.json", "embedding_audit.html"
 FILE = TensorFile("equipoise.model", "equipoise.model-weights/1", "saved model", "SavedModel.save")
 # More than a description with a thousand categories in each of a thousand columns has.
 MOST_BYTES = 64 * 1024**2
@@ -135,8 +136,9 @@ class SavedModel:
 
         Parameters
         ----------
-        data : frame or mapping
-            The columns of the model, under their names; others are ignored.
+        data : frame, mapping, Cohort or array
+            The columns of the model, under their names; others are ignored. Of a model of pictures, or of an
+            embedding, also an array: uint8 ``[row, height, width, channel]``, or numbers ``[row, feature]``.
         sensitive_features : str, list of str, array or frame, optional
             The group of each row, or the columns that hold it, for a model that predicts by group (``needs_group``);
             by default the columns of the training. A group that was not trained is as unknown.
@@ -149,7 +151,12 @@ class SavedModel:
             One class (as it stands in ``classes``) or number per row.
         """
         found = self._predicted(data, sensitive_features, ids)
-        return found.values if self.task == "regression" else np.array(self.classes)[found.values]
+        if self.task == "regression":
+            return found.values
+        if found.values.max(initial=0) >= len(self.classes):
+            raise BadInput(f"The model predicts a class that it does not name: number {found.values.max()}", help=AGAIN)
+        named: NDArray[Any] = np.array(self.classes)[found.values]
+        return named
 
     def predict_proba(
         self, data: object, sensitive_features: object = None, ids: Codes | None = None
@@ -164,7 +171,7 @@ class SavedModel:
         return found.scores
 
     def transform(self, data: object) -> NDArray[np.float32]:
-        """Return the last hidden layer of each row, as a treatment left it; a model without one refuses."""
+        """Return the last hidden layer or the embedding of each row, as a treatment left it; some models have none."""
         return self.model.transform(self.encoder.encode(data))
 
     def unknown_values(self, data: object) -> dict[str, tuple[str, ...]]:
@@ -179,14 +186,27 @@ class SavedModel:
     @cached_property
     def audit(self) -> dict[str, Any] | None:
         """The audit that lies beside the model, as JSON has it; None where there is none."""
-        if self.folder is None or not (self.folder / AUDIT).is_file():
+        return self._audit_in(AUDIT)
+
+    @cached_property
+    def embedding_audit(self) -> dict[str, Any] | None:
+        """The audit of the embedding that lies beside the model, as JSON has it; None where there is none."""
+        return self._audit_in(EMBEDDING_AUDIT)
+
+    def _audit_in(self, name: str) -> dict[str, Any] | None:
+        if self.folder is None or not (self.folder / name).is_file():
             return None
-        found = _read_json(self.folder / AUDIT)
+        found = _read_json(self.folder / name)
         if not isinstance(found, dict):
-            raise BadInput(f"The audit {str(self.folder / AUDIT)!r} is no object", help=AGAIN)
+            raise BadInput(f"The audit {str(self.folder / name)!r} is no object", help=AGAIN)
         return found
 
-    def save(self, folder: str | os.PathLike[str], audit: AuditResult | None = None) -> Path:
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        audit: AuditResult | None = None,
+        embedding_audit: AuditResult | None = None,
+    ) -> Path:
         """Write the model into a new folder, whole or not at all; a saved model that is there gives way.
 
         Parameters
@@ -195,6 +215,9 @@ class SavedModel:
             The folder: ``model.json``, ``weights.safetensors`` and, of scikit-learn, ``estimator.skops``.
         audit : AuditResult, optional
             What ``equipoise.audit`` said of the model: ``audit.json`` and ``audit.html`` beside it.
+        embedding_audit : AuditResult, optional
+            What ``equipoise.audit_embedding`` said of its embedding: ``embedding_audit.json`` and
+            ``embedding_audit.html``.
 
         Returns
         -------
@@ -214,9 +237,11 @@ class SavedModel:
             if content is not None:
                 write_whole(temporary / ESTIMATOR, content, announced=False)
                 digests[ESTIMATOR] = _digest(content)
-            if audit is not None:
-                audit.to_json(temporary / AUDIT)
-                audit.report(temporary / AUDIT_PAGE)
+            pages = ((audit, AUDIT, AUDIT_PAGE), (embedding_audit, EMBEDDING_AUDIT, EMBEDDING_AUDIT_PAGE))
+            for result, data, page in pages:
+                if result is not None:
+                    result.to_json(temporary / data)
+                    result.report(temporary / page)
             text = json.dumps(self._described(digests), allow_nan=False, indent=1, ensure_ascii=False)
             write_whole(temporary / DESCRIPTION, text + "\n", announced=False)
         return target
@@ -370,15 +395,20 @@ def _groups(said: Mapping[str, Any]) -> GroupNames:
 
 def _check_fit(model: FittedModel, encoder: InputEncoder, classes: Sequence[Any], task: str) -> None:
     """Refuse parts that do not belong together, by what the model says of a row without values."""
-    inputs = np.zeros((1, encoder.width), dtype=np.float32)
-    found = model.predict(inputs, np.zeros(1, dtype=np.int64) if model.needs_group else None)
+    try:
+        found = model.predict(encoder.blank(), np.zeros(1, dtype=np.int64) if model.needs_group else None)
+    except (ValueError, IndexError, RuntimeError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(f"The parts of the saved model do not fit each other ({told(error)})", help=AGAIN) from error
     numbers = found.values.dtype.kind == "f"
     if numbers != (task == "regression"):
         raise BadInput(
             "The saved model predicts numbers in place of classes, or classes in place of numbers", help=AGAIN
         )
-    known = found.scores.shape[1] if found.scores is not None else int(found.values.max()) + 1
-    if task == "class" and (len(classes) < 2 or (found.scores is not None) * (known != len(classes))):
+    told_apart = model.class_count if found.scores is None else found.scores.shape[1]
+    known = int(found.values.max()) + 1 if told_apart is None else told_apart
+    if task == "class" and (len(classes) < 2 or (told_apart is not None and known != len(classes))):
         raise BadInput(f"The saved model predicts {known} classes and names {len(classes)}", help=AGAIN)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits import AuditResult, audit
-from equipoise.cohorts.cohort import columns_of
+from equipoise.cohorts.cohort import columns_of, with_pictures
 from equipoise.cohorts.tables import as_table, check_names
 from equipoise.estimators._method import chosen_learner, chosen_treatments, name_of
 from equipoise.estimators._saved import GroupNames, SavedModel
@@ -54,6 +54,7 @@ def fit(
     ----------
     frame : data frame, or mapping of columns
         The training rows: a frame of pandas, Polars, PyArrow or DuckDB. Texts are categories, numbers are standardised.
+        In a mapping one column may hold pictures, uint8 ``[row, height, width, channel]``.
     target : str
         The column to predict.
     sensitive_features : str or sequence of str, optional
@@ -107,6 +108,7 @@ def fit(
     if stray is not None:
         raise unknown_argument(stray, [*fit.__wrapped__.__kwdefaults__, "target", *PASSED_ON])  # type: ignore[attr-defined]
     groups = _names(sensitive_features)
+    frame = with_pictures(frame, "the data") if isinstance(frame, Mapping) else frame
     inputs = _inputs(frame, target, groups, features, include_sensitive=include_sensitive)
     columns = columns_of(frame, list(dict.fromkeys([*inputs, target, *groups])), "the data")
     estimator = KINDS[task](treatment, learner, random_state=seed, **settings)
@@ -261,7 +263,8 @@ def _inputs(
     include_sensitive: bool,
 ) -> tuple[str, ...]:
     """Return the columns to learn from; a column that is not there is refused with the nearest that is."""
-    known = list(as_table(frame).columns)
+    pictures = isinstance(frame, Mapping) and any(np.ndim(column) > 2 for column in frame.values())
+    known = list(frame) if pictures else list(as_table(frame).columns)  # type: ignore[call-overload]
     wanted = () if features is None else _names(features)
     check_names([target, *groups, *wanted], known, "the data")
     if target in wanted or target in groups:

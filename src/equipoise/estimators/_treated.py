@@ -131,8 +131,8 @@ class Treated(BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, *, reset: bool) -> Mapping[str, Any]:
         """Return the columns of X; an array is one column a feature, or one matrix where nothing is standardised."""
-        if getattr(X, "ndim", 2) > 2 and isinstance(X, np.ndarray) and X.dtype == np.uint8:
-            return {"X": X}
+        if isinstance(X, np.ndarray) and (X.ndim > 3 or (X.ndim == 3 and X.dtype == np.uint8)):
+            return {"X": X}  # pictures, or what is refused as none
         if isinstance(X, Mapping) and not issparse(X):  # some sparse matrices are mappings too
             return self._columns(X, reset=reset)
         if self.standardise and _is_frame(X):

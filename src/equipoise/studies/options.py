@@ -61,7 +61,7 @@ STUDY_OPTIONS: dict[str, tuple[Option, ...]] = {
         ),
         _option(
             name="keep_models", kind="flag", default=False, only=(RUN,),
-            help="Keep the weights of perceptrons, up to 4 MiB each: study refit then trains nothing.",
+            help="Keep the weights of small networks, up to 4 MiB each: study refit then trains nothing.",
         ),
         QUIET,
     ),

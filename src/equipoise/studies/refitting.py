@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits import AuditResult, audit
+from equipoise.audits.embedding import audit_embedding
 from equipoise.estimators import GroupNames, SavedModel, is_saved_model
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.files import check_new_folder
@@ -23,9 +24,11 @@ from equipoise.foundation.text import listing
 from equipoise.studies.plans import LearnerTexts, Named, Trial, condition_text, rows_of
 from equipoise.studies.running import MODEL, check_device, model_of
 from equipoise.studies.storage import OUTAGE, open_store
+from equipoise.training.compatibility import learners
 from equipoise.training.encoding import encoder_of
 from equipoise.training.learner import Progress as Epochs
 from equipoise.training.material import Codes, Material, Outcome, Predicted
+from equipoise.training.metric.embedding_model import EmbeddingModel
 from equipoise.training.model import FittedModel
 from equipoise.training.rounding import is_deterministic
 
@@ -39,7 +42,7 @@ ROUNDINGS = ("native", "jitter", "deterministic", "deterministic jitter")
 TRAINING = 0.9
 ALONE = (
     "By itself the saved model predicts the same for {share:.2%} of the test rows: it was trained together with "
-    "others, and products of several networks round differently from those of one."
+    "others or on a graphics card, and products of one network on a processor round differently."
 )
 CALL = re.compile(r"(?P<name>[^()]+?)\s*(?:\((?P<settings>.*)\))?")
 
@@ -66,6 +69,7 @@ class Refit:
     ``agreements`` is empty where the store does not hold the trial. ``from_store`` says that its weights were kept and
     nothing was trained. ``deterministic`` says that the training is the same every time on one machine. ``alone`` is
     the share of test rows of which the saved model says what the training did, where it was trained among others.
+    ``embedding_audit`` is that of an embedding, and ``unaudited`` says why there is none of it.
     """
 
     folder: Path
@@ -78,6 +82,8 @@ class Refit:
     deterministic: bool = False
     seconds: float = 0.0
     alone: float = 1.0
+    embedding_audit: AuditResult | None = None
+    unaudited: str | None = None
 
     @property
     def equal(self) -> bool:
@@ -92,6 +98,7 @@ class Refit:
             f"The model of {self.cell} (seed {self.trial.seed}) is in {self.folder}: {how}.",
             self._compared,
             *([] if self.alone == 1.0 else [ALONE.format(share=self.alone)]),
+            *([] if self.unaudited is None else [f"Its embedding could not be audited: {self.unaudited}"]),
             f"Load it: equipoise.load_model({str(self.folder)!r})",
         )
 
@@ -175,18 +182,20 @@ def refit(
     if outcome.model is None:
         raise BadInput(
             f"{cell} has no model to save. {outcome.no_model or ''}".strip(),
-            available="the learners mlp, module and scikit_learn",
+            available=f"the learners {listing(name for name, kind in learners().items() if kind.model is not None)}",
         )
     tell("Auditing the model", TRAINING)
     agreements = () if stored is None else tuple(_agreement(split, outcome, stored[split]) for split in SPLITS)
     model = _saved(study, trial, cell, outcome, agreements, command)
     audited, predicted = _audited(study, model, command)
+    of_embedding, unaudited = _embedding_audited(study, model, command)
     tell("Saving the model", 1.0)
-    folder = model.save(to, audited)
+    folder = model.save(to, audited, of_embedding)
     return Refit(
         folder, replace(model, folder=folder), trial, cell, audited, agreements,
         from_store=kept is not None and trial == planned, deterministic=is_deterministic(trial.rounding),
-        seconds=outcome.seconds, alone=_share_alone(model, outcome, predicted),
+        seconds=outcome.seconds, alone=_share_alone(model, outcome, predicted), embedding_audit=of_embedding,
+        unaudited=unaudited,
     )  # fmt: skip
 
 
@@ -374,6 +383,24 @@ def _audited(study: Study, model: SavedModel, command: Iterable[str] | None) -> 
         return audit(**given, task="regression"), predicted
     given |= {} if study.cohort.favourable is None else {"favourable": study.cohort.favourable}
     return audit(**given, **_score(model, columns, rows)), predicted
+
+
+def _embedding_audited(
+    study: Study, model: SavedModel, command: Iterable[str] | None
+) -> tuple[AuditResult | None, str | None]:
+    """Audit the embedding of the test rows as it is released, where the model is one; or say why it cannot be."""
+    if not isinstance(model.model, EmbeddingModel):
+        return None, None
+    rows = rows_of(study.cohort, "test")
+    columns: dict[str, NDArray[Any]] = {name: column[rows] for name, column in study.cohort.columns.items()}
+    groups = {name: columns[name] for name in study.groups}
+    cluster = None if study.cohort.cluster is None else columns[study.cohort.cluster]
+    try:
+        points = model.transform(columns)
+        target = columns[study.cohort.target]
+        return audit_embedding(points, target=target, sensitive_features=groups, cluster=cluster, command=command), None
+    except BadInput as error:
+        return None, error.given
 
 
 def _score(model: SavedModel, columns: Mapping[str, NDArray[Any]], rows: Codes) -> dict[str, Any]:

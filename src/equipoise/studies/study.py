@@ -373,7 +373,7 @@ class Study:
 
         With ``to`` every trial becomes a file in that folder instead, for ``equipoise study merge``, and nothing is
         returned. ``artefacts`` is the folder for predictions that are too large for the store, by default beside it.
-        ``keep_models`` keeps the weights of small perceptrons in the store: ``refit`` then trains nothing.
+        ``keep_models`` keeps the weights of small networks in the store: ``refit`` then trains nothing.
         """
         from equipoise.studies.running import run_in_store
 

@@ -32,6 +32,8 @@ FEW_CATEGORIES = 20
 ROWS_PER_CATEGORY = 2
 # More columns, or columns from one, than any table has that was trained on here.
 MOST_WIDTH = 10_000_000
+# More numbers than a picture has that a network was trained on here: 4,096 x 4,096 in three colours.
+MOST_NUMBERS = 3 * 2**24
 
 
 @dataclass(frozen=True)
@@ -216,6 +218,8 @@ class PictureColumn:
             raise _damaged(said)
         if not all(isinstance(one, int) and not isinstance(one, bool) and 1 <= one <= MOST_WIDTH for one in shape):
             raise _damaged(said)
+        if math.prod(shape) > MOST_NUMBERS:
+            raise _damaged(said)
         return cls(_name(said), (shape[0], shape[1], shape[2]))
 
 
@@ -282,11 +286,29 @@ class InputEncoder:
         return sum(column.width for column in self.columns)
 
     def encode(self, data: object) -> Inputs:
-        """Return the inputs of each row of a frame of any library, or of a mapping of columns.
+        """Return the inputs of each row of a frame of any library, of a mapping of columns, or of a cohort.
 
-        Columns that the model does not read are ignored; one that it reads and that is absent is refused.
+        Columns that the model does not read are ignored; one that it reads and that is absent is refused. Where the
+        only feature is pictures or a matrix, an array of them will do.
         """
-        return self.encode_columns(columns_of(data, self.names, "the data"))
+        return self.encode_columns(self._columns(data))
+
+    def _columns(self, data: object) -> Mapping[str, NDArray[Any]]:
+        if not isinstance(data, np.ndarray):
+            return columns_of(data, self.names, "the data")
+        if len(self.columns) > 1 or not isinstance(self.columns[0], PictureColumn | MatrixColumn):
+            raise BadInput(
+                f"The data are an array of the shape {data.shape}, and columns are found by their names",
+                available=f"a frame or a mapping with the columns {listing(self.names)}",
+            )
+        return {self.names[0]: data}
+
+    def blank(self) -> Inputs:
+        """Return the inputs of one row without values."""
+        first = self.columns[0]
+        if isinstance(first, PictureColumn):
+            return np.zeros((1, *first.shape), dtype=np.uint8)
+        return np.zeros((1, self.width), dtype=np.float32)
 
     def encode_columns(self, columns: Mapping[str, NDArray[Any]]) -> Inputs:
         """Return the inputs of each row of columns that are arrays."""
@@ -298,7 +320,7 @@ class InputEncoder:
 
     def unknown_values(self, data: object) -> dict[str, tuple[str, ...]]:
         """Return, by column, the categories of a frame that no training row has: they are 0 in all inputs of it."""
-        columns = columns_of(data, self.names, "the data")
+        columns = self._columns(data)
         found = {one.name: one.unknown(columns[one.name]) for one in self.columns if isinstance(one, CategoryColumn)}
         return {name: values for name, values in found.items() if values}
 

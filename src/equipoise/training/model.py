@@ -118,6 +118,8 @@ class FittedModel(ABC):
     """
 
     kind: ClassVar[str]
+    # How many classes it tells apart, where it gives no scores that say so.
+    class_count: int | None = None
     transformations: tuple[Transformation, ...] = ()
     postprocessor: PostProcessor | None = None
     adjustments: tuple[Adjustment, ...] = ()
@@ -187,23 +189,28 @@ class FittedModel(ABC):
         """Return everything but arrays, as values that JSON can write."""
         made = self.own_settings()
         if self.transformations:
-            made[TRANSFORMATIONS] = [_described(one) for one in self.transformations]
+            made[TRANSFORMATIONS] = [part_described(one) for one in self.transformations]
         if self.postprocessor is not None:
-            made[POSTPROCESSOR] = _described(self.postprocessor)
+            made[POSTPROCESSOR] = part_described(self.postprocessor)
         if self.adjustments:
-            made[ADJUSTMENTS] = [_described(one) for one in self.adjustments]
+            made[ADJUSTMENTS] = [part_described(one) for one in self.adjustments]
         return made
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Return all arrays by name."""
         made = self.own_tensors()
         for place, one in enumerate(self.transformations):
-            made |= _arrays(one, f"{TRANSFORMATIONS}.{place}.")
+            made |= part_arrays(one, f"{TRANSFORMATIONS}.{place}.")
         if self.postprocessor is not None:
-            made |= _arrays(self.postprocessor, f"{POSTPROCESSOR}.")
+            made |= part_arrays(self.postprocessor, f"{POSTPROCESSOR}.")
         for place, adjustment in enumerate(self.adjustments):
-            made |= _arrays(adjustment, f"{ADJUSTMENTS}.{place}.")
+            made |= part_arrays(adjustment, f"{ADJUSTMENTS}.{place}.")
         return made
+
+    @property
+    def needs_module(self) -> bool:
+        """Whether it can be made again with code of the user's alone."""
+        return False
 
     def estimator(self) -> Any:
         """Return the scikit-learn estimator that the model consists of; None of a network."""
@@ -228,8 +235,8 @@ class FittedModel(ABC):
         parts = (TRANSFORMATIONS, POSTPROCESSOR, ADJUSTMENTS)
         own = {name: one for name, one in tensors.items() if not name.startswith(parts)}
         made = cls.own_restore(settings, own, module)
-        made.transformations = _all_restored(settings, tensors, TRANSFORMATIONS, Transformation)
-        made.adjustments = _all_restored(settings, tensors, ADJUSTMENTS, Adjustment)
+        made.transformations = restored_parts(settings, tensors, TRANSFORMATIONS, Transformation)
+        made.adjustments = restored_parts(settings, tensors, ADJUSTMENTS, Adjustment)
         if settings.get(POSTPROCESSOR) is not None:
             made.postprocessor = _restored(settings[POSTPROCESSOR], tensors, f"{POSTPROCESSOR}.", PostProcessor)
         return made
@@ -240,16 +247,19 @@ class FittedModel(ABC):
         """Make the network or estimator itself again."""
 
 
-def _described(part: FittedPart) -> dict[str, Any]:
+def part_described(part: FittedPart) -> dict[str, Any]:
+    """Return a fitted part without its arrays, as values that JSON can write."""
     plain = {name: value for name, value in part.state().items() if not isinstance(value, np.ndarray)}
     return {"kind": part.kind, "state": plain}
 
 
-def _arrays(part: FittedPart, before: str) -> dict[str, NDArray[Any]]:
+def part_arrays(part: FittedPart, before: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a fitted part; ``before`` begins their names."""
     return {before + name: value for name, value in part.state().items() if isinstance(value, np.ndarray)}
 
 
-def _all_restored(settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], name: str, kind: Any) -> Any:
+def restored_parts(settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], name: str, kind: Any) -> Any:
+    """Make all fitted parts of a kind again, those that ``settings`` describes under a name."""
     described = settings.get(name, [])
     if not isinstance(described, Sequence) or isinstance(described, str):
         raise BadInput(f"The model describes its {name} as {described!r}", available="a list")

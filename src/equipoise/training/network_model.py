@@ -112,7 +112,7 @@ class MlpModel(NetworkModel):
         pairs = zip(self.network.weights, self.network.biases, strict=True)
         made: dict[str, NDArray[Any]] = {}
         for place, (weight, bias) in enumerate(pairs):
-            made[f"weight.{place}"], made[f"bias.{place}"] = _array(weight[0]), _array(bias[0, 0])
+            made[f"weight.{place}"], made[f"bias.{place}"] = array_of(weight[0]), array_of(bias[0, 0])
         return made
 
     @classmethod
@@ -132,12 +132,12 @@ class MlpModel(NetworkModel):
         known = checked_settings(settings, {"activation": str, "hidden": list}, "the perceptron")
         if known["activation"] not in ("tanh", "relu"):
             raise BadInput(f"The activation of the saved perceptron is {known['activation']!r}", available="tanh, relu")
-        units = [_whole(one, "a hidden layer", MOST_UNITS) for one in known["hidden"][:MOST_LAYERS]]
+        units = [checked_whole(one, "a hidden layer", MOST_UNITS) for one in known["hidden"][:MOST_LAYERS]]
         sizes = [common["inputs"], *units, common["outputs"]]
         shapes: dict[str, tuple[int, ...]] = {}
         for place, (before, after) in enumerate(pairwise(sizes)):
             shapes |= {f"weight.{place}": (before, after), f"bias.{place}": (after,)}
-        found = _tensors(tensors, shapes, common["precision"])
+        found = checked_tensors(tensors, shapes, common["precision"])
         number = len(sizes) - 1
         weights = [found[f"weight.{place}"][None] for place in range(number)]
         # As in training: rounding depends on how numbers lie in memory.
@@ -155,6 +155,7 @@ class ModuleModel(NetworkModel):
     network: StackedModule
     factory: str = ""
     arguments: Mapping[str, Any] | None = None
+    needs_module = True
 
     def kind_settings(self) -> dict[str, Any]:
         """Return what the factory is called, and its further arguments where JSON can write them (else None)."""
@@ -163,7 +164,7 @@ class ModuleModel(NetworkModel):
     def own_tensors(self) -> dict[str, NDArray[Any]]:
         """Return parameters and buffers by the names that the module has for them."""
         named = zip(self.network.names, self.network.values, strict=True)
-        return {f"module.{name}": _array(value[0]) for name, value in named}
+        return {f"module.{name}": array_of(value[0]) for name, value in named}
 
     @classmethod
     def of_module(
@@ -177,21 +178,20 @@ class ModuleModel(NetworkModel):
         with stack.torch.no_grad():
             output, _ = network(stack.inputs[:1].cpu()[None])
         made = cls(network, int(stack.inputs.shape[1]), int(output.shape[2]), *_ways(stack))
-        made.factory, made.arguments = factory, _as_json(arguments)
+        made.factory, made.arguments = factory, as_json(arguments)
         return made
 
     @classmethod
     def own_restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
         """Make the module again by its factory, and give it the weights."""
-        library = require("torch", extra="train", purpose="A trained network")
         common = _common(settings)
         factory, arguments = str(settings.get("factory")), settings.get("arguments")
-        built = _built(module, common, factory, arguments, library)
+        built = module_of(module, (common["inputs"], common["outputs"]), factory, arguments)
         network = StackedModule([built], dtype=dtype_of(Settings(precision=common["precision"])), device="cpu")
         shapes = {
             f"module.{name}": tuple(value.shape[1:]) for name, value in zip(network.names, network.values, strict=True)
         }
-        found = _tensors(tensors, shapes, None)
+        found = checked_tensors(tensors, shapes, None)
         kinds = [value.dtype for value in network.values]
         network.set_values(
             [found[f"module.{name}"].to(kind)[None] for name, kind in zip(network.names, kinds, strict=True)]
@@ -201,30 +201,35 @@ class ModuleModel(NetworkModel):
         return made
 
 
-def _built(module: Any, common: Mapping[str, Any], factory: str, arguments: Any, library: Any) -> Any:
+def module_of(module: Any, given: tuple[int, ...], factory: str, arguments: Any) -> torch.nn.Module:
+    """Return the network of a saved model of the user's own: a module as it is, or what a factory makes of ``given``.
+
+    ``factory`` is what the factory of the training was called, and ``arguments`` are its further ones.
+    """
+    library = require("torch", extra="train", purpose="A trained network")
     if module is None:
         raise BadInput(
             f"The model is a module of {factory}, of which a file holds the weights and not the code", help=GIVE_MODULE
         )
-    if isinstance(module, library.nn.Module):
-        return module
-    if not isinstance(arguments, Mapping):
-        raise BadInput(
-            f"The arguments of {factory} could not be written down", help="give a module that was made with them."
-        )
-    try:
-        made = module(common["inputs"], common["outputs"], **arguments)
-    except Exception as error:  # the user's code may raise anything
-        raise BadInput(
-            f"The factory failed with {common['inputs']}, {common['outputs']} and {dict(arguments)!r} ({told(error)})",
-            help=GIVE_MODULE,
-        ) from error
-    if not isinstance(made, library.nn.Module):
-        raise BadInput(f"The factory returned {type(made).__name__}", available="a torch.nn.Module", help=GIVE_MODULE)
-    return made
+    found = module
+    if not isinstance(module, library.nn.Module):
+        if not isinstance(arguments, Mapping):
+            raise BadInput(
+                f"The arguments of {factory} could not be written down", help="give a module that was made with them."
+            )
+        try:
+            found = module(*given, **arguments)
+        except Exception as error:  # the user's code may raise anything
+            raise BadInput(
+                f"The factory failed with {listing(given)} and {dict(arguments)!r} ({told(error)})", help=GIVE_MODULE
+            ) from error
+    if not isinstance(found, library.nn.Module):
+        raise BadInput(f"The factory returned {type(found).__name__}", available="a torch.nn.Module", help=GIVE_MODULE)
+    built: torch.nn.Module = found
+    return built
 
 
-def _as_json(arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def as_json(arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return arguments where JSON says all of them, None otherwise."""
     try:
         written = json.loads(json.dumps(arguments, allow_nan=False))
@@ -249,7 +254,7 @@ def _common(settings: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
     found = checked_settings(settings, kinds, "the network")
     for name in ("inputs", "outputs"):
-        _whole(found[name], name, MOST_UNITS)
+        checked_whole(found[name], name, MOST_UNITS)
     if found["task"] not in get_args(Task) or found["precision"] not in PRECISIONS:
         raise BadInput(
             f"The saved network has the task {found['task']!r} and the precision {found['precision']!r}",
@@ -260,13 +265,14 @@ def _common(settings: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _whole(value: Any, what: str, most: int) -> int:
+def checked_whole(value: Any, what: str, most: int) -> int:
+    """Return a whole number of a saved network; one below 1 or above ``most`` is refused."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
         raise BadInput(f"The saved network has {value!r} as {what}", available=f"a whole number from 1 to {most:,}")
     return value
 
 
-def _tensors(
+def checked_tensors(
     tensors: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]], precision: str | None
 ) -> dict[str, torch.Tensor]:
     """Return tensors of exactly these names and shapes; anything more, less or other is refused."""
@@ -287,6 +293,7 @@ def _tensors(
     return {name: torch.from_numpy(np.array(tensors[name])).to(dtype=dtype) for name in shapes}
 
 
-def _array(value: torch.Tensor) -> NDArray[Any]:
+def array_of(value: torch.Tensor) -> NDArray[Any]:
+    """Return a copy of a tensor that a file can take."""
     found: NDArray[Any] = np.array(value.detach().cpu().numpy(), order="C")
     return found

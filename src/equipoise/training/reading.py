@@ -28,7 +28,7 @@ def read(trial: Prepared, material: Material, dev: Logits, test: Logits) -> Afte
         found = treatment.read(_outputs(treatment, trial, material, dev, test))
         if found is not None:
             return found
-    return Afterwards(_plain(dev, material.task), _plain(test, material.task))
+    return Afterwards(plain_predictions(dev, material.task), plain_predictions(test, material.task))
 
 
 def _outputs(treatment: object, trial: Prepared, material: Material, dev: Logits, test: Logits) -> Outputs:
@@ -44,7 +44,8 @@ def _outputs(treatment: object, trial: Prepared, material: Material, dev: Logits
     )  # fmt: skip
 
 
-def _plain(outputs: Logits, task: str) -> Predicted:
+def plain_predictions(outputs: Logits, task: str) -> Predicted:
+    """Return the class with the highest output of each row, with probabilities; of several labels, each by itself."""
     if task == "multilabel":
         return labels_of(outputs)
     shifted = np.exp(outputs - outputs.max(axis=1, keepdims=True))

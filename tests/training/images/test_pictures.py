@@ -70,7 +70,7 @@ def test_without_augmentation_the_pictures_are_as_they_are() -> None:
 def test_scaling_is_that_of_the_rows_in_use_as_often_as_they_are_there() -> None:
     inputs = some()
     rows = np.array([0, 0, 0, 3, 4])
-    scaled = Scaling(Pictures(inputs, "cpu"), rows, torch.float64)(torch.from_numpy(inputs.transpose(0, 3, 1, 2)))
+    scaled = Scaling.of(Pictures(inputs, "cpu"), rows, torch.float64)(torch.from_numpy(inputs.transpose(0, 3, 1, 2)))
     used = inputs[rows].astype(float)
     expected = (inputs - used.mean(axis=(0, 1, 2))) / used.std(axis=(0, 1, 2))
     assert np.allclose(scaled.numpy(), expected.transpose(0, 3, 1, 2), atol=1e-12)
@@ -78,7 +78,7 @@ def test_scaling_is_that_of_the_rows_in_use_as_often_as_they_are_there() -> None
 
 def test_a_channel_that_never_changes_is_left_in_its_units() -> None:
     inputs = np.full((2, 3, 3, 1), 9, dtype=np.uint8)
-    scaled = Scaling(Pictures(inputs, "cpu"), np.arange(2), torch.float32)(
+    scaled = Scaling.of(Pictures(inputs, "cpu"), np.arange(2), torch.float32)(
         torch.from_numpy(inputs.transpose(0, 3, 1, 2))
     )
     assert torch.equal(scaled, torch.zeros(2, 1, 3, 3))

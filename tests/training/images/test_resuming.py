@@ -13,7 +13,7 @@ from training_cases import Learns
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-from equipoise.training.images import run, side_by_side  # noqa: E402
+from equipoise.training.images import reading, side_by_side  # noqa: E402
 from equipoise.training.images.optimising import Descent, load, optimiser_of, state_of  # noqa: E402
 from equipoise.training.images.run import Steps  # noqa: E402
 from equipoise.training.images.schedule import SCHEDULES, rates  # noqa: E402
@@ -160,11 +160,11 @@ def test_steps_after_the_end_have_the_last_rate(schedule: str) -> None:
 
 
 def test_large_pictures_are_read_fewer_at_once_and_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [run.at_once(side, side) for side in (8, 32, 224, 5_000)] == [1_000, 1_000, 79, 1]
+    assert [reading.at_once(side, side) for side in (8, 32, 224, 5_000)] == [1_000, 1_000, 79, 1]
     material = cases.material()
     exact = Settings(precision="float64")
     (whole,) = train(material, LEARNER, cases.jobs(material), exact)
-    monkeypatch.setattr(run, "PIXELS", 7 * 8 * 8)
+    monkeypatch.setattr(reading, "PIXELS", 7 * 8 * 8)
     (in_parts,) = train(material, LEARNER, cases.jobs(material), exact)
     assert np.allclose(whole.test.scores, in_parts.test.scores, atol=1e-6)
 

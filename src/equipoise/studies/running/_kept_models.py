@@ -15,7 +15,7 @@ from equipoise.training.train import learner_of
 
 # The array of a trial that holds its model, the learners whose models are kept, and the bytes that one may have.
 MODEL = "model.weights"
-LEARNERS = ("mlp",)
+LEARNERS = ("mlp", "image_network", "metric_learner")
 MOST_BYTES = 4 * 1024**2
 SETTINGS = "settings"
 
@@ -24,10 +24,10 @@ def kept_model(model: FittedModel | None) -> tuple[dict[str, NDArray[Any]], str 
     """Return the array that keeps a model, or a note why it is not kept."""
     from safetensors.numpy import save
 
-    if model is None or model.kind not in LEARNERS:
+    if model is None or model.kind not in LEARNERS or model.needs_module:
         return {}, None
     described = json.dumps({"kind": model.kind, "settings": model.settings()}, allow_nan=False)
-    tensors = {f"tensor.{name}": np.ascontiguousarray(one) for name, one in model.tensors().items()}
+    tensors = {f"tensor.{name}": np.array(one, order="C") for name, one in model.tensors().items()}
     content = save({**tensors, SETTINGS: np.frombuffer(described.encode(), dtype=np.uint8)})
     if len(content) > MOST_BYTES:
         return {}, f"The model has {len(content):,} bytes and was not kept: up to {MOST_BYTES:,} are."

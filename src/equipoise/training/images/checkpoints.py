@@ -18,7 +18,7 @@ import numpy as np
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
-from equipoise.training.images.run import Run
+from equipoise.training.images.run import Run, Weights
 from equipoise.training.material import Epoch, Material, Settings
 from equipoise.training.preparing import Prepared
 from equipoise.training.trainer import Standing
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SCHEMA = "equipoise.checkpoint/1"
 # The entry of the header that says what the training is and where it stands.
 ENTRY = "equipoise.checkpoint"
-SPLITS = ("dev", "test", "train")
+SPLITS, WEIGHTS = ("dev", "test", "train"), "weights"
 WAY_OUT = "remove the file, or name another folder for checkpoints: the training then starts again."
 
 
@@ -37,12 +37,14 @@ WAY_OUT = "remove the file, or name another folder for checkpoints: the training
 class Remembered:
     """The outputs of a trial in its best epoch, ``[row, output]``.
 
-    Those of its training rows are kept where a treatment after training wants them.
+    Those of its training rows are kept where a treatment after training wants them, and what network and head have
+    learnt where models are to be kept.
     """
 
     dev: Any = None
     test: Any = None
     train: Any = None
+    weights: Weights | None = None
 
 
 @dataclass(eq=False)
@@ -105,6 +107,9 @@ def save(folder: str, name: str, run: Run, stand: Stand) -> None:
             if getattr(kept, split) is not None:
                 # Copies: a file takes no tensors that share their memory.
                 tensors[f"kept.{place}.{split}"] = run.torch.from_numpy(getattr(kept, split).copy())
+        for part, values in (kept.weights or {}).items():
+            own = {f"kept.{place}.{WEIGHTS}.{part}.{key}": value.cpu().contiguous() for key, value in values.items()}
+            tensors |= {key: value.clone() for key, value in own.items()}
     said = {
         "schema": SCHEMA,
         "training": name,
@@ -156,8 +161,17 @@ def _stand(said: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Stand:
         epochs = [Epoch(int(number), *map(float, numbers)) for number, *numbers in history]
         stand.standings.append(Standing(float(best), int(epoch), epochs, share))
         arrays = {split: _array(tensors.get(f"kept.{place}.{split}")) for split in SPLITS}
-        stand.remembered.append(Remembered(**arrays))
+        stand.remembered.append(Remembered(**arrays, weights=_weights(f"kept.{place}.{WEIGHTS}.", tensors)))
     return stand
+
+
+def _weights(start: str, tensors: dict[str, torch.Tensor]) -> Weights | None:
+    found: Weights = {}
+    for name, value in tensors.items():
+        if name.startswith(start):
+            part, _, own = name.removeprefix(start).partition(".")
+            found.setdefault(part, {})[own] = value
+    return found or None
 
 
 def _array(tensor: torch.Tensor | None) -> Any:

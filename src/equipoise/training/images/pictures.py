@@ -278,12 +278,21 @@ class Scaling:
     From these they have mean 0 and standard deviation 1 (pictures that are repeated count repeatedly).
     """
 
-    def __init__(self, pictures: Pictures, rows: NDArray[np.int64], dtype: torch.dtype, name: str = "training") -> None:
-        mean, scale = self._fixed(pictures, name) if name in FIXED else self._of_rows(pictures, rows)
-        self._mean, self._scale = (
-            pictures.torch.tensor(one, dtype=dtype, device=pictures.padded.device)[None, :, None, None]
-            for one in (mean, scale)
-        )
+    def __init__(self, mean: torch.Tensor, scale: torch.Tensor) -> None:
+        """Take both ``[1, channel, 1, 1]``, in the precision of the network."""
+        self.mean, self.scale = mean, scale
+
+    @classmethod
+    def of(cls, pictures: Pictures, rows: NDArray[np.int64], dtype: torch.dtype, name: str = "training") -> Scaling:
+        """Return the scaling of a name, for pictures on their device."""
+        mean, scale = cls._fixed(pictures, name) if name in FIXED else cls._of_rows(pictures, rows)
+        place = pictures.padded.device
+        shown = [pictures.torch.tensor(one, dtype=dtype, device=place)[None, :, None, None] for one in (mean, scale)]
+        return cls(*shown)
+
+    def on_cpu(self) -> Scaling:
+        """Return the same on the CPU."""
+        return Scaling(self.mean.cpu(), self.scale.cpu())
 
     @staticmethod
     def _fixed(pictures: Pictures, name: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -307,7 +316,7 @@ class Scaling:
 
     def __call__(self, pictures: torch.Tensor) -> torch.Tensor:
         """Return normalised pictures."""
-        scaled: torch.Tensor = (pictures.to(self._mean.dtype) - self._mean) / self._scale
+        scaled: torch.Tensor = (pictures.to(self.mean.dtype) - self.mean) / self.scale
         return scaled
 
 

@@ -6,9 +6,10 @@ on the device. Nothing in it depends on which other runs share the machine.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from equipoise.training.images.backbones import (
 from equipoise.training.images.low_weights import low_weights
 from equipoise.training.images.optimising import Descent, load, optimiser_of, state_of
 from equipoise.training.images.pictures import USUAL_SCALING, Crop, Pictures, Scaling, View, check_pictures
+from equipoise.training.images.reading import PictureInputs, PictureReader, whole
 from equipoise.training.images.schedule import rates
 from equipoise.training.images.tasks import HEAD, Classification, MakeTask
 from equipoise.training.label_weights import NAME as LABEL_WEIGHTS
@@ -48,8 +50,8 @@ if TYPE_CHECKING:
     import torch
     from torch.utils.hooks import RemovableHandle
 
-# Pictures at once, and their pixels: they bound the memory that reading takes.
-AT_ONCE, PIXELS = 1_000, 4_000_000
+# The values of network and head, by part and name.
+Weights = dict[str, dict[str, "torch.Tensor"]]
 # How the names of what is remembered begin, in checkpoints.
 OPTIMISER, CALLBACKS = "optimiser", "callbacks"
 # What is noted where the steps of an own network are not recorded.
@@ -91,7 +93,8 @@ class Run:
         # A batch that does not fit is taken in so many pieces, whose gradients are added up.
         self.pieces = pieces
         self.view = View.of(trial.values, pictures.height, pictures.width)
-        self.scaling = Scaling(pictures, trial.rows, dtype_of(settings), scaling_of(trial.values))
+        scaling = Scaling.of(pictures, trial.rows, dtype_of(settings), scaling_of(trial.values))
+        self.inputs = PictureInputs(self.view, scaling, settings)
         name, channels = trial.values["network"], material.train.inputs.shape[3]
         network, features = backbone(trial.values, name, channels, self.view.sides[0], trial.seed)
         network = self._placed(network)
@@ -106,6 +109,9 @@ class Run:
         head = self.torch.nn.Linear(self.features, self.task.outputs)
         fill(trial.values, network, head)
         self.parts = {NETWORK: network, HEAD: self._placed(head)}
+        self.reader = PictureReader(
+            self.inputs, network, self.parts[HEAD], unit_length=self.task.unit_length, own=self.look is not None
+        )
         self.recipe = recipe_of(trial.values, self.task.recipe)
         self.rows = self._there(trial.rows)
         self.batch_size = min(self.recipe.batch_size, len(trial.rows))
@@ -113,6 +119,7 @@ class Run:
         self._place_tensors()
         # What the layers gave that callbacks asked for, by name; hooks fill it.
         self._shown: dict[str, torch.Tensor] = {}
+        self._hooks: list[RemovableHandle] = []
         self.callbacks = callbacks_of([trial.treatments], self._context, self.task.callback)
         self.task.callbacks = self.callbacks
         rates = {NETWORK: self.rate if self.recipe.backbone_rate is None else self.backbone_rate, HEAD: self.rate}
@@ -201,7 +208,7 @@ class Run:
 
     def _show(self, name: str) -> tuple[int, ...]:
         """Put what a layer of the network gives into every batch; return its shape for one row."""
-        show_layer(self.parts[NETWORK], name, self._shown)
+        self._hooks.append(show_layer(self.parts[NETWORK], name, self._shown))
         self.read(self.material.train.inputs[:1])
         return tuple(self._shown.pop(name).shape[1:])
 
@@ -317,10 +324,7 @@ class Run:
 
     def said(self, pictures: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return features and outputs of pictures, in full precision."""
-        with casting_of(self.settings)():
-            features = self.parts[NETWORK](pictures)
-            output = self.parts[HEAD](features)
-        return whole(features), self.task.finished(whole(output))
+        return self.reader.said(pictures)
 
     def _features(self, network: Any, pictures: torch.Tensor) -> Any:
         """Return what a network makes of pictures, in the precision of the training."""
@@ -329,32 +333,19 @@ class Run:
 
     def _first_pictures(self) -> torch.Tensor:
         """Return two training pictures as a network sees them: a normalisation takes no single one while it trains."""
-        return self._seen(self.material.train.inputs[self.trial.rows[[0, -1]]])
-
-    def _seen(self, inputs: NDArray[np.uint8]) -> torch.Tensor:
-        """Return pictures on the device as a network sees them where nothing is drawn."""
-        here = self._there(inputs).permute(0, 3, 1, 2)
-        if self.view.resizes:
-            middle = self.view.middle(self.torch.arange(len(here), device=here.device))
-            here = self.view.resized(here, middle, dtype_of(self.settings))
-        return self.shown(here)
+        return self.inputs.seen(self.material.train.inputs[self.trial.rows[[0, -1]]])
 
     def shown(self, pictures: torch.Tensor) -> torch.Tensor:
-        """Return pictures as the network takes them: scaled, and laid in memory as its weights are."""
-        return self.scaling(pictures).contiguous(memory_format=layout_of(self.settings))
+        """Return pictures as the network takes them."""
+        return self.inputs.shown(pictures)
 
     def read(self, inputs: NDArray[np.uint8]) -> torch.Tensor:
         """Return what is read of pictures, ``[row, output]``, with the batch statistics of training held fixed."""
-        number = min(at_once(*inputs.shape[1:3]), at_once(*self.view.sides))
         for part in self.parts.values():
             part.eval()
-        outputs = []
-        # What an own network keeps of a reading must be of use to a training.
-        with self.torch.inference_mode() if self.look is None else self.torch.no_grad():
-            for start in range(0, len(inputs), number):
-                features, output = self.said(self._seen(inputs[start : start + number]))
-                # They stay on the device until all are there: nobody waits between two parts.
-                outputs.append(self.task.read(features, output).float())
+        with self.reader.mode():
+            # They stay on the device until all are there: nobody waits between two parts.
+            outputs = [self.task.read(*part).float() for part in self.reader.parts(inputs)]
         for part in self.parts.values():
             part.train()
         joined: torch.Tensor = self.torch.cat(outputs) if outputs else self.torch.zeros((0, self.task.numbers))
@@ -403,6 +394,22 @@ class Run:
             if name in self.optimisers:
                 load(self.optimisers[name], own(f"{OPTIMISER}.{name}."))
         self.callbacks.restore(own(f"{CALLBACKS}."))
+
+    def weights(self) -> Weights:
+        """Return copies of what network and head have learnt and counted, by part and name."""
+        parts = {part: self.parts[part].state_dict() for part in (NETWORK, HEAD)}
+        return {part: {name: value.clone() for name, value in state.items()} for part, state in parts.items()}
+
+    def reader_of(self, weights: Weights) -> PictureReader:
+        """Return what reads pictures on the CPU with other weights; the training is over, and shows no layers more."""
+        for hook in self._hooks:
+            hook.remove()
+        made = {part: copy.deepcopy(self.parts[part]).cpu().eval() for part in weights}
+        for part, values in weights.items():
+            made[part].load_state_dict(values)
+        inputs = PictureInputs(self.view, self.inputs.scaling.on_cpu(), replace(self.settings, device="cpu"))
+        reader = self.reader
+        return PictureReader(inputs, made[NETWORK], made[HEAD], unit_length=reader.unit_length, own=reader.own)
 
     def phase(self, epoch: int) -> str:
         """Name the kind of step of an epoch."""
@@ -500,16 +507,6 @@ def held(tensors: Sequence[torch.Tensor]) -> torch.nn.Module:
 def only(values: float | Sequence[float]) -> float:
     """Return the number of the only trial."""
     return float(values) if isinstance(values, int | float) else float(values[0])
-
-
-def whole(output: torch.Tensor) -> torch.Tensor:
-    """Return float32 for what was computed in fewer bits."""
-    return output.float() if output.element_size() < 4 else output
-
-
-def at_once(height: int, width: int) -> int:
-    """Return how many pictures of a size are read at once."""
-    return min(AT_ONCE, max(PIXELS // (height * width), 1))
 
 
 def recipe_of(values: dict[str, Any], own: OwnRecipe | None) -> ImageRecipe:

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
-from equipoise.training.finishing import after_training, failed, representations_of
+from equipoise.training.finishing import after_training, failed, representations_of, with_part
 from equipoise.training.images import checkpoints
 from equipoise.training.images.checkpoints import Remembered, Stand
+from equipoise.training.images.picture_model import PictureNetwork
 from equipoise.training.images.pictures import Pictures
-from equipoise.training.images.run import Run, Steps, logits_of
+from equipoise.training.images.run import Run, Steps, Weights, logits_of
 from equipoise.training.images.tasks import MakeTask
 from equipoise.training.material import Material, Outcome, Predicted, Settings
-from equipoise.training.preparing import Prepared
+from equipoise.training.preparing import Prepared, overrides
 from equipoise.training.reading import Logits, read
 from equipoise.training.rounding import DRAWS, is_jittered
 from equipoise.training.trainer import Backend, DevReading, Floats, Standing
@@ -134,6 +135,7 @@ class SideBySide(Backend):
     def remember(self, trials: Sequence[int]) -> None:
         """Keep what the networks of these trials say of dev and test rows."""
         tests: dict[int, Logits] = {}
+        weights: dict[int, Weights] = {}
         for trial in trials:
             training = self.training_of[trial]
             run, name = training.run, id(training)
@@ -142,7 +144,9 @@ class SideBySide(Backend):
             train = None
             if run.task.keeps_training_rows:
                 train = run.read(self.material.train.inputs[self.trials[trial].rows]).cpu().numpy()
-            self.remembered[trial] = Remembered(self._dev[name], tests[name], train)
+            if self.settings.keep_models and name not in weights:
+                weights[name] = run.weights()
+            self.remembered[trial] = Remembered(self._dev[name], tests[name], train, weights.get(name))
 
     def save(self, number: int, standings: Sequence[Standing]) -> None:
         """Write checkpoints, where enough time has gone by."""
@@ -174,15 +178,22 @@ class SideBySide(Backend):
         if outcome.failure is not None:
             return outcome
         outcome = replace(outcome, notes=(*self._notes(trial, outcome.seconds), *outcome.notes))
-        task, kept = self.training_of[trial].run.task, self.remembered[trial]
+        run, kept = self.training_of[trial].run, self.remembered[trial]
+        task = run.task
+        model = None if kept.weights is None else task.model_of(PictureNetwork.of_run(run, kept.weights))
         if (own := task.classes(kept.dev)) is not None:
-            return replace(outcome, dev=Predicted(own), kept={"outputs.dev": kept.dev, "outputs.test": kept.test})
+            outputs = {"outputs.dev": kept.dev, "outputs.test": kept.test}
+            return replace(outcome, dev=Predicted(own), kept=outputs, model=model)
         try:
             dev, test = (outputs[:, : task.outputs] for outputs in (kept.dev, kept.test))
             said: Afterwards = read(self.trials[trial], self.material, dev, test)
         except Exception as error:  # noqa: BLE001 - one readout that fails stops no other
             return failed(error, outcome)
-        outcome = replace(outcome, dev=said.dev, test=said.test, notes=(*outcome.notes, *said.notes), kept=said.kept)
+        outcome = replace(
+            outcome, dev=said.dev, test=said.test, notes=(*outcome.notes, *said.notes), kept=said.kept, model=model
+        )
+        if overrides(self.trials[trial].treatments, "read"):
+            outcome = with_part(outcome, said)
         return after_training(self.trials[trial], outcome, lambda: self._representations(trial))
 
     def _notes(self, trial: int, seconds: float) -> tuple[str, ...]:

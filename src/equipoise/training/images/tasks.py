@@ -22,6 +22,9 @@ from equipoise.training.preparing import Prepared, overrides
 if TYPE_CHECKING:
     import torch
 
+    from equipoise.training.images.picture_model import PictureNetwork
+    from equipoise.training.model import FittedModel
+
 # The part that turns features into outputs.
 HEAD = "head"
 
@@ -35,6 +38,8 @@ class Classification:
     # What a callback sees beside what every training has, and the callback of the learner's own.
     known: Mapping[str, Any] = {}
     callback: Callable[[TrainingContext], TrainingCallback] | None = None
+    # Whether outputs are scaled to length 1.
+    unit_length: bool = False
     # What acts while the network trains; the run sets it.
     callbacks: CallbackList = CallbackList()
 
@@ -58,10 +63,6 @@ class Classification:
         """How many numbers are read of a row."""
         return self.outputs + self.read_features
 
-    def finished(self, output: torch.Tensor) -> torch.Tensor:
-        """Return what is made of the head's output."""
-        return output
-
     def hidden(self, features: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
         """Return the layer that treatments read."""
         return features
@@ -82,6 +83,12 @@ class Classification:
         What is kept of a trial are then the outputs themselves, as ``outputs.dev`` and ``outputs.test``.
         """
         return None
+
+    def model_of(self, network: PictureNetwork) -> FittedModel:
+        """Return the model that a trained network is."""
+        from equipoise.training.images.picture_model import PictureModel
+
+        return PictureModel(network)
 
 
 MakeTask = Callable[[Prepared, Material, int], Classification]

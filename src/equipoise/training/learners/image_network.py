@@ -15,12 +15,14 @@ from equipoise.training.diverging.stepping import Stepper
 from equipoise.training.images import backbones
 from equipoise.training.images.backbones import AUGMENTATION, NetworkName
 from equipoise.training.images.fitting import fit_pictures, side_by_side_of
+from equipoise.training.images.picture_model import PictureModel
 from equipoise.training.images.pictures import Pictures, check_pictures
 from equipoise.training.images.schedule import SCHEDULES
 from equipoise.training.images.stepping import picture_stepper
 from equipoise.training.label_weights import FOR_LABELS
 from equipoise.training.learner import Learner, Report
 from equipoise.training.material import Material, Outcome, Settings
+from equipoise.training.model import FittedModel
 from equipoise.training.parameters import Choice, Parameter, Table, without_defaults
 from equipoise.training.precision import product_precision
 from equipoise.training.preparing import Prepared
@@ -56,6 +58,7 @@ class ImageNetwork(Learner):
     offers: ClassVar[frozenset[Need]] = NETWORK
     takes_pictures: ClassVar[bool] = True
     precisions: ClassVar[tuple[str, ...]] = ("float32", "tf32", "bfloat16", "float64")
+    model: ClassVar[type[FittedModel]] = PictureModel
 
     @classmethod
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:

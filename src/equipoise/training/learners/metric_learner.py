@@ -18,6 +18,7 @@ from equipoise.training.images.pictures import check_pictures
 from equipoise.training.images.schedule import SCHEDULES
 from equipoise.training.learner import Learner, Report
 from equipoise.training.material import Material, Outcome, Settings
+from equipoise.training.metric.embedding_model import EmbeddingModel
 from equipoise.training.metric.heads.downstream import (
     check_downstream,
     check_trainings,
@@ -28,6 +29,7 @@ from equipoise.training.metric.heads.fitting import StackedEmbeddings
 from equipoise.training.metric.heads.head import head_stack
 from equipoise.training.metric.heads.recipe import USUAL, check_recipe, recipe_of
 from equipoise.training.metric.pictures.fitting import fit_networks, picture_values
+from equipoise.training.model import FittedModel
 from equipoise.training.parameters import Choice, Given, OneOf, Parameter, Table, without_defaults
 from equipoise.training.preparing import Prepared
 from equipoise.training.sizing import size_for
@@ -81,6 +83,7 @@ class MetricLearning(Learner):
         Need.EMBEDDING,
     })  # fmt: skip
     precisions: ClassVar[tuple[str, ...]] = ("float32", "tf32", "float64")
+    model: ClassVar[type[FittedModel]] = EmbeddingModel
 
     @classmethod
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:

@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import learner
 from equipoise.training.compatibility import Need
@@ -16,6 +13,7 @@ from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Progress, Report
 from equipoise.training.learners.metric_learner import DOWNSTREAM, TRAINED
 from equipoise.training.material import Epoch, Material, Outcome, Settings
+from equipoise.training.metric.embedding_model import LengthEmbedder, RawFeaturesModel
 from equipoise.training.metric.heads.downstream import (
     check_downstream,
     check_trainings,
@@ -23,6 +21,7 @@ from equipoise.training.metric.heads.downstream import (
     without_usual,
 )
 from equipoise.training.metric.heads.ending import SPLITS, endings
+from equipoise.training.model import FittedModel
 from equipoise.training.parameters import Choice, Table
 from equipoise.training.preparing import Prepared
 from equipoise.training.selecting import scores_of
@@ -43,6 +42,7 @@ class RawFeatures(Learner):
     chooses_epochs: ClassVar[bool] = False
     offers: ClassVar[frozenset[Need]] = frozenset({Need.ROWS, Need.FLAT_INPUTS, Need.EMBEDDING})
     precisions: ClassVar[tuple[str, ...]] = ("float32",)
+    model: ClassVar[type[FittedModel]] = RawFeaturesModel
 
     @classmethod
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
@@ -66,11 +66,14 @@ class RawFeatures(Learner):
 
     def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
         """Read the rows of every trial."""
-        flat_width(material, "raw_features")
-        unit = bool(stack[0].values["unit_length"])
-        points = {split: _lengths(getattr(material, split).inputs, unit) for split in SPLITS}
+        width = flat_width(material, "raw_features")
+        embedder = LengthEmbedder(width, unit_length=bool(stack[0].values["unit_length"]))
+        points = {split: embedder(getattr(material, split).inputs) for split in SPLITS}
         each = [points] * len(stack)
-        read = endings(stack, material, [Outcome(best_epoch=1)] * len(stack), each, each, 1, settings, report)
+        ended = [
+            Outcome(best_epoch=1, model=RawFeaturesModel(embedder) if settings.keep_models else None) for _ in stack
+        ]
+        read = endings(stack, material, ended, each, each, 1, settings, report)
         report(Progress(len(stack), 0, 1, 1))
         return [_judged(one, material, settings) for one in read]
 
@@ -85,13 +88,3 @@ def _judged(one: Outcome, material: Material, settings: Settings) -> Outcome:
     )  # fmt: skip
     seen = Epoch(1, float("nan"), float(found.performance[0]), float(found.fairness[0]))
     return replace(one, history=(seen,))
-
-
-def _lengths(rows: NDArray[Any], unit: bool) -> NDArray[np.float32]:
-    points: NDArray[np.float32] = rows.astype(np.float32, copy=False)
-    if not unit:
-        return points
-    lengths = np.linalg.norm(points, axis=1, keepdims=True)
-    lengths[lengths == 0] = 1
-    scaled: NDArray[np.float32] = (points / lengths).astype(np.float32)
-    return scaled

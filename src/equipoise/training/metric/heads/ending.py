@@ -14,8 +14,10 @@ from equipoise.training.compatibility import has_own
 from equipoise.training.finishing import failed, representations_of
 from equipoise.training.learner import Progress, Report
 from equipoise.training.material import Codes, Material, Outcome, Predicted, Rows, Settings
+from equipoise.training.metric.embedding_model import EmbeddingModel
 from equipoise.training.metric.heads.downstream import Embedding, downstream_predictions
 from equipoise.training.metric.heads.nearest import nearest
+from equipoise.training.model import Transformation
 from equipoise.training.preparing import Prepared
 
 SPLITS = ("train", "dev", "test")
@@ -55,12 +57,14 @@ def endings(
     """
     begun = time.perf_counter()
     whole, released = list(ended), list(embeddings)
+    erasers: list[tuple[Transformation, ...]] = [()] * len(trials)
     for place, trial in enumerate(trials):
         try:
-            released[place], erased = _erased(trial, material, embeddings[place], settings)
-            whole[place] = replace(whole[place], notes=(*whole[place].notes, *erased))
+            released[place], erasers[place] = _erased(trial, material, embeddings[place], settings)
+            said = [note for eraser in erasers[place] for note in eraser.notes]
+            whole[place] = replace(whole[place], notes=(*whole[place].notes, *said))
         except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-            whole[place] = failed(error, whole[place])
+            whole[place] = failed(error, replace(whole[place], model=None))
 
     def tell(classified: int, classifiers: int) -> None:
         report(Progress(len(trials), 0, epochs, epochs, classifiers, classified))
@@ -68,23 +72,25 @@ def endings(
     found = downstream_predictions(trials, material, released, tell)
     share = (time.perf_counter() - begun) / max(len(trials), 1)
     made = []
-    for trial, one, (said, notes), *both in zip(trials, whole, found, released, features, strict=True):
+    for trial, one, (classified, notes), own, *both in zip(
+        trials, whole, found, erasers, released, features, strict=True
+    ):
         if one.failure is not None:
             made.append(one)
             continue
-        more = replace(one, kept=said, notes=(*one.notes, *notes), seconds=one.seconds + share)
+        more = replace(one, kept=classified, notes=(*one.notes, *notes), seconds=one.seconds + share)
         try:
-            made.append(_read(trial, material, more, *both))
+            made.append(_read(trial, material, more, own, *both))
         except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-            made.append(failed(error, one))
+            made.append(failed(error, replace(one, model=None)))
     return made
 
 
 def _erased(
     trial: Prepared, material: Material, embedding: Embedding, settings: Settings
-) -> tuple[Embedding, tuple[str, ...]]:
-    """Return an embedding as its treatments leave it, with notes on what they did."""
-    notes: tuple[str, ...] = ()
+) -> tuple[Embedding, tuple[Transformation, ...]]:
+    """Return an embedding as its treatments leave it, with what they erase by."""
+    erasers: tuple[Transformation, ...] = ()
     for treatment in trial.treatments:
         if not has_own(type(treatment), "erase"):
             continue
@@ -95,16 +101,21 @@ def _erased(
         eraser = treatment.erase(representations_of(material, trial, settings, rows))
         if eraser is not None:
             embedding = {split: eraser(points).astype(np.float32) for split, points in embedding.items()}
-            notes = (*notes, *eraser.notes)
-    return embedding, notes
+            erasers = (*erasers, eraser)
+    return embedding, erasers
 
 
-def _read(trial: Prepared, material: Material, one: Outcome, embedding: Embedding, features: Embedding) -> Outcome:
+def _read(
+    trial: Prepared, material: Material, one: Outcome, erasers: tuple[Transformation, ...], embedding: Embedding,
+    features: Embedding,
+) -> Outcome:  # fmt: skip
     begun = time.perf_counter()
     own = embedding["train"][trial.rows]
     assert material.train.target is not None
     told = material.train.target[trial.rows]
     dev, test = (Predicted(told[nearest(embedding[split], own)]) for split in ("dev", "test"))
+    if isinstance(one.model, EmbeddingModel):
+        one.model.release(erasers, own, told, len(material.classes))
     kept: dict[str, NDArray[Any]] = dict(one.kept)
     kept |= {f"embedding.{split}": embedding[split].astype(np.float16) for split in ("dev", "test")}
     if trial.treatments:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.training.learner import Report
 from equipoise.training.material import Material, Outcome
+from equipoise.training.metric.embedding_model import EmbeddingModel, head_model
 from equipoise.training.metric.heads.downstream import classifiers_of
 from equipoise.training.metric.heads.ending import SPLITS, endings
 from equipoise.training.metric.heads.head import embedded
@@ -60,6 +61,11 @@ class StackedEmbeddings(StackBackend):
         with self.stack.torch.no_grad():
             return embedded(rows, *values, unit_length=self.objective.loss.unit_length)
 
+    def _model(self, trial: int) -> EmbeddingModel:
+        """Return the head of a trial in its best epoch as a model, which lacks its training rows yet."""
+        values, unit_length = [own[trial] for own in self.kept], self.objective.loss.unit_length
+        return head_model(values, unit_length=unit_length, settings=self.stack.settings)
+
     def finish(self, ended: Sequence[Outcome]) -> list[Outcome]:
         """Return how every trial ended, read with the values of its best epoch."""
         found = list(ended)
@@ -75,6 +81,8 @@ class StackedEmbeddings(StackBackend):
         ]
         mined = is_jittered(self.stack.settings.rounding) and self.objective.miner is not None
         before = [replace(found[place], notes=(*found[place].notes, *([JITTER] if mined else []))) for place in whole]
+        if self.stack.settings.keep_models:
+            before = [replace(one, model=self._model(place)) for place, one in zip(whole, before, strict=True)]
         read = endings(
             [self.trials[place] for place in whole], self.material, before, embeddings, [features] * len(whole),
             self.epochs, self.stack.settings, self.report,

@@ -37,6 +37,6 @@ def with_kept(
     try:
         more = kept_by(callbacks, trial, {"dev": dev})
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-        return failed(error, replace(one, dev=None, test=None, kept={}))
+        return failed(error, replace(one, dev=None, test=None, kept={}, model=None))
     notes = one.notes if last or not more else (*one.notes, OTHER_EPOCH.format(epoch=one.best_epoch))
     return replace(one, kept={**one.kept, **more}, notes=notes)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.training.images.picture_model import PictureNetwork
 from equipoise.training.images.tasks import Classification
 from equipoise.training.material import Codes, Material, Settings
+from equipoise.training.metric.embedding_model import EmbeddingModel, PictureEmbedder
 from equipoise.training.metric.heads.fitting import looked_at
 from equipoise.training.metric.heads.nearest import nearest
 from equipoise.training.metric.heads.recipe import MetricRecipe
@@ -46,12 +48,6 @@ class Embedding(Classification):
         self.labels = material.train.target[trial.rows]
         self.rows_asked = len(material.dev)
 
-    def finished(self, output: torch.Tensor) -> torch.Tensor:
-        """Return the embedding, of length 1 where the loss wants it."""
-        import torch
-
-        return torch.nn.functional.normalize(output, dim=-1) if self.unit_length else output
-
     def hidden(self, features: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
         """Return the embedding, which is what is released."""
         return output
@@ -67,3 +63,7 @@ class Embedding(Classification):
         found = np.full(len(outputs), -1, dtype=np.int64)
         found[: self.rows_asked] = self.labels[nearest(embedding[: self.rows_asked], own)]
         return found
+
+    def model_of(self, network: PictureNetwork) -> EmbeddingModel:
+        """Return the model that a trained network is, which lacks its training rows yet."""
+        return EmbeddingModel(PictureEmbedder(network))
