@@ -157,16 +157,16 @@ def run_of(**values: Any) -> Run:
 def batches_of(run: Run, epoch: int = 1) -> list[Any]:
     """The pictures of the first batch of an epoch, and its places, before they are scaled."""
     seen: list[Any] = []
-    scaling = run.scaling
+    scaling = run.inputs.scaling
 
     def watched(pictures: Any) -> Any:
         seen.append(pictures.clone())
         return scaling(pictures)
 
-    run.scaling = watched  # type: ignore[assignment]
+    run.inputs.scaling = watched  # type: ignore[assignment]
     run.begin(epoch)
     run.step("all")
-    run.scaling = scaling
+    run.inputs.scaling = scaling
     return [seen[0], run.places[0]]
 
 
