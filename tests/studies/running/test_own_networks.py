@@ -13,6 +13,9 @@ from equipoise.foundation.errors import BadInput
 from equipoise.studies.planfile import read_plan
 
 pytest.importorskip("sqlalchemy")
+
+from equipoise.studies.storage import open_store
+
 torch = pytest.importorskip("torch")
 files = pytest.importorskip("safetensors.torch")
 
@@ -117,3 +120,23 @@ def test_frozen_keys_know_none_of_the_new_hyper_parameters(plan: Path) -> None:
     ]  # fmt: skip
     assert "my_nets" not in " ".join(sys.modules)
     assert np.isfinite(learning.values["learning_rate"])
+
+
+def test_other_processes_find_the_code_and_the_weights_of_a_plan(plan: Path, tmp_path: Path) -> None:
+    alone, together = tmp_path / "alone.db", tmp_path / "together.db"
+    read_plan(plan).study().run(alone)
+    study = read_plan(plan).study()
+    study.run(together, workers=2)
+    assert study.status(together).done == 4
+    found = []
+    for place in (alone, together):
+        with open_store(place, plan="plan") as store:
+            found.append({trial.key: store.predictions(trial.key, "test").values for trial in study.trials()})
+    assert all(np.array_equal(values, found[1][key]) for key, values in found[0].items())
+
+
+def test_an_own_network_is_diagnosed_layer_by_layer(plan: Path) -> None:
+    text = plan.read_text().replace("seeds = 2", 'seeds = 1\nrounding = "deterministic jitter"')
+    plan.write_text(text.replace('augmentation = "resized_crop"', "augmentation = false"))
+    found = read_plan(plan).study().diagnose(4)
+    assert {"0", "head"} <= {one.layer for one in found.records}
