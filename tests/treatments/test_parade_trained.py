@@ -14,8 +14,8 @@ from equipoise.testing.planted_pictures import planted_pictures
 from equipoise.training.grouping import kind_of
 from equipoise.training.learners.metric_learner import MetricLearning
 from equipoise.training.material import Job, Material, Outcome, Settings
+from equipoise.training.metric.heads.ending import OTHER_EPOCH, with_kept
 from equipoise.training.metric.heads.head import head_stack
-from equipoise.training.metric.heads.keeping import OTHER_EPOCH, with_kept
 from equipoise.training.metric.heads.recipe import recipe_of
 from equipoise.training.preparing import prepared
 from equipoise.training.stacking import Stack

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.training.callback import TrainingCallback
 from equipoise.training.compatibility import has_own
 from equipoise.training.finishing import failed, representations_of
 from equipoise.training.learner import Progress, Report
@@ -17,10 +18,13 @@ from equipoise.training.material import Codes, Material, Outcome, Predicted, Row
 from equipoise.training.metric.embedding_model import EmbeddingModel
 from equipoise.training.metric.heads.downstream import Embedding, downstream_predictions
 from equipoise.training.metric.heads.nearest import nearest
+from equipoise.training.metric.objective import kept_by
 from equipoise.training.model import Transformation
 from equipoise.training.preparing import Prepared
 
 SPLITS = ("train", "dev", "test")
+# Heads of treatments keep no best epoch.
+OTHER_EPOCH = "What a treatment kept of its heads is from the last epoch; the embedding is of epoch {epoch}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,3 +148,28 @@ def _seen(trial: Prepared, material: Material, embedding: Embedding, features: E
         values=material.attribute_values,
         codes={"train": codes(material.train, rows["train"]), "dev": codes(material.dev, rows["dev"])},
     )
+
+
+def with_kept(
+    one: Outcome,
+    callbacks: Sequence[TrainingCallback],
+    trial: int,
+    dev: NDArray[np.float32],
+    *,
+    epochs: int,
+    frozen: bool,
+) -> Outcome:
+    """Return an outcome with what treatments keep of the trial.
+
+    ``frozen`` tells that features are the same in every epoch. Where they are not, heads of the last epoch fit the
+    features of no other, and nothing is kept of a trial whose chosen epoch is another.
+    """
+    last = one.best_epoch == epochs
+    if one.failure is not None or not (last or frozen):
+        return one
+    try:
+        more = kept_by(callbacks, trial, {"dev": dev})
+    except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
+        return failed(error, replace(one, dev=None, test=None, kept={}, model=None))
+    notes = one.notes if last or not more else (*one.notes, OTHER_EPOCH.format(epoch=one.best_epoch))
+    return replace(one, kept={**one.kept, **more}, notes=notes)

@@ -10,9 +10,8 @@ from equipoise.training.learner import Report
 from equipoise.training.material import Material, Outcome
 from equipoise.training.metric.embedding_model import EmbeddingModel, head_model
 from equipoise.training.metric.heads.downstream import classifiers_of
-from equipoise.training.metric.heads.ending import SPLITS, endings
+from equipoise.training.metric.heads.ending import SPLITS, endings, with_kept
 from equipoise.training.metric.heads.head import embedded
-from equipoise.training.metric.heads.keeping import with_kept
 from equipoise.training.metric.heads.nearest import nearest
 from equipoise.training.metric.objective import MetricObjective
 from equipoise.training.rounding import is_jittered

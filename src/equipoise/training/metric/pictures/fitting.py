@@ -12,9 +12,8 @@ from equipoise.training.images.fitting import fit_pictures
 from equipoise.training.learner import Progress, Report
 from equipoise.training.material import Material, Outcome, Rows, Settings
 from equipoise.training.metric.heads.downstream import Embedding, classifiers_of
-from equipoise.training.metric.heads.ending import endings
+from equipoise.training.metric.heads.ending import endings, with_kept
 from equipoise.training.metric.heads.fitting import JITTER
-from equipoise.training.metric.heads.keeping import with_kept
 from equipoise.training.metric.heads.recipe import recipe_of
 from equipoise.training.metric.pictures.task import Embedding as EmbeddingTask
 from equipoise.training.preparing import Prepared
