@@ -240,6 +240,19 @@ def test_an_embedding_of_features_takes_no_module(head: SavedModel, tmp_path: Pa
         load_model(head.save(tmp_path / "m"), module=lambda *_: None)
 
 
+def test_a_treated_embedding_takes_treatments_around_the_training() -> None:
+    data = embedding_cohort()
+    rows, target, group = (data.where("train")[name] for name in ("features", "label", "group"))
+    made = TreatedEmbedding("leace", learner_settings=HEAD.settings).fit(rows, target, sensitive_features=group)
+    points = made.transform(rows).astype(np.float64)
+    held = np.corrcoef(np.column_stack([points, group == "a"]).T)[-1, :-1]
+    plain = made.set_params(treatment="untreated").fit(rows, target, sensitive_features=group).transform(rows)
+    assert np.abs(held).max() < np.abs(np.corrcoef(np.column_stack([plain, group == "a"]).T)[-1, :-1]).max()
+    assert hasattr(made, "embedding_"), "an untreated one is a MetricLearner"
+    again = made.set_params(treatment="leace").fit(rows, target, sensitive_features=group)
+    np.testing.assert_array_equal(again.transform(rows), points.astype(np.float32))
+
+
 def test_estimators_predict_by_the_nearest_row_and_transform() -> None:
     data = embedding_cohort()
     rows, target, group = (data.where("train")[name] for name in ("features", "label", "group"))

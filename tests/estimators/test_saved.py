@@ -330,6 +330,60 @@ def test_weights_that_were_changed_are_refused(folder: Path) -> None:
         load_model(folder)
 
 
+def bomb(header: bytes, length: int | None = None, numbers: bytes = b"") -> bytes:
+    return (len(header) if length is None else length).to_bytes(8, "little") + header + numbers
+
+
+ENTRY = '"__metadata__": {"equipoise.model": "{\\"schema\\": \\"equipoise.model-weights/1\\"}"}'
+BOMBS = {
+    "a header longer than memory": bomb(b"{}", 2**60),
+    "a header longer than the file": bomb(b"{}", 10**7),
+    "deeply nested": bomb(b'{"a": ' * 50_000),
+    "an array larger than memory": bomb(
+        f'{{{ENTRY}, "weight.0": {{"dtype": "F32", "shape": [{10**6}, {10**6}], "data_offsets": [0, 4]}}}}'.encode(),
+        numbers=b"\0" * 4,
+    ),
+    "a shape that overflows": bomb(
+        f'{{{ENTRY}, "weight.0": {{"dtype": "F32", "shape": [{2**62}, 8], "data_offsets": [0, 4]}}}}'.encode(),
+        numbers=b"\0" * 4,
+    ),
+    "arrays that share their numbers": bomb(
+        f'{{{ENTRY}, "a": {{"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}, '
+        '"b": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}'.encode(),
+        numbers=b"\0" * 4,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BOMBS)
+def test_a_header_that_asks_for_more_than_there_is_is_refused(case: str, folder: Path) -> None:
+    (folder / "weights.safetensors").write_bytes(BOMBS[case])
+    with pytest.raises(BadInput, match="not a whole file"):
+        load_model(with_digest(folder))
+
+
+def test_a_description_that_is_very_long_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equipoise.estimators._saved.MOST_BYTES", 100)
+    with pytest.raises(BadInput, match="larger than 100 bytes"):
+        load_model(folder)
+
+
+def test_nothing_of_a_folder_is_unpickled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pickle
+
+    import torch
+
+    for owner, name in ((pickle, "load"), (pickle, "loads"), (pickle, "Unpickler"), (torch, "load")):
+        monkeypatch.setattr(owner, name, lambda *_, **__: pytest.fail("something was unpickled"))
+    load_model(folder)
+
+
+def test_a_cohort_is_predicted_as_its_columns_are(model: SavedModel) -> None:
+    test = people().where("test")
+    np.testing.assert_array_equal(model.predict(test), model.predict(frame_of_test(people())))
+    assert model.unknown_values(test) == {}
+
+
 def test_other_arrays_in_the_file_are_refused(folder: Path) -> None:
     weights = folder / "weights.safetensors"
     own = load_file(weights)

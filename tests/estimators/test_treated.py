@@ -459,13 +459,6 @@ def test_an_estimator_that_takes_no_weights_is_refused_under_a_treatment_that_we
         TreatedClassifier("reweighting", KNeighborsClassifier()).fit(X, y, sensitive_features=group)
 
 
-@needs_torch
-def test_a_learner_that_gives_no_model_is_refused_with_the_reason() -> None:
-    X, y, group = people()
-    with pytest.raises(BadInput, match="raw_features"):
-        TreatedClassifier("untreated", "raw_features").fit(X, y, sensitive_features=group)
-
-
 def test_columns_are_those_of_the_fit() -> None:
     X, y, group = people()
     frame = pd.DataFrame(X, columns=["p", "q"])

@@ -19,6 +19,7 @@ from equipoise.foundation.errors import unknown_name
 from equipoise.training.fixing import preserved_generators
 from equipoise.training.input_encoder import InputEncoder
 from equipoise.training.material import Selection
+from equipoise.training.preparing import overrides
 from equipoise.training.treatment import Treatment
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ class TreatedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Treate
     """An embedding that is trained with one or more debiasing treatments.
 
     With the learner ``metric_learner`` a metric loss trains it, and ``learner_settings`` are those of
-    ``equipoise.MetricLearner``; with ``mlp`` or a torch module it is the last hidden layer of a classifier.
+    ``equipoise.MetricLearner``; with ``mlp`` or a torch module it is the last hidden layer of a classifier. Under a
+    treatment that acts before or after training, such as ``leace``, a metric loss is trained as in a study: rows are
+    held out (``dev_size``), and ``learner_settings`` are those of the learner ``metric_learner``.
 
     Parameters are those of ``TreatedClassifier``, with other defaults: the treatment is ``parade``, and X is taken as
     it is, as features of a frozen network are (``standardise``).
@@ -86,16 +89,21 @@ class TreatedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Treate
         self
         """
         learner = chosen_learner(self.learner, self.learner_settings)
-        if learner.name == METRIC_LEARNER:
-            self._fit_by_metric(learner, X, y, sensitive_features)
+        treatments = chosen_treatments(self.treatment, self.treatment_settings)
+        vars(self).pop("embedding_", None)
+        # What acts before or after training needs rows that are held out, as in a study.
+        around = [one for moment in ("transform", "erase") for one in overrides(treatments, moment)]
+        if learner.name == METRIC_LEARNER and not around:
+            self._fit_by_metric(learner, treatments, X, y, sensitive_features)
         else:
             super().fit(X, y, sensitive_features=sensitive_features)
         first = {name: column[:1] for name, column in self._read(X, reset=False).items()}
         self._n_features_out = self._embedded(first).shape[1]
         return self
 
-    def _fit_by_metric(self, learner: ChosenLearner, X: Any, y: Any, sensitive_features: Any) -> None:
-        treatments = chosen_treatments(self.treatment, self.treatment_settings)
+    def _fit_by_metric(
+        self, learner: ChosenLearner, treatments: tuple[Treatment, ...], X: Any, y: Any, sensitive_features: Any
+    ) -> None:
         check_fits(learner, treatments, self._task)
         columns = self._read(X, reset=True)
         targets = targets_of(y, self._task, type(self).__name__)

@@ -93,13 +93,14 @@ class Refit:
     @property
     def words(self) -> tuple[str, ...]:
         """What was done, in sentences."""
+        code = ", module=MyNet" if self.model.model.needs_module else ""
         how = "its weights were in the store" if self.from_store else f"trained again ({duration(self.seconds)})"
         return (
             f"The model of {self.cell} (seed {self.trial.seed}) is in {self.folder}: {how}.",
             self._compared,
             *([] if self.alone == 1.0 else [ALONE.format(share=self.alone)]),
             *([] if self.unaudited is None else [f"Its embedding could not be audited: {self.unaudited}"]),
-            f"Load it: equipoise.load_model({str(self.folder)!r})",
+            f"Load it: equipoise.load_model({str(self.folder)!r}{code})",
         )
 
     @property
