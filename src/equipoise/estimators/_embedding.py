@@ -90,7 +90,7 @@ class TreatedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Treate
         """
         learner = chosen_learner(self.learner, self.learner_settings)
         treatments = chosen_treatments(self.treatment, self.treatment_settings)
-        vars(self).pop("embedding_", None)
+        self.__dict__.pop("embedding_", None)
         # What acts before or after training needs rows that are held out, as in a study.
         around = [one for moment in ("transform", "erase") for one in overrides(treatments, moment)]
         if learner.name == METRIC_LEARNER and not around:
