@@ -363,10 +363,3 @@ def test_a_module_of_ones_own_has_an_output_for_each_label(material: Material) -
     assert ended.failure is None
     assert ended.test is not None
     assert ended.test.values.shape == (80, 3)
-
-
-def test_a_study_refuses_several_labels() -> None:
-    from equipoise.studies import Study
-
-    with pytest.raises(BadInput, match="has several labels a row"):
-        Study(label_cohort())

@@ -390,16 +390,24 @@ def columns_text(cohort: Cohort, extra: Mapping[str, NDArray[Any]]) -> str:
 
 
 def with_parts(
-    cohort: Cohort, *, target: str | None = None, groups: Sequence[str] = (), favourable: str | None = None
-) -> Cohort:
-    """Return a cohort in which other columns than its own are the target or the groups."""
-    for column in (*(() if target is None else (target,)), *groups):
+    cohort: Cohort, *, target: str | Sequence[str] | None = None, groups: Sequence[str] = (),
+    favourable: str | None = None,
+) -> Cohort:  # fmt: skip
+    """Return a cohort in which other columns than its own are the target or the groups; several targets are labels."""
+    targets = () if target is None else (target,) if isinstance(target, str) else tuple(target)
+    for column in (*targets, *groups):
         if column not in cohort.columns:
             raise unknown_name("column", column, cohort.columns, f"the cohort {cohort.name!r}")
-    if target is not None and target in cohort.features:
-        raise BadInput(
-            f"The target {target!r} is a feature of the cohort {cohort.name!r}",
-            available=listing(column for column in cohort.columns if column not in cohort.features),
+    for column in targets:
+        if column in cohort.features:
+            raise BadInput(
+                f"The target {column!r} is a feature of the cohort {cohort.name!r}",
+                available=listing(column for column in cohort.columns if column not in cohort.features),
+            )
+    if target is not None and not isinstance(target, str):
+        kept = tuple(groups) or tuple(column for column in cohort.groups if column not in targets)
+        return replace(
+            cohort, target=", ".join(targets), labels=targets, task="multilabel", groups=kept, favourable=None
         )
     wanted = target or cohort.target
     kept = tuple(groups) or tuple(column for column in cohort.groups if column != wanted)

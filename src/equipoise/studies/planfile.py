@@ -157,8 +157,10 @@ class CohortPlan(BaseModel):
     options: dict[str, str | int | float | bool] = Field(
         {}, description="More options of a registered cohort, such as skew = 0.95 of cifar10s."
     )
-    target: str | None = Field(
-        None, description="The true outcome (of a file), or another column of a registered cohort."
+    target: Names | None = Field(
+        None,
+        description="The true outcome (of a file), or another column of a registered cohort; the columns of several "
+        "labels as a list.",
     )
     groups: Names = Field([], description="Columns of groups (of a file), or other columns of a registered cohort.")
     features: Names = Field(
@@ -166,7 +168,7 @@ class CohortPlan(BaseModel):
     )
     split: str | None = Field(None, description="The column that says train, dev or test (of a file).")
     favourable: str | int | float | bool | None = Field(None, description="The class people want to get.")
-    task: Literal["class", "regression"] = Field("class", description="What is predicted (of a file).")
+    task: Literal["class", "regression", "multilabel"] = Field("class", description="What is predicted (of a file).")
     cluster: str | None = Field(None, description="The column of rows that belong together (of a file).")
     pictures: str | None = Field(
         None, description="The column of picture files, relative to the file; they are then the only feature."
@@ -428,7 +430,7 @@ def _of_file(said: CohortPlan, table: str, extra: str | None) -> Cohort:
     name = said.name or Path(table).stem
     groups = names_of(said.groups)
     # Groups that the further columns hold are not there yet; the target stands in for them.
-    first = groups if extra is None else [said.target]
+    first = groups if extra is None else names_of(said.target)[:1]
     made = Cohort.from_frame(open_table(table), target=said.target, groups=first, name=name, **roles)
     if extra is not None:
         made = with_parts(with_extra_columns(made, extra), groups=groups, favourable=made.favourable)

@@ -113,12 +113,6 @@ class Study:
                 f"The cohort is {cohort!r}", available="a cohort",
                 help='equipoise.load("adult"), or equipoise.Cohort.from_frame(...).',
             )  # fmt: skip
-        if cohort.task == "multilabel":
-            raise BadInput(
-                f"The cohort {cohort.name!r} has several labels a row",
-                available="one class or one number per row in a study",
-                help="train it by itself (docs/multi-label.md), or study one label at a time.",
-            )
         _design.check_favourable(cohort)
         self.name = name or cohort.name
         self.original = cohort
@@ -127,7 +121,7 @@ class Study:
         self.groups = _design.groups_of(cohort, group)
         self.conditions = _design.conditions_of(conditions)
         self.how = _design.how_of(rounding, precision, device, selection)
-        self._task: Task = "regression" if cohort.task == "regression" else "class"
+        self._task: Task = cohort.task
         self._performance = _design.performance_of(performance, self._task)
         self.fairness: Fairness = _design.fairness_of(fairness, self._task)
         self.seeds, self.repeats = _design.seeds_of(seeds), _design.whole(repeats, "repeats")
@@ -138,6 +132,11 @@ class Study:
         self.every_setting = False
         if self.functions:
             check_own(treatments, learner, rounding)
+            if cohort.task == "multilabel":
+                raise BadInput(
+                    f"The cohort {cohort.name!r} has several labels a row, and a training function returns one class",
+                    available="a learner of several labels: mlp, module, image_network or scikit_learn",
+                )
             # A single score a row is that of the favourable class, so it is part of what a function means.
             settings: dict[str, Any] = {
                 "needs_group_at_prediction": needs_group_at_prediction, "favourable": cohort.favourable,
@@ -205,7 +204,7 @@ class Study:
     @cached_property
     def _class_rows(self) -> Codes:
         target = self.material.train.target
-        if self._task == "regression" or target is None:
+        if self._task != "class" or target is None:
             return np.zeros(0, dtype=np.int64)
         return np.bincount(target[target >= 0], minlength=len(self.material.classes))
 
@@ -230,7 +229,10 @@ class Study:
         """What dev and test rows truly are, for counting; no training sees it."""
         with placed("cohort"):
             return truth_of(
-                self.cohort, fingerprint=self.fingerprint, classes=self.material.classes, needed=self.groups
+                self.cohort,
+                fingerprint=self.fingerprint,
+                classes=self.material.labels or self.material.classes,
+                needed=self.groups,
             )
 
     def trials(self) -> tuple[Trial, ...]:

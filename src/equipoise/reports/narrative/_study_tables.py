@@ -52,6 +52,7 @@ from equipoise.reports.narrative._study_standings import condition_field
 from equipoise.reports.narrative._study_words import contrast_words, fairness_by, unknown
 from equipoise.studies.findings import (
     CellRecord,
+    LabelRecord,
     RankRecord,
     StudyRecord,
     StudyResult,
@@ -135,6 +136,47 @@ def _measures_table(result: StudyResult, measures: list[str]) -> DataTable:
     ]
     rows += _constant_rows(result, measures, 0)
     return limited_table("Measures that were asked for", columns, rows, most=MOST_COSTS)
+
+
+MOST_LABELS = 200
+LABELS_READING = (
+    "Each label by itself: present or absent. Numbers of all labels together are means over the labels for which they "
+    "are defined; a gap is undefined where a group has no test row that it is counted on. These numbers are not tested."
+)
+
+
+def labels_section(result: StudyResult) -> Section | None:
+    """Return what each label by itself has, where rows have several labels; else None."""
+    shown = {
+        record.measure: record for record in result.labels if record.attribute in ((), result.attribute)
+    }  # fmt: skip
+    if not shown:
+        return None
+    found: dict[tuple[str, str, str, str, str], dict[str, tuple[int, LabelRecord]]] = {}
+    for place, record in enumerate(result.labels):
+        if record.chosen and record.attribute in ((), result.attribute):
+            key = (record.condition, record.learner, record.treatment, record.setting, record.label)
+            found.setdefault(key, {})[record.measure] = (place, record)
+    columns = [
+        *plain_columns("Condition", "Treatment", "Label"), Column("Rows", number=True, hint="test rows with the label"),
+        *(
+            Column(title_of_measure(measure) if record.alias is None else record.alias, number=True, kept=True)
+            for measure, record in shown.items()
+        ),
+    ]  # fmt: skip
+    rows = []
+    for (condition, learner, treatment, setting, label), own in found.items():
+        place, first = next(iter(own.values()))
+        rows.append(Row((
+            under_cell(result, (condition, learner)), treatment_cell(treatment, setting), Cell(Name(label)),
+            cell_of("labels", place, first, "rows", formats.digits),
+            *(cell_of("labels", *own[measure], "mean") for measure in shown),
+        )))  # fmt: skip
+    caption = "Each label by itself: means over runs on the test rows"
+    return Section(
+        "labels", "Which label is predicted how well, and for whom?",
+        (limited_table(caption, columns, rows, most=MOST_LABELS),), short="Labels", intro=LABELS_READING,
+    )  # fmt: skip
 
 
 def _found(result: StudyResult, cell: CellRecord, measure: str) -> tuple[int, StudyRecord] | None:

@@ -23,6 +23,7 @@ from equipoise.reports.narrative._study_tables import (
     conditions_section,
     contrasts_section,
     effect_sections,
+    labels_section,
     numbers_section,
     spreads_section,
     table_section,
@@ -245,7 +246,8 @@ def _sections(result: StudyResult) -> Iterator[Section]:
     charts = {part: tuple(name for name in part_names(part) if name != picture) for part in PARTS}
     sections = (
         spaces_section(result, charts) if result.spaces else None,
-        numbers_section(result, charts), contrasts_section(result), ranks_section(result, charts),
+        numbers_section(result, charts), labels_section(result), contrasts_section(result),
+        ranks_section(result, charts),
         *effect_sections(result, charts), alternatives_section(result), spreads_section(result, charts),
         identical_section(result, charts) if result.identical_runs else None,
         flips_section(result, charts) if result.flips else None, conditions_section(result), table_section(result),

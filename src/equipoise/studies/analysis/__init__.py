@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from equipoise.studies.analysis._data import attributes_of as attributes_of
     from equipoise.studies.analysis._data import cell_end as cell_end
     from equipoise.studies.analysis._data import training_ends as training_ends
+    from equipoise.studies.analysis._people import NO_LABELS as NO_LABELS
     from equipoise.studies.analysis._people import NO_PREDICTIONS as NO_PREDICTIONS
     from equipoise.studies.analysis._people import NOT_DRAWN as NOT_DRAWN
     from equipoise.studies.analysis._people import Counted as Counted
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from equipoise.studies.analysis._people import is_clustered as is_clustered
     from equipoise.studies.analysis._people import redrawn as redrawn
     from equipoise.studies.analysis._quantities import LABELS as LABELS
+    from equipoise.studies.analysis._quantities import Aucs as Aucs
     from equipoise.studies.analysis._quantities import ConstantRecord as ConstantRecord
     from equipoise.studies.analysis._quantities import asked_for as asked_for
     from equipoise.studies.analysis._quantities import aucs_of as aucs_of
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from equipoise.studies.analysis._quantities import constant_record as constant_record
     from equipoise.studies.analysis._quantities import fill_in as fill_in
     from equipoise.studies.analysis._quantities import is_bounded as is_bounded
+    from equipoise.studies.analysis._quantities import label_quantities as label_quantities
     from equipoise.studies.analysis._quantities import main_measures_of as main_measures_of
     from equipoise.studies.analysis._quantities import needs_scores as needs_scores
     from equipoise.studies.analysis._quantities import quantities_of as quantities_of
@@ -118,6 +121,7 @@ _MODULES = {
         "FlipRecord",
         "FlipRow",
         "NOT_DRAWN",
+        "NO_LABELS",
         "NO_PREDICTIONS",
         "Redrawn",
         "flips_of",
@@ -125,6 +129,7 @@ _MODULES = {
         "redrawn",
     ),
     "_quantities": (
+        "Aucs",
         "ConstantRecord",
         "LABELS",
         "asked_for",
@@ -135,6 +140,7 @@ _MODULES = {
         "constant_record",
         "fill_in",
         "is_bounded",
+        "label_quantities",
         "main_measures_of",
         "needs_scores",
         "quantities_of",

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.registry import registry
+from equipoise.measures.objectives import Task
 from equipoise.studies.plans import Named, Trial
 from equipoise.studies.storage import StoredTrial
 from equipoise.tallies.counts import group_name
@@ -173,15 +174,21 @@ class Layout:
     """What the axes of a count tensor ``[..., group, true, predicted]`` mean.
 
     ``groups`` are the values of all group columns (``attributes``) crossed; None is a missing value. A regression has
-    sums ``[..., group, sum]`` instead, about a pivot.
+    sums ``[..., group, sum]`` instead, about a pivot; several labels have ``[..., group, label, outcome]``, and
+    ``classes`` are the labels.
     """
 
     attributes: tuple[str, ...]
     groups: tuple[tuple[Label, ...], ...]
     classes: tuple[str, ...]
     favourable: str | None = None
-    task: Literal["class", "regression"] = "class"
+    task: Task = "class"
     pivot: Pivot = field(default_factory=lambda: Pivot(0.0, 0.0))
+
+    @property
+    def depth(self) -> int:
+        """How many axes the table of one trial has, the first of which is the group."""
+        return 2 if self.task == "regression" else 3
 
     def folding(self, attribute: Attribute) -> tuple[Floats, tuple[str, ...]]:
         """Return a matrix ``[own group, crossed group]`` of ones that adds up an attribute's groups, and their names.
@@ -197,7 +204,7 @@ class Layout:
     def folded(self, tables: Floats, attribute: Attribute) -> tuple[Floats, tuple[str, ...]]:
         """Return the tables with the groups of an attribute (or of several, crossed) in place of all groups crossed."""
         matrix, names = self.folding(attribute)
-        axis = tables.ndim - (3 if self.task == "class" else 2)
+        axis = tables.ndim - self.depth
         return np.moveaxis(np.tensordot(matrix, tables, axes=(1, axis)), 0, axis), names
 
 
@@ -282,10 +289,13 @@ class StudyData:
     pictures: Callable[[Codes], NDArray[np.uint8]] | None = None
     training_rows: tuple[int, ...] | None = None
     training_mean: float | None = None
+    # Of several labels ``training_rows`` are the rows with each, of so many.
+    training_total: int | None = None
     # How each trial's training ended; empty where that is not known.
     training_ends: tuple[TrainingEnd, ...] = ()
-    # The AUC of every trial on a split, of everyone and of each group of an attribute ``[trial, 1 + group]``.
-    aucs: Callable[[str, Attribute], Floats] | None = None
+    # A performance of scores, by name, of every trial on a split: of everyone and of each group of an attribute,
+    # ``[trial, 1 + group]``.
+    aucs: Callable[[str, Attribute, str], Floats] | None = None
 
     def __len__(self) -> int:
         return len(self.trials)

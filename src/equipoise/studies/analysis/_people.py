@@ -16,8 +16,10 @@ from equipoise.stats import people_variance
 from equipoise.studies.analysis._cells import Cell
 from equipoise.studies.analysis._data import TEST, Attribute, Codes, Floats, Layout, StudyData, TestRows
 from equipoise.studies.analysis._quantities import Quantity, batched
+from equipoise.studies.storage import OUTCOMES
 from equipoise.tallies.scores import WIDTH
 from equipoise.tallies.scores import quantities as summed
+from equipoise.training.selecting import known_targets
 
 
 def is_clustered(rows: TestRows) -> bool:
@@ -64,6 +66,10 @@ NO_PREDICTIONS = (
     "Test people were not resampled: for a regression that takes predictions, which were not kept or are too many. "
     "Verdicts are about these test rows."
 )
+NO_LABELS = (
+    "Test people were not resampled: with several labels a row that takes predictions, which were not kept or are too "
+    "many. Verdicts are about these test rows."
+)
 # So many numbers at the most: weights of people by draws.
 MOST_WEIGHTS = 60_000_000
 ALL = slice(None)
@@ -76,7 +82,7 @@ class Redrawn:
     ``moves`` are those of a cell's mean over runs, ``singles`` those of one seed: draw b is of the seed ``of_draw[b]``.
     With ``joint`` the same people are drawn for all cells; else each cell's counts are drawn by themselves, and there
     are no ``singles``. NaN where there is nothing to draw; without ``drawn`` nobody was, for there are too many classes
-    and groups, or no predictions of a regression.
+    and groups, or no predictions of a regression or of several labels.
     """
 
     moves: Floats
@@ -139,8 +145,8 @@ def redrawn(
     if found is not None:
         return found
     moves = np.full((len(cells), draws, len(quantities)), np.nan)
-    # Sums of a regression do not say how people differ.
-    if data.layout.task == "regression":
+    # Sums of a regression do not say how people differ, and counts of labels not which of them one person has.
+    if data.layout.task != "class":
         return Redrawn(moves, joint=False, drawn=False)
     compute = partial(batched, quantities, layout=data.layout)
     observed = compute(tables=means)
@@ -216,10 +222,10 @@ class Counted:
 
     def __init__(self, rows: TestRows, layout: Layout) -> None:
         self._rows, self._layout = rows, layout
-        regression = layout.task == "regression"
-        self._known = np.isfinite(rows.target) if regression else rows.target >= 0
-        truth = np.zeros(len(rows), dtype=np.int64) if regression else rows.target.astype(np.int64)
-        self._truths = 1 if regression else len(layout.classes)
+        classes = layout.task == "class"
+        self._known = known_targets(rows.target)
+        truth = rows.target.astype(np.int64) if classes else np.zeros(len(rows), dtype=np.int64)
+        self._truths = len(layout.classes) if classes else 1
         cell = (rows.group * self._truths + truth)[self._known]
         self._order = np.flatnonzero(self._known)[np.argsort(cell, kind="stable")]
         starts = np.searchsorted(np.sort(cell), np.arange(len(layout.groups) * self._truths + 1))
@@ -248,17 +254,24 @@ class Counted:
             made[:, place] = weights[:, part] @ told[part]
         if self._layout.task == "regression":
             return made
+        if self._layout.task == "multilabel":
+            return made.reshape(len(weights), len(self._layout.groups), len(self._layout.classes), -1)
         return made.reshape(len(weights), len(self._layout.groups), self._truths, self._truths)
 
     def told(self, predicted: NDArray[np.generic]) -> NDArray[np.float32]:
         """Return what a row adds to its cell, ``[row, ...]``, as the mean over runs of predictions ``[run, row]``.
 
-        Of classes: the share of the runs that say each. Of a regression: its sums.
+        Of classes: the share of the runs that say each. Of labels: that of each outcome, label by label. Of a
+        regression: its sums.
         """
         own = predicted[:, self._order]
         if self._layout.task == "class":
             classes = range(len(self._layout.classes))
             return np.stack([(own == code).mean(axis=0) for code in classes], axis=1).astype(np.float32)
+        if self._layout.task == "multilabel":
+            outcome = 2 * self._rows.target[self._order] + own
+            shares = np.stack([(outcome == code).mean(axis=0) for code in range(OUTCOMES)], axis=-1)
+            return shares.reshape(len(shares), -1).astype(np.float32)
         target = self._rows.target[self._order].astype(np.float64)
         one = np.ones_like(target)
         sums = np.mean([summed(target, run.astype(np.float64), self._layout.pivot) for run in own], axis=0)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.arrays import ratio
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.registry import registry
 from equipoise.measures.classification import distance
 from equipoise.measures.measure import Better, Measure, class_place, get_measure
@@ -21,6 +21,7 @@ from equipoise.measures.objectives import (
     PERFORMANCES,
     ClassCounts,
     Task,
+    all_labels_have_collapsed,
     auc_of,
     check_fairness,
     check_performance,
@@ -29,12 +30,13 @@ from equipoise.measures.objectives import (
     constant_prediction,
     has_collapsed,
     has_collapsed_regression,
+    label_scores,
     r_squared,
 )
 from equipoise.results import Reason, because
 from equipoise.studies.analysis._data import DEV, TEST, Attribute, Codes, Floats, Layout, StudyData
 from equipoise.studies.analysis._reasons import StudyReason
-from equipoise.studies.storage import Store, Truth
+from equipoise.studies.storage import OUTCOMES, Store, Truth
 from equipoise.tallies.counts import Confusion
 from equipoise.tallies.scores import Residuals, moments
 from equipoise.tallies.scores import quantities as summed
@@ -42,9 +44,17 @@ from equipoise.tallies.scores import quantities as summed
 Role = Literal["performance", "fairness", "distance"]
 BALANCED = "balanced_accuracy"
 # What is better high and said of everyone: a loss there is a cost.
-PERFORMANCE = {"class": ("accuracy", BALANCED), "regression": ("pearson",)}
-FAIRNESS = {"class": "fairness", "regression": "regression_fairness"}
-DISTANCE = {"class": "distance_to_optimum", "regression": "regression_distance_to_optimum"}
+PERFORMANCE = {
+    "class": ("accuracy", BALANCED), "regression": ("pearson",), "multilabel": ("macro_f1", "accuracy", BALANCED),
+}  # fmt: skip
+# What decides a study where nothing is said, by its name in ``measures.objectives``.
+USUAL = {"class": "accuracy", "regression": "pearson", "multilabel": "f1"}
+# Of several labels no registered measure says them: each is a mean over labels.
+FAIRNESS = {"class": "fairness", "regression": "regression_fairness", "multilabel": "fairness_of_labels"}
+DISTANCE = {
+    "class": "distance_to_optimum", "regression": "regression_distance_to_optimum",
+    "multilabel": "distance_to_optimum_of_labels",
+}  # fmt: skip
 
 
 # What performances and fairnesses of ``measures.objectives`` are called among measures, where not by their own names.
@@ -53,7 +63,7 @@ LABELS = {
     OWN_NAMES.get(name, name): own.label
     for name, own in (*PERFORMANCES.items(), *FAIRNESSES.items())
     if name not in ("accuracy", "balanced_accuracy", "GAP", "pearson")
-}
+} | {"fairness_of_labels": "Fairness (1 - GAP)", "distance_to_optimum_of_labels": "DTO"}
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,7 @@ class MainMeasures:
 def main_measures_of(task: Task, performance: str | None = None, fairness: str | None = None) -> MainMeasures:
     """Return the measures that decide a study of this task; by default accuracy (or Pearson's r) and 1 - GAP."""
     usual = PERFORMANCE[task]
-    chosen = check_performance(performance or usual[0], task)
+    chosen = check_performance(performance or USUAL[task], task)
     fair = check_fairness(fairness or "GAP", task)
     first = OWN_NAMES.get(chosen, chosen)
     named = FAIRNESS[task] if fair == "GAP" else OWN_NAMES.get(fair, fair)
@@ -95,15 +105,18 @@ def main_measures_of(task: Task, performance: str | None = None, fairness: str |
 GAPS = {
     "class": ("DP", "DI", "SPSF", "FPSF", "EOFP", "EOTP", "BA"),
     "regression": ("pearson_difference", "mean_absolute_error_difference", "mean_residual_difference"),
+    "multilabel": ("DP", "EOFP", "EOTP"),
 }
-NEEDS = {"class": ("predictions", "counts"), "regression": ("residuals",)}
+NEEDS = {
+    "class": ("predictions", "counts"), "regression": ("residuals",), "multilabel": ("predictions", "counts"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Quantity:
     """One number of a trial: a measure of everyone (no attribute), or one that compares the groups of an attribute.
 
-    ``class_`` is the class it speaks of; without one it is the mean over classes, or has no classes.
+    ``class_`` is the class or label it speaks of; without one it is the mean over them, or there are none.
     """
 
     measure: str
@@ -144,7 +157,7 @@ def quantities_of(
 
 def is_bounded(quantity: Quantity) -> bool:
     """Tell whether a quantity has bounds, as shares have: an effect in points means nothing to one in other units."""
-    if quantity.role is not None or quantity.measure == BALANCED:
+    if quantity.role is not None or quantity.measure in (BALANCED, *PERFORMANCE["multilabel"]):
         return True
     return all(math.isfinite(end) for end in _measure(quantity.measure).bounds)
 
@@ -162,10 +175,13 @@ def asked_for(quantities: Sequence[Quantity], measures: Sequence[str] | None) ->
 def _of_main(name: str, main: MainMeasures, task: str, attributes: Sequence[Attribute]) -> list[Quantity]:
     """Return what decides a study, where that is not what the registered measures are."""
     role = main.roles.get(name)
+    if task == "multilabel" and name in main.performances and role is None:
+        return [Quantity(name, None, "high", ())]
     usual = (PERFORMANCE[task][0], "GAP")
-    if role is None or main.by == usual or (role == "fairness" and main.by[1] == "GAP"):
+    registered = task != "multilabel"
+    if role is None or (registered and (main.by == usual or (role == "fairness" and main.by[1] == "GAP"))):
         return []
-    if role == "performance" and main.by[0] in (*PERFORMANCE[task], usual[0]):
+    if registered and role == "performance" and main.by[0] in (*PERFORMANCE[task], usual[0]):
         return []
     over: Sequence[Attribute] = [()] if role == "performance" else attributes
     better: Better = "low" if role == "distance" else "high"
@@ -177,6 +193,11 @@ def _of_measure(name: str, layout: Layout, attributes: Sequence[Attribute]) -> l
     if name == BALANCED:
         return [Quantity(BALANCED, None, "high", ())]
     measure = get_measure(name)
+    if layout.task == "multilabel" and not (measure.classwise and measure.needs in NEEDS[layout.task]):
+        raise BadInput(
+            f"The measure {measure.name!r} says nothing of each label by itself, of which a study takes the mean",
+            available="measures that speak of one class, such as demographic_parity or true_positive_rate",
+        )
     if measure.needs not in NEEDS[layout.task]:
         known = [e.name for e in registry.entries("measure") if e.details["needs"] in NEEDS[layout.task]]
         raise BadInput(
@@ -191,7 +212,7 @@ def _of_measure(name: str, layout: Layout, attributes: Sequence[Attribute]) -> l
 
 def measured(quantities: Sequence[Quantity], tables: Floats, layout: Layout) -> Floats:
     """Return the value of every quantity, ``[..., quantity]``, of tables ``[..., group, ...]``; undefined is NaN."""
-    lead = tables.ndim - (3 if layout.task == "class" else 2)
+    lead = tables.ndim - layout.depth
     made = np.full((*tables.shape[:lead], len(quantities)), np.nan)
     for attribute in dict.fromkeys(quantity.attribute for quantity in quantities):
         tally, comparable = _tally(tables, layout, attribute)
@@ -204,14 +225,81 @@ def measured(quantities: Sequence[Quantity], tables: Floats, layout: Layout) -> 
 def _tally(tables: Floats, layout: Layout, attribute: Attribute) -> tuple[Any, bool]:
     """Return the tally of an attribute, and whether it has two groups to compare."""
     if not attribute:
-        axis = tables.ndim - (3 if layout.task == "class" else 2)
+        axis = tables.ndim - layout.depth
         names: tuple[str, ...] = ("everyone",)
         cells: Floats = tables.sum(axis=axis, keepdims=True)
     else:
         cells, names = layout.folded(tables, attribute)
     if layout.task == "regression":
         return moments(cells, names, layout.pivot), len(names) > 1
+    if layout.task == "multilabel":
+        return LabelTally(cells, names, layout.classes), len(names) > 1
     return Confusion(cells, names, layout.classes), len(names) > 1
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTally:
+    """How many rows have each (group, label, outcome), ``[..., group, label, outcome]``."""
+
+    cells: Floats
+    groups: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    @property
+    def counts(self) -> ClassCounts:
+        """The same as counts of present labels."""
+        return ClassCounts.of_labels(self.cells)
+
+    @property
+    def confusion(self) -> Confusion:
+        """The table of each label by itself, ``[..., label, group, true, predicted]``, absent before present."""
+        tables = np.moveaxis(self.cells, -2, -3)
+        return Confusion(tables.reshape(*tables.shape[:-1], 2, 2), self.groups, PRESENCE)
+
+    def only(self, label: str) -> LabelTally:
+        """Return what is told of one label."""
+        place = self.labels.index(label)
+        return LabelTally(self.cells[..., place : place + 1, :], self.groups, (label,))
+
+
+PRESENCE = ("absent", "present")
+
+
+def label_quantities(layout: Layout, attributes: Sequence[Attribute]) -> tuple[Quantity, ...]:
+    """Return what is told of each label by itself: how well it is predicted, and the gaps between groups."""
+    # The F1 of one label is the registered measure; of all of them it is macro F1.
+    performances: list[tuple[str, Attribute]] = [(name, ()) for name in ("f1", "accuracy", BALANCED)]
+    gaps = [(get_measure(name), tuple(one)) for name in GAPS["multilabel"] for one in attributes]
+    return tuple(
+        quantity for label in layout.classes for quantity in (
+            *(Quantity(name, None, "high", over, label) for name, over in performances),
+            *(Quantity(measure.name, measure.alias, measure.better, over, label) for measure, over in gaps),
+        )
+    )  # fmt: skip
+
+
+def _of_labels(quantity: Quantity, tally: LabelTally) -> Floats:
+    """Return the value of one label, or the mean over the labels for which it is defined."""
+    tally = tally if quantity.class_ is None else tally.only(quantity.class_)
+    if quantity.role is not None and quantity.by is not None:
+        performance, fairness = quantity.by
+        scored = PERFORMANCES[performance].needs_scores
+        undefined = np.full(tally.cells.shape[:-3], np.nan)
+        performed = undefined if scored else class_performance(performance, tally.counts.everyone)  # type: ignore[arg-type]
+        if quantity.role == "performance":
+            return performed
+        if fairness == "worst_group" and scored:
+            fair = undefined
+        else:
+            fair = class_fairness(fairness, tally.counts, performance)  # type: ignore[arg-type]
+        return fair if quantity.role == "fairness" else distance(performed, fair)
+    if quantity.measure in PERFORMANCE["multilabel"]:
+        name: Any = {"macro_f1": "f1"}.get(quantity.measure, quantity.measure)
+        return class_performance(name, tally.counts.everyone)
+    measure = _measure(quantity.measure)
+    values = np.asarray(measure.by_class(tally.confusion), dtype=np.float64)[..., PRESENCE.index("present")]
+    # Of everyone, who are one group.
+    return _mean_over_classes(values[..., 0] if measure.kind in ("rate", "value") else values)
 
 
 @cache
@@ -221,6 +309,8 @@ def _measure(name: str) -> Measure:
 
 
 def _values(quantity: Quantity, tally: Any) -> Floats:
+    if isinstance(tally, LabelTally):
+        return _of_labels(quantity, tally)
     if quantity.role is not None and quantity.by is not None:
         return _objective(quantity.role, *quantity.by, tally)
     if quantity.measure == BALANCED:
@@ -278,8 +368,9 @@ def batched(quantities: Sequence[Quantity], tables: Floats, layout: Layout, most
     return np.concatenate(parts) if parts else np.empty((0, len(quantities)))
 
 
-# Of a split and an attribute: the AUC of everyone and of each group, ``[trial, 1 + group]``.
-Aucs = Callable[[str, Attribute], Floats]
+# Of a split, an attribute and a performance of scores (``auc``, ``average_precision``): that of everyone and of each
+# group, ``[trial, 1 + group]``.
+Aucs = Callable[[str, Attribute, str], Floats]
 # What a prediction that is the same for everybody has.
 CONSTANT_AUC = 0.5
 # Trials whose scores are read at once.
@@ -293,19 +384,20 @@ def needs_scores(main: MainMeasures) -> bool:
 
 def aucs_of(store: Store, keys: Sequence[str], truth: Truth, layout: Layout) -> Aucs:
     """Return what reads the scores of trials from a store and computes their AUC when it is asked for."""
-    kept: dict[tuple[str, Attribute], Floats] = {}
+    kept: dict[tuple[str, Attribute, str], Floats] = {}
 
-    def aucs(split: str, attribute: Attribute) -> Floats:
-        if (split, attribute) not in kept:
-            kept[split, attribute] = _aucs(store, keys, truth, layout, split, attribute)
-        return kept[split, attribute]
+    def aucs(split: str, attribute: Attribute, performance: str) -> Floats:
+        asked = split, attribute, performance
+        if asked not in kept:
+            kept[asked] = _aucs(store, keys, truth, layout, *asked)
+        return kept[asked]
 
     return aucs
 
 
 def _aucs(
-    store: Store, keys: Sequence[str], truth: Truth, layout: Layout, split: str, attribute: Attribute
-) -> Floats:  # fmt: skip
+    store: Store, keys: Sequence[str], truth: Truth, layout: Layout, split: str, attribute: Attribute, performance: str
+) -> Floats:
     rows = truth.of(split)
     known = np.asarray(rows.known)
     matrix, _ = layout.folding(attribute)
@@ -323,7 +415,13 @@ def _aucs(
                     'performance = "balanced_accuracy" needs none, but learners are then trained again, because '
                     "performance also chooses their epochs.",
                 )
-            made[first + place] = [float(auc_of(scores[own], rows.target[own])) for own in members]
+            made[first + place] = [
+                float(
+                    label_scores(performance, scores[own], rows.target[own])  # type: ignore[arg-type]
+                    if layout.task == "multilabel" else auc_of(scores[own], rows.target[own])
+                )
+                for own in members
+            ]  # fmt: skip
     return made
 
 
@@ -343,6 +441,18 @@ def fill_in(
             values[:, place] = found[:, 0]
         elif fair is not None:
             values[:, place] = fair if quantity.role == "fairness" else distance(found[:, 0], fair)
+
+
+def constant_scores(layout: Layout, tables: Floats, performance: str, attribute: Attribute) -> Floats:
+    """Return what equal scores for everybody have, ``[1, 1 + group]``: an AUC of 1/2, or the share of present rows."""
+    groups, _ = layout.folded(tables[:1], attribute)
+    whole = np.concatenate([tables[:1].sum(axis=1, keepdims=True), groups], axis=1)
+    if performance != "average_precision":
+        return np.full(whole.shape[:2], CONSTANT_AUC)
+    counts = ClassCounts.of_labels(whole)
+    shares = ratio(counts.actual, np.broadcast_to(counts.people, counts.actual.shape))
+    # A label that nobody has is left out, as it is of the trials.
+    return _mean_over_classes(np.where(counts.actual > 0, shares, np.nan))
 
 
 Flags = NDArray[np.bool_]
@@ -365,9 +475,9 @@ class ConstantValue:
 class ConstantRecord:
     """What a model that predicts the same for everybody gets on the test rows.
 
-    ``prediction`` is the most frequent class of the original training rows (``basis`` says where it was counted), or
-    in a regression their mean. ``share`` is how many of those rows have that class. ``reason`` says why a number is
-    undefined.
+    ``prediction`` is the most frequent class of the original training rows (``basis`` says where it was counted), the
+    labels that more than half of them have, or in a regression their mean. ``share`` is how many of those rows have
+    that class. ``reason`` says why a number is undefined.
     """
 
     prediction: str
@@ -394,6 +504,9 @@ def constant_record(
     if layout.task == "regression":
         tables, basis = _constant_sums(data)
         prediction, share = "the mean", None
+    elif layout.task == "multilabel":
+        tables, prediction, basis = _constant_labels(data)
+        share = None
     else:
         place, share, basis = _majority(data)
         tables, prediction = constant_prediction(test, place), layout.classes[place]
@@ -401,7 +514,7 @@ def constant_record(
         return None
     computed = measured(quantities, tables, layout)
     if needs_scores(main):
-        fill_in(computed, quantities, main, lambda attribute: np.full((1, 2), CONSTANT_AUC))
+        fill_in(computed, quantities, main, partial(constant_scores, layout, test, main.by[0]))
     values = computed[0]
     found = {(own.measure, own.attribute): float(value) for own, value in zip(quantities, values, strict=True)}
     performance, fairness = found[main.performance, ()], found[main.fairness, attribute]
@@ -428,6 +541,22 @@ def _majority(data: StudyData) -> tuple[int, float | None, str]:
     place = int(rows.argmax())
     total = float(rows.sum())
     return place, float(rows[place]) / total if total else None, basis
+
+
+def _constant_labels(data: StudyData) -> tuple[Floats, str, str]:
+    """Return the tables of a model that says of each label what most training rows say, its words and its basis."""
+    tables = np.asarray(data.tables[TEST][:1], dtype=np.float64)
+    if data.training_rows is not None and data.training_total:
+        often, basis = 2 * np.asarray(data.training_rows) > data.training_total, TRAINING
+    else:
+        dev = data.tables[DEV][0].sum(axis=0)
+        often, basis = dev[:, 2:].sum(axis=-1) > dev[:, :2].sum(axis=-1), DEV_ROWS
+    truly = np.stack([tables[..., :2].sum(axis=-1), tables[..., 2:].sum(axis=-1)], axis=-1)
+    made = np.zeros_like(tables)
+    for outcome in range(OUTCOMES):
+        made[..., outcome] = truly[..., outcome // 2] * (often == outcome % 2)
+    names = [label for label, flag in zip(data.layout.classes, often.tolist(), strict=True) if flag]
+    return made, listing(names) if names else "no label", basis
 
 
 def _constant_sums(data: StudyData) -> tuple[Floats, str]:
@@ -478,6 +607,8 @@ def collapsed_tables(tables: Floats, layout: Layout, can_be_right: bool = True) 
         told = moments(tables.sum(axis=-2, keepdims=True), ("everyone",), layout.pivot)
         r_squared = 1.0 - ratio(told.mean_squared_error, told.variance_target)[..., 0]
         return has_collapsed_regression(r_squared)
+    if layout.task == "multilabel":
+        return all_labels_have_collapsed(ClassCounts.of_labels(tables.sum(axis=-3)))
     if not can_be_right:
         return np.zeros(tables.shape[:-3], dtype=bool)
     return has_collapsed(tables.sum(axis=-3))
@@ -485,6 +616,6 @@ def collapsed_tables(tables: Floats, layout: Layout, can_be_right: bool = True) 
 
 def _can_be_right(data: StudyData) -> bool:
     """Tell whether dev rows have classes that can be predicted; where they were kept from training, none can."""
-    if data.layout.task == "regression":
+    if data.layout.task != "class":
         return True
     return bool(np.trace(data.tables[DEV].sum(axis=(0, 1))))

@@ -11,6 +11,7 @@ class StudyReason(ReasonCode):
     # Numbers that are undefined.
     NO_ROWS = "no_rows", "undefined in every run: a group or class has no rows to compare"
     PREDICTIONS_DO_NOT_VARY = "predictions_do_not_vary", "undefined in every run: the predictions do not vary"
+    LABEL_UNDEFINED = "label_undefined", "undefined in every run: no row, or none of some group, is there to count"
     NOT_CHOSEN = "not_chosen", "another setting of this treatment was chosen on the dev rows"
     NO_CORRELATION = "no_correlation", "a constant prediction has no correlation with the target"
     NO_SHARED_CLASS = "no_shared_class", "no class has rows in two groups or more"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from equipoise.studies.findings._result import SCHEMA as SCHEMA
     from equipoise.studies.findings._result import CellRecord as CellRecord
     from equipoise.studies.findings._result import ContrastRecord as ContrastRecord
+    from equipoise.studies.findings._result import LabelRecord as LabelRecord
     from equipoise.studies.findings._result import RankRecord as RankRecord
     from equipoise.studies.findings._result import StudyRecord as StudyRecord
     from equipoise.studies.findings._result import StudyResult as StudyResult
@@ -82,7 +83,7 @@ _MODULES = {
     "_exporting": ("check_ending", "write_table"),
     "_reading": ("check_same_plan", "data_of", "layout_of", "read_study"),
     "_reporting": ("measure_study", "result_of"),
-    "_result": ("CellRecord", "ContrastRecord", "RankRecord", "SCHEMA", "StudyRecord", "StudyResult"),
+    "_result": ("CellRecord", "ContrastRecord", "LabelRecord", "RankRecord", "SCHEMA", "StudyRecord", "StudyResult"),
     "_words": (
         "Under",
         "baseline_name",

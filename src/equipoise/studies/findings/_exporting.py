@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput, told
 from equipoise.foundation.files import could_not_be_written, replaced_when_whole
 from equipoise.foundation.tabular import csv_cells, full_precision
-from equipoise.studies.analysis import Measured, StudyData
+from equipoise.studies.analysis import Measured, StudyData, batched, label_quantities
 from equipoise.studies.findings.spaces._values import Spaces, spaces_of
 from equipoise.studies.plans import Trial, canonical, condition_text
 
@@ -111,6 +111,15 @@ def parts_of(measured: Measured, spaces: Spaces | None) -> Iterator[Part]:
                 "attribute": " & ".join(quantity.attribute) or None,
             }
             yield Part(everyone, said, values[:, number], nothing)
+        layout = measured.data.layout
+        by_label = label_quantities(layout, measured.attributes) if layout.task == "multilabel" else ()
+        own_values = batched(by_label, measured.data.tables[split], layout) if by_label else values
+        for number, quantity in enumerate(by_label):
+            said = {
+                "split": split, "metric": quantity.alias or quantity.measure, "measure": quantity.measure,
+                "class": quantity.class_, "attribute": " & ".join(quantity.attribute) or None,
+            }  # fmt: skip
+            yield Part(everyone, said, own_values[:, number], nothing)
     if spaces is not None:
         places = np.array(spaces.places, dtype=np.int64)
         for number, one in enumerate(spaces.quantities):

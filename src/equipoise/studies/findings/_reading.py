@@ -56,7 +56,7 @@ from equipoise.studies.storage import (
     remember_look,
 )
 from equipoise.tallies.scores import Pivot
-from equipoise.training.selecting import COLLAPSED
+from equipoise.training.selecting import COLLAPSED, known_targets
 from equipoise.training.treatment import CONSTRAINTS
 
 if TYPE_CHECKING:
@@ -217,6 +217,7 @@ def data_of(
     keys: Collection[str] | None = None,
     training_rows: tuple[int, ...] | None = None,
     training_mean: float | None = None,
+    training_total: int | None = None,
 ) -> StudyData:
     """Return the done trials of a store's plan as arrays, those of ``keys`` only where given.
 
@@ -279,6 +280,7 @@ def data_of(
         pictures=pictures,
         training_rows=training_rows if training_rows is not None and len(training_rows) == len(names.classes) else None,
         training_mean=training_mean,
+        training_total=training_total,
         training_ends=training_ends(done, store.kept(own, CONSTRAINTS) if CONSTRAINTS in kept_names else {}),
         aucs=None if truth is None else aucs_of(store, own, truth, layout_of(names, favourable)),
     )
@@ -295,7 +297,7 @@ def _equal_conditions(study: Study) -> dict[str, tuple[Named, ...]]:
 
 
 def training_of(study: Study) -> dict[str, Any]:
-    """Return what the original training rows say a constant prediction should be: rows by class, or the mean."""
+    """Return what the original training rows say a constant prediction should be: rows by class or label, or a mean."""
     train = study.material.train
     if train.target is None:
         return {}
@@ -304,6 +306,9 @@ def training_of(study: Study) -> dict[str, Any]:
         known = known[np.isfinite(known)]
         return {"training_mean": float(known.mean()) if len(known) else None}
     codes = np.asarray(train.target)
+    if study.material.task == "multilabel":
+        codes = codes[known_targets(codes)]
+        return {"training_rows": tuple((codes > 0).sum(axis=0).tolist()), "training_total": len(codes)}
     return {"training_rows": tuple(np.bincount(codes[codes >= 0], minlength=len(study.material.classes)).tolist())}
 
 
@@ -330,7 +335,7 @@ def layout_of(names: Names, favourable: str | None) -> Layout:
         attributes=names.attributes,
         groups=names.groups,
         classes=names.classes,
-        favourable=favourable if favourable in names.classes else None,
+        favourable=favourable if names.task == "class" and favourable in names.classes else None,
         task=names.task,
         pivot=Pivot(names.pivot, names.pivot),
     )
@@ -399,6 +404,8 @@ def _implausible(readouts: Readouts, truth: Truth | None) -> list[str]:
     if truth is None or not readouts.keys or readouts.names.task != truth.task:
         return []
     own = truth.of(readouts.split)
+    if truth.task == "multilabel":
+        return _implausible_labels(readouts, truth)
     within = own.cell if truth.task == "regression" else np.asarray(own.target)
     shape = readouts.counts.shape[1:3]
     if within is None or shape != (len(truth.groups), len(truth.classes)):
@@ -407,6 +414,20 @@ def _implausible(readouts: Readouts, truth: Truth | None) -> list[str]:
     people = np.bincount(places.astype(np.int64), minlength=shape[0] * shape[1]).reshape(shape)
     found = readouts.counts[..., 0] if truth.task == "regression" else readouts.counts.sum(axis=-1)
     wrong = (found != people).any(axis=(1, 2))
+    return [key for key, bad in zip(readouts.keys, wrong.tolist(), strict=True) if bad]
+
+
+def _implausible_labels(readouts: Readouts, truth: Truth) -> list[str]:
+    """Return trials whose counts do not add up to the rows of each group with each label, and without it."""
+    own = truth.of(readouts.split)
+    target, group = np.asarray(own.target)[own.known], own.group[own.known]
+    shape = (len(truth.groups), len(truth.classes))
+    if readouts.counts.shape[1:3] != shape:
+        return []
+    members = (group == np.arange(shape[0])[:, None]).astype(np.int64)
+    people = np.stack([members @ (1 - target), members @ target], axis=-1)
+    found = np.stack([readouts.counts[..., :2].sum(axis=-1), readouts.counts[..., 2:].sum(axis=-1)], axis=-1)
+    wrong = (found != people).any(axis=(1, 2, 3))
     return [key for key, bad in zip(readouts.keys, wrong.tolist(), strict=True) if bad]
 
 

@@ -19,18 +19,22 @@ from equipoise.studies.analysis import (
     DEV,
     EQUAL_WITHIN,
     MEAN_LEVEL,
+    NO_LABELS,
     NO_PREDICTIONS,
     NOT_DRAWN,
     SEEDS,
     SMALLEST_EFFECT,
     TEST,
     UNTREATED,
+    Attribute,
+    Aucs,
     Case,
     Cell,
     Codes,
     Composition,
     Floats,
     Judged,
+    Layout,
     Measured,
     RankedUnder,
     Redrawn,
@@ -52,6 +56,7 @@ from equipoise.studies.analysis import (
     front_of,
     is_bounded,
     judge,
+    label_quantities,
     main_measures_of,
     mean_intervals,
     needs_scores,
@@ -72,6 +77,7 @@ from equipoise.studies.findings._result import (
     ContrastRecord,
     EqualCondition,
     FailureRecord,
+    LabelRecord,
     RankRecord,
     StudyRecord,
     StudyResult,
@@ -82,6 +88,7 @@ from equipoise.studies.findings._words import (
     condition_phrases,
     condition_titles,
     differences,
+    label_notes,
     notes_of,
     undefined_notes,
     with_symbol,
@@ -125,7 +132,7 @@ def measure_study(
         if data.aucs is None:
             raise BadInput(f"The study {data.name!r} is decided by the AUC, and its scores are not available")
         for split, own_values in values.items():
-            fill_in(own_values, quantities, deciding, partial(data.aucs, split))
+            fill_in(own_values, quantities, deciding, partial(_scored, data.aucs, split, deciding.by[0]))
     place = next(
         place for place, own in enumerate(quantities) if (own.measure, own.attribute) == (deciding.distance, main)
     )
@@ -140,6 +147,10 @@ def measure_study(
         raise unknown_name("treatment", baseline, names, f"the study {data.name!r}, to be the baseline")
     baselines = baselines_of(cells, baseline)
     return Measured(data, main, attributes, quantities, values, cells, baselines, deciding, choosings)
+
+
+def _scored(aucs: Aucs, split: str, performance: str, attribute: Attribute) -> Floats:
+    return aucs(split, attribute, performance)
 
 
 def _collapsed(data: StudyData, members: list[Codes]) -> tuple[list[bool], list[int]]:
@@ -227,14 +238,16 @@ def result_of(
         constant=constant_record(data, study.quantities, study.main, study.attribute),
         measures=asked_for(study.quantities, measures),
         contrasts=tuple(contrast_records_of(study, couples, contrasts)),
+        labels=tuple(label_records_of(study)),
         **(identical_parts(study, seed=seed) if study.has_identical_runs else {}),
         **(space_parts(study, threshold=threshold, progress=progress) if data.has_spaces else {}),
     )
     result = replace(result, differences=tuple(differences(result)))
     result = replace(result, claims=claims_of(result))
     notes = [*notes_of(result, data, joint=drawn.joint, people=people, threshold=threshold)]
-    notes += [] if drawn.drawn else [NO_PREDICTIONS if data.layout.task == "regression" else NOT_DRAWN]
-    notes += undefined_notes(result)
+    not_drawn = {"class": NOT_DRAWN, "regression": NO_PREDICTIONS, "multilabel": NO_LABELS}
+    notes += [] if drawn.drawn else [not_drawn[data.layout.task]]
+    notes += [*undefined_notes(result), *label_notes(result)]
     notes += untold_note(study) if study.has_identical_runs else ()
     notes += space_notes(result) if result.spaces else ()
     notes += choice_notes(study.choosings) if study.choosings else ()
@@ -620,6 +633,40 @@ def failures_of(study: Measured) -> Iterable[FailureRecord]:
         )  # fmt: skip
 
 
+def _rows_counted(table: Floats, layout: Layout) -> int:
+    """Return how many rows the table of one trial counts."""
+    if layout.task == "multilabel":
+        # Each label counts every row.
+        return int(table[:, 0].sum())
+    return int(table.sum() if layout.task == "class" else table[:, 0].sum())
+
+
+def label_records_of(study: Measured) -> Iterable[LabelRecord]:
+    """Yield what each label by itself has, cell by cell: the mean over runs on the test rows."""
+    layout = study.data.layout
+    if layout.task != "multilabel":
+        return
+    quantities = label_quantities(layout, study.attributes)
+    tables = study.data.tables[TEST]
+    values = batched(quantities, tables, layout)
+    present = tables[0].sum(axis=0)[:, 2:].sum(axis=-1).astype(int).tolist()
+    rows = dict(zip(layout.classes, present, strict=True))
+    for cell in study.cells:
+        for number, quantity in enumerate(quantities):
+            assert quantity.class_ is not None
+            own = values[cell.places, number]
+            known = own[~np.isnan(own)]
+            yield LabelRecord(
+                condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment,
+                setting=cell.setting, chosen=cell.chosen, label=quantity.class_, rows=rows[quantity.class_],
+                measure=quantity.measure, alias=quantity.alias, better=quantity.better, attribute=quantity.attribute,
+                runs=len(known), mean=float(known.mean()) if len(known) else math.nan,
+                min=float(known.min()) if len(known) else math.nan,
+                max=float(known.max()) if len(known) else math.nan,
+                reason=None if len(known) else because(StudyReason.LABEL_UNDEFINED),
+            )  # fmt: skip
+
+
 def provenance_of(
     study: Measured, baseline: str, rules: Rules, looks: int, command: Iterable[str] | None
 ) -> dict[str, object]:
@@ -632,7 +679,7 @@ def provenance_of(
         fingerprint=fingerprint_of(parts),
         command=command,
         data=data.name,
-        rows=int(data.tables[TEST][0].sum()) if data.layout.task == "class" else int(data.tables[TEST][0, :, 0].sum()),
+        rows=_rows_counted(data.tables[TEST][0], data.layout),
         columns={"groups": list(data.layout.attributes)},
         options={
             "cohort": first.cohort,

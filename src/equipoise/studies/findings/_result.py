@@ -171,6 +171,32 @@ class CellRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabelRecord:
+    """One number of one label in one cell on the test rows, where rows have several: the mean over ``runs``.
+
+    ``rows`` are the test rows that have the label. A gap between groups is undefined (NaN) where a group has no row
+    that it is counted on; the numbers of all labels together leave it out.
+    """
+
+    condition: str
+    learner: str
+    treatment: str
+    setting: str
+    chosen: bool
+    label: str
+    rows: int
+    measure: str
+    alias: str | None
+    better: Better
+    attribute: tuple[str, ...]
+    runs: int
+    mean: float
+    min: float
+    max: float
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankRecord:
     """The rank of a treatment on one measure under one condition, by its mean over runs on the test rows.
 
@@ -374,6 +400,8 @@ class StudyResult(NarratedResult):
     measures: tuple[str, ...] = ()
     # Treatments compared with one another, on request.
     contrasts: tuple[ContrastRecord, ...] = field(default=(), repr=False)
+    # Of each label by itself, where rows have several.
+    labels: tuple[LabelRecord, ...] = field(default=(), repr=False)
     # How often verdicts were read; None where nothing counted it.
     looks: Looks | None = None
     # What is confirmed, and so may be said first.
@@ -400,6 +428,8 @@ class StudyResult(NarratedResult):
         """
         parts = super().as_json()
         del parts["space_examples"]
+        if not self.labels:
+            del parts["labels"]
         failures = cast("list[dict[str, object]]", parts["failures"])
         parts["failures"] = [{**failure, "reason": failure["error"], "reason_code": None} for failure in failures]
         return parts

@@ -496,6 +496,43 @@ def undefined_everywhere(result: StudyResult, attribute: tuple[str, ...]) -> set
     return {record.measure for record in own} - {record.measure for record in own if record.mean == record.mean}
 
 
+# The F1 of a label, and the largest difference of its true positive rates between groups.
+LABEL_F1, LABEL_GAP = "f1", "equalized_odds_true_positive"
+MOST_LABELS = 10
+
+
+def label_notes(result: StudyResult) -> Iterator[str]:
+    """Say of each label of the baseline how well it is predicted and how unequally; and which labels gaps leave out."""
+    undefined = dict.fromkeys(
+        one.label for one in result.labels
+        if one.measure == LABEL_GAP and one.attribute == result.attribute and not one.runs
+    )  # fmt: skip
+    if undefined:
+        yield (
+            f"No test row of some group of {' & '.join(result.attribute)} has these labels, so fairness leaves them "
+            f"out: {listing(undefined, MOST_LABELS)}."
+        )
+    for condition, learner in result.unders:
+        own = [
+            one for one in result.labels
+            if (one.condition, one.learner, one.treatment) == (condition, learner, result.baseline) and one.chosen
+        ]  # fmt: skip
+        found = {
+            (one.label, one.measure): one.mean for one in own if one.attribute in ((), result.attribute) and one.runs
+        }
+        labels = list(dict.fromkeys(one.label for one in own))
+        told = [
+            f"{label} {found[label, LABEL_F1]:.3f}"
+            + (f" ({found[label, LABEL_GAP]:.3f})" if (label, LABEL_GAP) in found else " (undefined)")
+            for label in labels if (label, LABEL_F1) in found
+        ]  # fmt: skip
+        if told:
+            yield (
+                f"Labels of {result.baseline} under {condition} ({learner}), not tested: F1, and the largest "
+                f"difference of true positive rates between groups: {listing(told, MOST_LABELS)}."
+            )
+
+
 def undefined_notes(result: StudyResult) -> Iterator[str]:
     """Say once which of the main measures is nowhere to be seen, and why."""
     found = undefined_everywhere(result, result.attribute)

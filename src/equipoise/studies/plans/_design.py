@@ -206,11 +206,12 @@ def _learners(given: Any, task: str) -> list[Learning]:
         entry = registry.get("learner", name)
     kind: Any = entry.thing
     # What is no number and no choice may be a list by itself.
-    fixed = {one: value for one, value in settings.items() if isinstance(kind.parameters.get(one), Given)}
+    table = kind.table(task)
+    fixed = {one: value for one, value in settings.items() if isinstance(table.get(one), Given)}
     listed = expanded({one: value for one, value in settings.items() if one not in fixed})
     for setting, value in [*fixed.items(), *(pair for values in listed for pair in values.items())]:
         with placed(setting):
-            completed(kind.parameters, {setting: value}, f"the learner {entry.name!r}")
+            completed(table, {setting: value}, f"the learner {entry.name!r}")
     made = [kind.completed({**fixed, **values}, task) for values in listed]
     return [Learning(Named(entry.name, kind.version, plain(kind.described(values))), values) for values in made]
 

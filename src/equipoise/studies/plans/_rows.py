@@ -35,8 +35,8 @@ from equipoise.training.material import Codes, Material
 def trained_fingerprint(cohort: Cohort) -> str:
     """Name what a trial is trained and judged on: features, target, groups and splits, row by row."""
     assert cohort.split is not None, "splits are decided first"
-    parts = [cohort.task.encode(), cohort.target.encode(), *(name.encode() for name in cohort.groups)]
-    columns = dict.fromkeys((*cohort.features, cohort.target, *cohort.groups))
+    parts = [cohort.task.encode(), *(name.encode() for name in (*cohort.target_columns, *cohort.groups))]
+    columns = dict.fromkeys((*cohort.features, *cohort.target_columns, *cohort.groups))
     # The splits by what they are, not by the name of the column they stand in.
     return fingerprint_of([*parts, *_columns(cohort, columns), *_values(cohort[cohort.split])])
 

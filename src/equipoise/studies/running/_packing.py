@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,7 @@ def description_of(work: Work, digest: str) -> dict[str, Any]:
         "task": material.task,
         "classes": material.classes,
         "groups": material.groups,
+        "labels": material.labels,
         "attributes": material.attributes,
         "attribute_values": material.attribute_values,
         "parts": None if material.parts is None else material.parts.tolist(),
@@ -133,9 +135,10 @@ def _material(rows: dict[str, Rows], said: dict[str, Any]) -> Material:
         tuple(map(tuple, said["attribute_values"])),
         np.array(said["parts"], dtype=np.int64).reshape(len(said["groups"]), len(attributes)),
     )  # fmt: skip
-    return Material(
+    made = Material(
         rows["train"], rows["dev"], rows["test"], tuple(said["classes"]), tuple(said["groups"]), said["task"], *apart
     )
+    return replace(made, labels=tuple(said.get("labels", ())))
 
 
 def _read(path: Path) -> dict[str, Any]:

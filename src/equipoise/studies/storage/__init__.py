@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from equipoise.studies.storage._artefacts import write_durably as write_durably
     from equipoise.studies.storage._database import OUTAGE as OUTAGE
     from equipoise.studies.storage._database import Unreachable as Unreachable
+    from equipoise.studies.storage._labels import OUTCOMES as OUTCOMES
     from equipoise.studies.storage._labels import Names as Names
     from equipoise.studies.storage._labels import Readouts as Readouts
     from equipoise.studies.storage._labels import SplitTruth as SplitTruth
@@ -48,7 +49,7 @@ _MODULES = {
         "write_durably",
     ),
     "_database": ("OUTAGE", "Unreachable"),
-    "_labels": ("Names", "Readouts", "SplitTruth", "Truth", "truth_of"),
+    "_labels": ("Names", "OUTCOMES", "Readouts", "SplitTruth", "Truth", "truth_of"),
     "_planning": ("Look", "digest_of", "plan_key", "remember_look"),
     "_queries": ("CellStatus", "Status", "StoredTrial"),
     "_store": ("Store", "open_store"),

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.reproducibility import fingerprint_of
+from equipoise.measures.objectives import Task
 from equipoise.studies.plans import cluster_codes, rows_of
 from equipoise.tallies.counts import Confusion, group_name
 from equipoise.tallies.labels import Coded, Label, factorise, ordered
 from equipoise.tallies.scores import WIDTH, Pivot, Residuals, moments, quantities
-from equipoise.training.encoding import QUARTERS
+from equipoise.training.encoding import QUARTERS, label_codes
 from equipoise.training.material import Predicted
+from equipoise.training.selecting import known_targets
 
 Codes = NDArray[np.int64]
 # The splits that a trial predicts.
@@ -29,11 +31,15 @@ PREDICTED = ("dev", "test")
 MOST_COUNTS = 1_000_000
 # More than these no trial may have: a hundred trials of so many would take 20 GB to compare.
 LARGEST = 50_000_000
+# Of a row and a label: truly absent or present, and predicted so.
+OUTCOMES = 4
 
 
 @dataclass(frozen=True, eq=False)
 class SplitTruth:
     """The rows of one split: target (class codes, below 0 if unknown, or numbers), crossed group, and quarter.
+
+    Of several labels the target is ``[row, label]``, 1 where one is present, and below 0 if that is unknown.
 
     Rows with the same ``cluster`` belong together; no count depends on that, so a store does not either.
     """
@@ -49,7 +55,7 @@ class SplitTruth:
     @cached_property
     def known(self) -> NDArray[np.bool_]:
         """The rows that have a target."""
-        return np.isfinite(self.target) if self.target.dtype.kind == "f" else self.target >= 0
+        return known_targets(self.target)
 
     @cached_property
     def all_known(self) -> bool:
@@ -69,9 +75,9 @@ class SplitTruth:
 
 @dataclass(frozen=True)
 class Names:
-    """What the places of a readout mean: classes (or quarters), and the groups of all group columns crossed."""
+    """What the places of a readout mean: classes (quarters, labels), and the groups of all group columns crossed."""
 
-    task: Literal["class", "regression"]
+    task: Task
     classes: tuple[str, ...]
     attributes: tuple[str, ...]
     groups: tuple[tuple[Label, ...], ...]
@@ -103,7 +109,7 @@ class Truth:
     """The truth of a cohort by split. ``cohort`` is the fingerprint that trials name; a group has a label a column."""
 
     cohort: str
-    task: Literal["class", "regression"]
+    task: Task
     classes: tuple[str, ...]
     attributes: tuple[str, ...]
     groups: tuple[tuple[Label, ...], ...]
@@ -139,7 +145,8 @@ def truth_of(cohort: Cohort, *, fingerprint: str, classes: Sequence[str], needed
     """Take the truth of the dev and test rows from a cohort with the splits train, dev and test.
 
     ``classes`` are those of the training material, whose codes predictions have. A class that no training row has
-    follows them, so that its rows count as mistakes. Numbers of a regression are cut where the training targets'
+    follows them, so that its rows count as mistakes. Of several labels they are the labels. Numbers of a regression are
+    cut where the training targets'
     quarters end. All group columns are crossed, but where that makes too many counts: then the ``needed`` ones.
     """
     rows = {split: rows_of(cohort, split) for split in PREDICTED}
@@ -159,6 +166,8 @@ def truth_of(cohort: Cohort, *, fingerprint: str, classes: Sequence[str], needed
         edges = np.quantile(trained[np.isfinite(trained)], [0.25, 0.5, 0.75])
         cell = np.searchsorted(edges, target[judged], side="right")
         pivot = float(np.nanmean(target[judged])) if np.isfinite(target[judged]).any() else 0.0
+    elif cohort.task == "multilabel":
+        target, names = label_codes(cohort).astype(np.int64), tuple(classes)
     else:
         target, names = _coded(cohort, classes, judged)
     clusters = None if cohort.cluster is None else cluster_codes(cohort[cohort.cluster])
@@ -170,13 +179,12 @@ def truth_of(cohort: Cohort, *, fingerprint: str, classes: Sequence[str], needed
             None if clusters is None else clusters[chosen],
         )  # fmt: skip
         start += len(chosen)
-    task: Literal["class", "regression"] = "regression" if cohort.task == "regression" else "class"
-    return Truth(fingerprint, task, names, attributes, groups, splits, pivot or 0.0)
+    return Truth(fingerprint, cohort.task, names, attributes, groups, splits, pivot or 0.0)
 
 
 def _check_counts(cohort: Cohort, groups: int, classes: int) -> None:
     """Refuse counts that no report could hold: every trial has them for every group, class and predicted class."""
-    if cohort.task != "regression" and groups * classes**2 > LARGEST:
+    if cohort.task == "class" and groups * classes**2 > LARGEST:
         raise BadInput(
             f"The {classes:,} classes of {cohort.target!r} and {groups:,} groups make {groups * classes**2:,} counts a "
             "trial",
@@ -235,16 +243,19 @@ class Encoded:
 def readout(predicted: Predicted, truth: Truth, split: str) -> NDArray[Any]:
     """Count the rows of one split: ``[group, true, predicted]``, or ``[group, quarter, sum]`` of a regression.
 
+    Of several labels it is ``[group, label, outcome]``: true negatives, false positives, false negatives, true ones.
     Rows without a target are not counted. The sums are those of ``tallies.scores``, about the pivot of the truth.
     """
     rows, values = truth.of(split), np.asarray(predicted.values)
-    if values.shape != (len(rows),):
+    if values.shape != rows.target.shape:
         raise BadInput(
             f"There are predictions of shape {values.shape} for the {split} rows, which are {len(rows):,}",
             available="one prediction per row, in the order of the cohort",
         )
     if truth.task == "regression":
         return _sums(values.astype(np.float64), rows, truth)
+    if truth.task == "multilabel":
+        return _outcomes(values, rows, truth, split)
     return _counts(values, rows, truth, split)
 
 
@@ -259,6 +270,17 @@ def _counts(values: NDArray[Any], rows: SplitTruth, truth: Truth, split: str) ->
     first = rows.places(number)
     places = first + values if rows.all_known else (first + values)[rows.known]
     return np.bincount(places, minlength=shape[0] * number * number).reshape(shape)
+
+
+def _outcomes(values: NDArray[Any], rows: SplitTruth, truth: Truth, split: str) -> NDArray[Any]:
+    if values.dtype.kind not in "iu" or (values.size and not 0 <= int(values.min()) <= int(values.max()) <= 1):
+        raise BadInput(
+            f"The predictions of the {split} rows are {_shown(values)}", available="0 or 1 for each label of a row"
+        )
+    shape = (len(truth.groups), len(truth.classes), OUTCOMES)
+    first = (rows.group[:, None] * shape[1] + np.arange(shape[1])) * OUTCOMES
+    places = (first + 2 * rows.target + values)[rows.known]
+    return np.bincount(places.reshape(-1), minlength=int(np.prod(shape))).reshape(shape)
 
 
 def _sums(values: NDArray[np.float64], rows: SplitTruth, truth: Truth) -> NDArray[Any]:
@@ -322,6 +344,8 @@ class Readouts:
         """Return the counts of all trials by the groups of some columns (all crossed by default)."""
         if self.names.task == "regression":
             raise BadInput("These are sums of a regression, not counts of classes", help="use residuals().")
+        if self.names.task == "multilabel":
+            raise BadInput("These are counts of several labels, not of classes", help="read counts by label.")
         cells, groups = self._by(attributes, include_missing)
         return Confusion(cells.astype(np.float64), groups, self.names.classes)
 
