@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("torch")
 
+import equipoise
 from equipoise import BadInput
 from equipoise.cli import app
 from equipoise.cohorts.cohort import with_parts
@@ -276,3 +277,34 @@ def test_other_columns_of_a_cohort_become_its_labels() -> None:
     assert with_parts(several, target="cat").task == "class"
     with pytest.raises(BadInput, match="cow"):
         with_parts(single, target=["cat", "cow"])
+
+
+def test_a_cell_is_refitted_audited_saved_and_loaded(ran: Ran, tmp_path: Path) -> None:
+    made = ran.study.refit("reweighting", tmp_path / "model", ran.store, seed=1)
+    assert made.equal
+    model = equipoise.load_model(tmp_path / "model")
+    assert model.task == "multilabel"
+    assert model.classes == LABELS
+    assert "labels=['cat', 'dog', 'bird']" in repr(model)
+    rows = ran.study.cohort.where("test").columns
+    stored = ran.predicted("reweighting")[1]
+    assert np.array_equal(model.predict(rows), stored.values)
+    assert np.allclose(model.predict_proba(rows), stored.scores, atol=1e-6)
+    said = model.audit
+    assert said is not None
+    [rate] = [
+        one["value"] for one in said["records"]
+        if (one["measure"], one["kind"], one["label"], one["group"]) == ("true_positive_rate", "rate", "cat", "f")
+    ]  # fmt: skip
+    chosen = (ran.group == "f") & (ran.target[:, 0] == 1)
+    assert rate == pytest.approx(stored.values[chosen, 0].mean())
+
+
+def test_a_saved_model_that_names_other_labels_than_it_predicts_is_refused(ran: Ran, tmp_path: Path) -> None:
+    ran.study.refit("untreated", tmp_path / "model", ran.store, seed=0)
+    path = tmp_path / "model" / "model.json"
+    said = json.loads(path.read_text(encoding="utf-8"))
+    for wrong in ({"classes": ["cat", "dog"]}, {"task": "class"}):
+        path.write_text(json.dumps({**said, **wrong}), encoding="utf-8")
+        with pytest.raises(BadInput, match="labels and names"):
+            equipoise.load_model(tmp_path / "model")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,31 +15,37 @@ from equipoise.foundation.arrays import as_columns, same_length
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.reproducibility import stream
 from equipoise.foundation.text import listing, plural
+from equipoise.measures.objectives import Task
 from equipoise.tallies.counts import group_axis, group_name, group_places
-from equipoise.tallies.labels import Coded, factorise, label_of, ordered
-from equipoise.training.encoding import quarters_of
-from equipoise.training.material import Codes, Material, Rows
+from equipoise.tallies.labels import Coded, factorise, label_of, ordered, presence_codes
+from equipoise.training.encoding import check_labels_vary, quarters_of
+from equipoise.training.material import ALL_ROWS, Codes, Material, Rows
 
-Task = Literal["class", "regression"]
 EVERYONE = "everyone"
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """What is to be learnt: class codes or numbers, the cell of each row (its class, or quarter), and the classes."""
+    """What is to be learnt: class codes or numbers, the cell of each row (its class, or quarter), and the classes.
+
+    Of several labels ``values`` are ``[row, label]``, 1 where one is present, and all rows stand in one cell.
+    """
 
     values: NDArray[Any]
     cell: Codes
     names: tuple[str, ...]
-    # The classes as they were given; of a regression nothing.
+    # The classes as they were given, or the names of several labels; of a regression nothing.
     labels: NDArray[Any] = field(default_factory=lambda: np.array([]))
+    task: Task = "class"
 
 
 def targets_of(y: object, task: Task, owner: str) -> Targets:
-    """Return the targets of a classification or a regression; missing ones are refused."""
+    """Return the targets of a classification, a regression or of several labels; missing ones are refused."""
     if y is None:
         # The words that scikit-learn's own checks look for.
         raise BadInput(f"{owner} requires y to be passed, but the target y is None", help="fit(X, y)")
+    if task == "multilabel":
+        return _several(y)
     column = column_or_1d(y, warn=True)
     return _classes(column) if task == "class" else _numbers(column)
 
@@ -55,10 +62,46 @@ def _classes(column: NDArray[Any]) -> Targets:
     return Targets(codes.astype(np.int64), codes.astype(np.int64), tuple(map(_name, labels)), labels)
 
 
+class LabelColumns:
+    """The columns of several labels under their names, as a target of ``fit``."""
+
+    def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        self.columns = tuple(columns)
+        self._values = np.stack([np.asarray(one, dtype=object) for one in columns.values()], axis=1)
+        self.shape = self._values.shape
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return self._values if dtype is None else self._values.astype(dtype)
+
+
+def has_several_labels(y: object) -> bool:
+    """Tell whether y has a column for each of several labels."""
+    shape = getattr(y, "shape", None)
+    if shape is None and isinstance(y, list | tuple):
+        shape = np.shape(y)
+    return shape is not None and len(shape) == 2 and int(shape[1]) > 1
+
+
+def _several(y: object) -> Targets:
+    columns: Any = getattr(y, "columns", None)
+    matrix = check_array(y, dtype=None, ensure_all_finite=False, input_name="y")
+    names = [f"label {place}" for place in range(matrix.shape[1])] if columns is None else list(map(str, columns))
+    codes = np.stack(
+        [presence_codes(matrix[:, place], f"column {name!r} of y") for place, name in enumerate(names)], axis=1
+    )
+    _refuse_missing((codes < 0).any(axis=1), "y")
+    check_labels_vary(codes, names, f"the {len(codes):,} rows of y")
+    cell = np.zeros(len(codes), dtype=np.int64)
+    return Targets(codes.astype(np.int8), cell, ALL_ROWS, np.array(names, dtype=object), "multilabel")
+
+
 def _numbers(column: NDArray[Any]) -> Targets:
     numbers = check_array(column, ensure_2d=False, dtype=np.float64, input_name="y")
     cell, names = quarters_of(numbers, np.arange(len(numbers)))
-    return Targets(numbers.astype(np.float32), cell, names)
+    return Targets(numbers.astype(np.float32), cell, names, task="regression")
 
 
 def _name(label: Any) -> str:
@@ -165,7 +208,6 @@ def dataset(
     group: Codes,
     coder: GroupCoder,
     held: NDArray[np.bool_] | None,
-    task: Task,
 ) -> Material:
     """Return what a training may see; without rows that are held out, dev rows are the training rows.
 
@@ -175,8 +217,9 @@ def dataset(
     train, dev = (every, every) if held is None else (_taken(every, ~held), _taken(every, held))
     first = _taken(dev, np.arange(1))
     return Material(
-        train, dev, replace(first, target=None, cell=None), targets.names, coder.groups, task, coder.attributes,
+        train, dev, replace(first, target=None, cell=None), targets.names, coder.groups, targets.task, coder.attributes,
         coder.values, np.array(coder.parts, dtype=np.int64),
+        tuple(targets.labels.tolist()) if targets.task == "multilabel" else (),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,9 @@ from equipoise.foundation.files import TensorFile, folder_when_whole, write_whol
 from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import provenance
 from equipoise.foundation.text import listing
+from equipoise.measures.objectives import Task
 from equipoise.tallies.counts import group_axis, group_places
-from equipoise.tallies.labels import factorise
+from equipoise.tallies.labels import factorise, presence_codes
 from equipoise.training.input_encoder import InputEncoder
 from equipoise.training.material import Codes, Predicted
 from equipoise.training.model import FittedModel
@@ -87,13 +88,13 @@ class SavedModel:
     encoder : InputEncoder
         How columns become inputs.
     classes : tuple
-        The classes as they are predicted, in the order of scores; of a regression none.
+        The classes as they are predicted, in the order of scores; of several labels their names, of a regression none.
     groups : GroupNames
         The groups of the training; a model reads them where its treatment predicts by group (``needs_group``).
     target : str
         What is predicted.
     task : str
-        "class" or "regression".
+        "class", "regression" or "multilabel".
     favourable : optional
         The favourable class, for audits.
     about : mapping
@@ -132,7 +133,7 @@ class SavedModel:
         return self.model.needs_group
 
     def predict(self, data: object, sensitive_features: object = None, ids: Codes | None = None) -> NDArray[Any]:
-        """Return the class, or the number, of each row.
+        """Return the class, or the number, of each row; of several labels 0 or 1 for each, in the order of ``classes``.
 
         Parameters
         ----------
@@ -151,7 +152,7 @@ class SavedModel:
             One class (as it stands in ``classes``) or number per row.
         """
         found = self._predicted(data, sensitive_features, ids)
-        if self.task == "regression":
+        if self.task != "class":
             return found.values
         if found.values.max(initial=0) >= len(self.classes):
             raise BadInput(f"The model predicts a class that it does not name: number {found.values.max()}", help=AGAIN)
@@ -161,7 +162,7 @@ class SavedModel:
     def predict_proba(
         self, data: object, sensitive_features: object = None, ids: Codes | None = None
     ) -> NDArray[np.float32]:
-        """Return the probability of each class, in the order of ``classes``; a model without scores refuses."""
+        """Return the probability of each class or label, in the order of ``classes``; without scores it refuses."""
         found = self._predicted(data, sensitive_features, ids)
         if found.scores is None:
             raise BadInput(
@@ -182,6 +183,32 @@ class SavedModel:
         inputs = self.encoder.encode(data)
         group = self.groups.codes(data, sensitive_features) if self.needs_group else None
         return self.model.predict(inputs, group, ids)
+
+    def audit_labels(
+        self, columns: Mapping[str, Any], predicted: NDArray[Any], sensitive_features: Sequence[str], **options: Any
+    ) -> AuditResult:
+        """Audit what the model predicts of several labels, ``[row, label]``, under their names.
+
+        Parameters
+        ----------
+        columns : mapping
+            The true labels, the groups, and what the options name, a column each; what is missing of a row is unknown.
+        predicted : array of shape (n_rows, n_labels)
+            What ``predict`` returned for these rows.
+        sensitive_features : sequence of str
+            The columns of groups.
+        **options
+            Further arguments of ``equipoise.audit``.
+        """
+        from equipoise.audits import audit
+
+        codes = {label: presence_codes(columns[label], f"label column {label!r}") for label in self.classes}
+        truth = {label: np.where(own < 0, np.nan, own) for label, own in codes.items()}
+        said = {f"predicted {label}": predicted[:, place] for place, label in enumerate(self.classes)}
+        return audit(
+            {**columns, **truth, **said}, target=list(truth), prediction=list(said),
+            sensitive_features=list(sensitive_features), task="multilabel", **options,
+        )  # fmt: skip
 
     @cached_property
     def audit(self) -> dict[str, Any] | None:
@@ -266,7 +293,8 @@ class SavedModel:
 
     def __repr__(self) -> str:
         what = " + ".join(map(str, self.about.get("treatments", ()))) or "untreated"
-        says = f"classes={list(self.classes)}" if self.task == "class" else "task='regression'"
+        names = f"classes={list(self.classes)}"
+        says = {"class": names, "multilabel": names.replace("classes", "labels", 1)}.get(self.task, "task='regression'")
         group = ", needs_group=True" if self.needs_group else ""
         return (
             f"SavedModel({self.model.kind}, {what}, target={self.target!r}, {says}, columns={len(self.columns)}{group})"
@@ -302,9 +330,9 @@ def load_model(folder: str | os.PathLike[str], module: Any = None) -> SavedModel
     tensors = _arrays(place / WEIGHTS) if WEIGHTS in content else {}
     encoder = InputEncoder.restore(said.get("inputs"))
     model = kind.restore(_mapping(said, "model"), tensors, module if estimator is None else estimator)
-    groups, task = _groups(said), said.get("task")
+    groups, task = _groups(said), str(said.get("task"))
     classes = said.get("classes")
-    if task not in ("class", "regression") or not isinstance(classes, list) or not isinstance(said.get("target"), str):
+    if task not in get_args(Task) or not isinstance(classes, list) or not isinstance(said.get("target"), str):
         raise BadInput("The saved model says neither what it predicts nor of which classes", help=AGAIN)
     _check_fit(model, encoder, classes, task)
     _warn_of_versions(_mapping(said, "provenance"))
@@ -401,6 +429,12 @@ def _check_fit(model: FittedModel, encoder: InputEncoder, classes: Sequence[Any]
         if isinstance(error, BadInput):
             raise
         raise BadInput(f"The parts of the saved model do not fit each other ({told(error)})", help=AGAIN) from error
+    if task == "multilabel" or found.values.ndim != 1:
+        if task != "multilabel" or found.values.shape != (1, len(classes)):
+            raise BadInput(
+                f"The saved model predicts {found.values.shape[1:]} labels and names {len(classes)}", help=AGAIN
+            )
+        return
     numbers = found.values.dtype.kind == "f"
     if numbers != (task == "regression"):
         raise BadInput(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from equipoise.audits import AuditResult, audit
 from equipoise.cohorts.cohort import columns_of, with_pictures
 from equipoise.cohorts.tables import as_table, check_names
+from equipoise.estimators._dataset import LabelColumns
 from equipoise.estimators._method import chosen_learner, chosen_treatments, name_of
 from equipoise.estimators._saved import GroupNames, SavedModel
 from equipoise.estimators._treated import TreatedClassifier, TreatedRegressor
@@ -30,6 +31,7 @@ PASSED_ON = (
 KINDS: Mapping[str, type[TreatedClassifier | TreatedRegressor]] = {
     "class": TreatedClassifier,
     "regression": TreatedRegressor,
+    "multilabel": TreatedClassifier,
 }
 
 
@@ -37,7 +39,7 @@ KINDS: Mapping[str, type[TreatedClassifier | TreatedRegressor]] = {
 def fit(
     frame: object,
     *,
-    target: str,
+    target: str | Sequence[str],
     sensitive_features: str | Sequence[str] = (),
     treatment: Any = "untreated",
     learner: Any = "mlp",
@@ -55,8 +57,8 @@ def fit(
     frame : data frame, or mapping of columns
         The training rows: a frame of pandas, Polars, PyArrow or DuckDB. Texts are categories, numbers are standardised.
         In a mapping one column may hold pictures, uint8 ``[row, height, width, channel]``.
-    target : str
-        The column to predict.
+    target : str or sequence of str
+        The column to predict. Several are labels, of which a row may have any number.
     sensitive_features : str or sequence of str, optional
         The columns of groups; several are crossed. Every treatment but ``untreated`` needs them.
     treatment : str, Treatment, or list of them
@@ -70,8 +72,8 @@ def fit(
         The columns to learn from. By default all but the target and the sensitive features.
     include_sensitive : bool
         Whether the sensitive features are inputs too. Leaving them out does not hide them: others may tell them.
-    task : {"class", "regression"}
-        What the target is.
+    task : {"class", "regression", "multilabel"}
+        What the target is; several columns are several labels.
     seed : int
         The seed of everything random.
     **settings
@@ -107,17 +109,23 @@ def fit(
     stray = next((name for name in settings if name not in PASSED_ON), None)
     if stray is not None:
         raise unknown_argument(stray, [*fit.__wrapped__.__kwdefaults__, "target", *PASSED_ON])  # type: ignore[attr-defined]
-    groups = _names(sensitive_features)
+    groups, targets = _names(sensitive_features), _names(target)
+    fits = {"class": len(targets) > 0, "regression": len(targets) == 1, "multilabel": len(targets) > 1}
+    if not fits[task]:
+        raise BadInput(
+            f"task is {task!r}, and {len(targets)} target columns are named",
+            available="one column of a class or number, or two or more of labels",
+        )
     frame = with_pictures(frame, "the data") if isinstance(frame, Mapping) else frame
-    inputs = _inputs(frame, target, groups, features, include_sensitive=include_sensitive)
-    columns = columns_of(frame, list(dict.fromkeys([*inputs, target, *groups])), "the data")
+    inputs = _inputs(frame, targets, groups, features, include_sensitive=include_sensitive)
+    columns = columns_of(frame, list(dict.fromkeys([*inputs, *targets, *groups])), "the data")
     estimator = KINDS[task](treatment, learner, random_state=seed, **settings)
     estimator.fit(
         {name: columns[name] for name in inputs},
-        columns[target],
+        LabelColumns({name: columns[name] for name in targets}) if len(targets) > 1 else columns[targets[0]],
         sensitive_features={name: columns[name] for name in groups} if groups else None,
     )
-    return TableModel(estimator, _model(estimator, columns, target, groups, favourable))
+    return TableModel(estimator, _model(estimator, columns, targets, groups, favourable))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -209,6 +217,9 @@ class TableModel:
         groups = self.sensitive_features if sensitive_features is None else _names(sensitive_features)
         if not groups:
             raise BadInput("The model knows no sensitive features", help='audit(frame, sensitive_features="sex")')
+        if self.model.task == "multilabel":
+            columns = columns_of(frame, [*self.model.classes, *groups], "the data")
+            return self.model.audit_labels(columns, self.predict(frame), groups, **options)
         columns = columns_of(frame, [self.target, *groups], "the data")
         by_task = {"task": "regression"} if self.model.task == "regression" else {"favourable": self.favourable}
         arguments: dict[str, Any] = {**by_task, **options}
@@ -256,7 +267,7 @@ def _names(given: str | Sequence[str]) -> tuple[str, ...]:
 
 def _inputs(
     frame: object,
-    target: str,
+    targets: tuple[str, ...],
     groups: tuple[str, ...],
     features: str | Sequence[str] | None,
     *,
@@ -266,13 +277,14 @@ def _inputs(
     pictures = isinstance(frame, Mapping) and any(np.ndim(column) > 2 for column in frame.values())
     known = list(frame) if pictures else list(as_table(frame).columns)  # type: ignore[call-overload]
     wanted = () if features is None else _names(features)
-    check_names([target, *groups, *wanted], known, "the data")
-    if target in wanted or target in groups:
-        raise BadInput(
-            f"The target {target!r} is among the {'features' if target in wanted else 'sensitive features'}",
-            help="name another column.",
-        )
-    chosen = wanted or [name for name in known if name != target and name not in groups]
+    check_names([*targets, *groups, *wanted], known, "the data")
+    for target in targets:
+        if target in wanted or target in groups:
+            raise BadInput(
+                f"The target {target!r} is among the {'features' if target in wanted else 'sensitive features'}",
+                help="name another column.",
+            )
+    chosen = wanted or [name for name in known if name not in targets and name not in groups]
     chosen = [*chosen, *(name for name in groups if include_sensitive and name not in chosen)]
     if not chosen:
         raise BadInput("No column is left to learn from", available=listing(known), help="name some: features=[...].")
@@ -282,7 +294,7 @@ def _inputs(
 def _model(
     estimator: TreatedClassifier | TreatedRegressor,
     columns: Mapping[str, NDArray[Any]],
-    target: str,
+    targets: tuple[str, ...],
     groups: tuple[str, ...],
     favourable: object,
 ) -> SavedModel:
@@ -295,11 +307,11 @@ def _model(
         estimator.encoder_,
         classes,
         GroupNames(groups, estimator.groups_ if groups else ()),
-        target,
-        "class" if classes else "regression",
-        _favourable(favourable, classes),
+        ", ".join(targets),
+        estimator.task_,
+        None if estimator.task_ == "multilabel" else _favourable(favourable, classes),
         {"learner": learner.name, "treatments": list(map(name_of, treatments)), "seed": estimator.random_state},
-        provenance(fingerprint=_fingerprint(estimator.encoder_.encode_columns(columns), columns, [target, *groups])),
+        provenance(fingerprint=_fingerprint(estimator.encoder_.encode_columns(columns), columns, [*targets, *groups])),
     )
 
 

@@ -22,7 +22,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from equipoise.cohorts.cohort import columns_of
-from equipoise.estimators._dataset import EVERYONE, GroupCoder, Targets, Task, dataset, held_out, targets_of
+from equipoise.estimators._dataset import (
+    EVERYONE,
+    GroupCoder,
+    Targets,
+    dataset,
+    has_several_labels,
+    held_out,
+    targets_of,
+)
 from equipoise.estimators._method import (
     SCIKIT_LEARN,
     ChosenLearner,
@@ -38,6 +46,7 @@ from equipoise.estimators._method import (
 from equipoise.foundation.arrays import as_weights, same_length
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.text import listing
+from equipoise.measures.objectives import Task
 from equipoise.training.fixing import preserved_generators
 from equipoise.training.input_encoder import InputEncoder
 from equipoise.training.material import Codes, Job, Material, Outcome, Predicted, Selection, Settings
@@ -96,8 +105,9 @@ class Treated(BaseEstimator):  # type: ignore[misc]
         X : array of shape (n_rows, n_features), data frame, mapping of columns, or pictures
             Numbers, or a frame of pandas or Polars whose texts are categories. A learner of pictures takes uint8
             ``[row, height, width, channel]``.
-        y : array of shape (n_rows,)
-            The class or number of each row.
+        y : array of shape (n_rows,), or array or data frame of shape (n_rows, n_labels)
+            The class or number of each row. A classifier takes several labels too: 0/1, true/false or yes/no in a
+            column for each.
         sensitive_features : array, Series, list or data frame, optional
             The group of each row; several columns are crossed. Every treatment but ``untreated`` needs it.
         sample_weight : array of shape (n_rows,), optional
@@ -107,9 +117,10 @@ class Treated(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        learner, treatments = self._method()
+        task = self._task_of(y)
+        learner, treatments = self._method(task)
         columns = self._read(X, reset=True)
-        targets = targets_of(y, self._task, type(self).__name__)
+        targets = targets_of(y, task, type(self).__name__)
         same_length({"X": columns[next(iter(columns))], "y": targets.values})
         coder, group = self._groups(sensitive_features, len(targets.values), treatments)
         material = self._material(columns, targets, coder, group, chooses_on_dev_rows(learner, treatments))
@@ -120,13 +131,17 @@ class Treated(BaseEstimator):  # type: ignore[misc]
         outcome = self._trained(material, learner, treatments, self._settings(learner, coder))
         return self._keep(outcome, targets, coder)
 
-    def _method(self) -> tuple[ChosenLearner, tuple[Treatment, ...]]:
+    def _task_of(self, y: object) -> Task:
+        """Return what is to be learnt."""
+        return self._task
+
+    def _method(self, task: Task) -> tuple[ChosenLearner, tuple[Treatment, ...]]:
         """Return learner and treatments; what does not go together is refused before anything is trained."""
         learner = chosen_learner(self.learner, self.learner_settings)
         treatments = chosen_treatments(self.treatment, self.treatment_settings)
         check_gives_model(learner)
-        learner.completed(self._task)
-        check_fits(learner, treatments, self._task)
+        learner.completed(task)
+        check_fits(learner, treatments, task)
         return learner, treatments
 
     def _read(self, X: Any, *, reset: bool) -> Mapping[str, Any]:
@@ -181,7 +196,7 @@ class Treated(BaseEstimator):  # type: ignore[misc]
                 )
         train_rows = np.arange(len(group)) if held is None else np.flatnonzero(~held)
         self.encoder_ = InputEncoder.fit(columns, tuple(columns), train_rows, what="X")
-        return dataset(self.encoder_.encode_columns(columns), targets, group, coder, held, self._task)
+        return dataset(self.encoder_.encode_columns(columns), targets, group, coder, held)
 
     def _weights(self, weights: NDArray[np.float64], learner: ChosenLearner) -> SampleWeight:
         """Return the weights of the training rows as what acts first; the loss of a network has weights of mean 1."""
@@ -221,7 +236,8 @@ class Treated(BaseEstimator):  # type: ignore[misc]
         self.group_coder_ = coder
         self.groups_ = coder.groups
         self.history_, self.best_epoch_, self.notes_ = outcome.history, outcome.best_epoch, outcome.notes
-        if self._task == "class":
+        self.task_ = targets.task
+        if targets.task != "regression":
             self.classes_ = targets.labels
         if COLLAPSED in outcome.notes:
             warnings.warn(COLLAPSED, RuntimeWarning, stacklevel=3)
@@ -261,11 +277,15 @@ def _learner_gives(what: str) -> Callable[[Any], bool]:
     """Tell whether the learner of an estimator gives something: scores, or a hidden layer."""
 
     def gives(estimator: Treated) -> bool:
-        try:
-            chosen = chosen_learner(estimator.learner, estimator.learner_settings)
-            return chosen.has_hidden_layer if what == HIDDEN else chosen.gives_scores(estimator._task)
-        except BadInput:  # ``fit`` says what is wrong
-            return False
+        # Some hyper-parameters are those of several labels alone.
+        tasks = (estimator._task, "multilabel") if estimator._task == "class" else (estimator._task,)
+        for task in tasks:
+            try:
+                chosen = chosen_learner(estimator.learner, estimator.learner_settings)
+                return chosen.has_hidden_layer if what == HIDDEN else chosen.gives_scores(task)
+            except BadInput:  # ``fit`` says what is wrong
+                continue
+        return False
 
     return gives
 
@@ -327,7 +347,9 @@ class TreatedClassifier(_HiddenLayer, ClassifierMixin, Treated):  # type: ignore
     Attributes
     ----------
     classes_ : array
-        The classes.
+        The classes, or the names of several labels.
+    task_ : str
+        "class", or "multilabel" where y had a column for each of several labels.
     groups_ : tuple of str
         The groups of the training rows.
     model_ : FittedModel
@@ -354,7 +376,7 @@ class TreatedClassifier(_HiddenLayer, ClassifierMixin, Treated):  # type: ignore
     """
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
-        """Return the class of each row.
+        """Return the class of each row; of several labels 0 or 1 for each, ``[row, label]``.
 
         Parameters
         ----------
@@ -368,12 +390,16 @@ class TreatedClassifier(_HiddenLayer, ClassifierMixin, Treated):  # type: ignore
         array of shape (n_rows,)
         """
         predicted = self._predicted(X, sensitive_features)
-        labels: NDArray[Any] = self.classes_[predicted.values]
+        labels: NDArray[Any] = predicted.values if self.task_ == "multilabel" else self.classes_[predicted.values]
         return labels
+
+    def _task_of(self, y: object) -> Task:
+        """Return whether rows have one class or several labels."""
+        return "multilabel" if has_several_labels(y) else "class"
 
     @available_if(_learner_gives(SCORES))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
-        """Return the score of each class, in the order of ``classes_``.
+        """Return the score of each class (of several labels the probability of each), in the order of ``classes_``.
 
         Parameters
         ----------
@@ -392,7 +418,7 @@ class TreatedClassifier(_HiddenLayer, ClassifierMixin, Treated):  # type: ignore
         return predicted.scores.astype(np.float64)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Return the accuracy."""
+        """Return the accuracy; of several labels the share of rows of which all are right, as scikit-learn does."""
         predicted = self.predict(X, sensitive_features=sensitive_features)
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 

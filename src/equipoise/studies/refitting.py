@@ -325,7 +325,14 @@ def _predictions(model: FittedModel, material: Material, split: str) -> Predicte
 def _agreement(split: str, outcome: Outcome, stored: Predicted) -> Agreement:
     found: Predicted | None = getattr(outcome, split)
     assert found is not None
-    return Agreement(split, len(stored.values), int((found.values == stored.values).sum()), _largest(found, stored))
+    same = _same_rows(found.values, stored.values)
+    return Agreement(split, len(stored.values), int(same.sum()), _largest(found, stored))
+
+
+def _same_rows(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which rows two predictions agree on; of several labels on all of them."""
+    same = one == other
+    return np.asarray(same.all(axis=1) if same.ndim > 1 else same)
 
 
 def _largest(found: Predicted, stored: Predicted) -> float:
@@ -354,9 +361,9 @@ def _saved(
         fingerprint=study.fingerprint, command=command, data=study.original.name, rows=len(material.train),
         columns={"target": study.cohort.target, "groups": list(study.groups)},
     )  # fmt: skip
-    regression = material.task == "regression"
+    names = {"class": material.classes, "multilabel": material.labels, "regression": ()}[material.task]
     return SavedModel(
-        outcome.model, encoder_of(study.cohort), () if regression else material.classes,
+        outcome.model, encoder_of(study.cohort), names,
         GroupNames(study.groups, material.groups), study.cohort.target, material.task, study.cohort.favourable, about,
         made,
     )  # fmt: skip
@@ -365,7 +372,7 @@ def _saved(
 def _share_alone(model: SavedModel, outcome: Outcome, predicted: NDArray[Any]) -> float:
     assert outcome.test is not None
     values = outcome.test.values
-    same = predicted == (values if model.task == "regression" else np.array(model.classes)[values])
+    same = _same_rows(predicted, np.array(model.classes)[values] if model.task == "class" else values)
     return float(same.mean()) if len(same) else 1.0
 
 
@@ -374,6 +381,9 @@ def _audited(study: Study, model: SavedModel, command: Iterable[str] | None) -> 
     rows = rows_of(study.cohort, "test")
     columns: dict[str, NDArray[Any]] = {name: column[rows] for name, column in study.cohort.columns.items()}
     predicted = model.predict(columns, ids=rows)
+    if model.task == "multilabel":
+        more = {} if study.cohort.cluster is None else {"cluster": study.cohort.cluster}
+        return model.audit_labels(columns, predicted, study.groups, command=command, **more), predicted
     given: dict[str, Any] = {
         "target": columns[study.cohort.target], "prediction": predicted,
         "sensitive_features": {name: columns[name] for name in study.groups}, "command": command,

@@ -194,7 +194,8 @@ def test_what_was_not_tested_over_people_is_undecided_and_nobody_wins_by_it(fair
     treated = np.array([trial.treatment != "untreated" for trial in data.trials])
     noise = np.random.default_rng(0).normal(0, 0.001, len(treated))
 
-    def aucs(split: str, attribute: tuple[str, ...]) -> np.ndarray:
+    def aucs(split: str, attribute: tuple[str, ...], performance: str) -> np.ndarray:
+        assert performance == "auc"
         groups = len(data.layout.folding(attribute)[1])
         return np.repeat((0.6 + 0.3 * treated + noise)[:, None], 1 + groups, axis=1)
 

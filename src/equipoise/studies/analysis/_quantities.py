@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.arrays import ratio
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
+from equipoise.foundation.text import listing
 from equipoise.measures.classification import distance
 from equipoise.measures.measure import Better, Measure, class_place, get_measure
 from equipoise.measures.objectives import (
