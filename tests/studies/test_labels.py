@@ -249,6 +249,12 @@ def test_pictures_with_labels_are_studied(tmp_path: Path) -> None:
     ran = run(tmp_path, label_pictures(), learner=learner, seeds=2)
     assert {one.label for one in ran.result.labels} == set(LABELS)
     assert not ran.result.failures
+    made = ran.study.refit("untreated", tmp_path / "model", ran.store, seed=0)
+    assert made.equal
+    model = equipoise.load_model(tmp_path / "model")
+    columns = ran.study.cohort.where("test").columns
+    assert np.array_equal(model.predict(columns), ran.predicted("untreated")[0].values)
+    assert model.predict_proba(columns).shape == (16, 3)
 
 
 def own(data: Any) -> None:

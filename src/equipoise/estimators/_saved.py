@@ -205,8 +205,10 @@ class SavedModel:
         codes = {label: presence_codes(columns[label], f"label column {label!r}") for label in self.classes}
         truth = {label: np.where(own < 0, np.nan, own) for label, own in codes.items()}
         said = {f"predicted {label}": predicted[:, place] for place, label in enumerate(self.classes)}
+        # Pictures and matrices are no columns of an audit.
+        flat = {name: column for name, column in columns.items() if np.ndim(column) == 1}
         return audit(
-            {**columns, **truth, **said}, target=list(truth), prediction=list(said),
+            {**flat, **truth, **said}, target=list(truth), prediction=list(said),
             sensitive_features=list(sensitive_features), task="multilabel", **options,
         )  # fmt: skip
 
