@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from equipoise import treatment
 from equipoise.estimators import TreatedClassifier, TreatedEmbedding, TreatedRegressor
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
@@ -34,7 +35,6 @@ TREATMENTS = {
     for one in registry.entries("treatment")
     if isinstance(one.thing, type) and issubclass(one.thing, Treatment)
 }
-OUTSIDE = sorted({one.name for one in registry.entries("treatment")} - set(TREATMENTS))
 
 
 def people() -> tuple[Any, Any, Any]:
@@ -120,8 +120,33 @@ def test_each_treatment_asks_for_groups(treatment: str) -> None:
         estimator(treatment, learner).fit(X, y)
 
 
-@pytest.mark.parametrize("treatment", OUTSIDE)
-def test_what_is_no_treatment_of_a_learner_says_why(treatment: str) -> None:
+def test_an_embedding_is_erased_from_for_every_row_that_is_read() -> None:
+    """LEACE of two groups takes one dimension away: of rows of the fit, and of others."""
     X, y, group = people()
-    with pytest.raises(BadInput, match="does not train a learner"):
-        TreatedClassifier(treatment, LogisticRegression()).fit(X, y, sensitive_features=group)
+    others = X[::-1] + 0.1
+    ranks = {}
+    for name in ("untreated", "leace"):
+        model = TreatedEmbedding(name, learner_settings=GIVEN["metric_learner"][1])
+        model.fit(X, y, sensitive_features=group)
+        read = [model.transform(rows).astype(np.float64) for rows in (X, others)]
+        ranks[name] = [int(np.linalg.matrix_rank(rows - rows.mean(axis=0), tol=1e-4)) for rows in read]
+    # The head is linear in two columns, and its rows have the length 1.
+    assert ranks["leace"] == [rank - 1 for rank in ranks["untreated"]]
+    refitted = model.set_params(treatment="untreated").fit(X, y, sensitive_features=group)
+    assert np.linalg.matrix_rank(refitted.transform(X), tol=1e-4) >= ranks["untreated"][0]
+
+
+def test_what_is_no_treatment_of_a_learner_says_why() -> None:
+    X, y, group = people()
+
+    @treatment("estimator_alone", stage="pre", paper="none")
+    class Alone:
+        """Fits by itself."""
+
+        outside_studies = "it is an estimator of its own"
+
+    try:
+        with pytest.raises(BadInput, match="does not train a learner"):
+            TreatedClassifier("estimator_alone", LogisticRegression()).fit(X, y, sensitive_features=group)
+    finally:
+        del registry._entries["treatment"]["estimator_alone"]

@@ -121,6 +121,27 @@ def test_two_groups_by_hand() -> None:
     assert erased == pytest.approx(np.array([[0.0, 1], [0, -1], [0, 1], [0, -1]]), abs=1e-12)
 
 
+@pytest.mark.parametrize("groups", [2, 3])
+def test_noise_of_float32_in_dimensions_that_depend_on_others_takes_no_part(groups: int) -> None:
+    """Of columns that depend on each other the eraser is that of those they are made of: r(x A) = r(x) A."""
+    inputs, group = rows_of(groups, columns=4, rows=400)
+    new, _ = rows_of(groups, columns=4, rows=300, seed=1)
+    mixed = np.random.default_rng(5).normal(size=(4, 9))
+    inputs, new = inputs + 50, new + 50  # numbers far from 0 are rounded more
+    eraser = fit_eraser((inputs @ mixed).astype(np.float32), group)
+    assert eraser.directions == groups - 1
+    expected = fit_eraser(inputs, group)(new) @ mixed
+    assert eraser((new @ mixed).astype(np.float32)) == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_column_of_small_numbers_is_no_noise() -> None:
+    inputs, group = rows_of(2)
+    small = np.column_stack([1e3 * inputs[:, 5], 1e-2 * group + 1e-3 * inputs[:, 4]]).astype(np.float32)
+    erased = fit_eraser(small, group)(small)
+    apart = np.abs(erased[group == 1].mean(axis=0) - erased[group == 0].mean(axis=0))
+    assert (apart < 1e-6 * np.array([1e3, 1e-2])).all()
+
+
 def test_what_cannot_be_erased_is_said() -> None:
     inputs, _ = rows_of(2)
     with pytest.raises(BadInput, match="only one group"):

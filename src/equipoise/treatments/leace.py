@@ -33,6 +33,8 @@ Floats = NDArray[np.float64]
 
 # Singular values of W Sigma_xz are correlations (times a standard deviation below 1): less than this is rounding.
 UNCORRELATED = 1e-8
+# How many roundings a number of a representation may be off by.
+ROUNDINGS = 4
 HEAD_ALONE = "LEACE: nothing was erased (erase = false); only the classifier was refitted."
 
 
@@ -123,13 +125,21 @@ def fit_eraser(inputs: NDArray[Any], group: Codes, weights: NDArray[np.float64] 
     concept = np.eye(len(present))[members]
     covariance = (centred * shares[:, None]).T @ centred
     crossed = (centred * shares[:, None]).T @ (concept - shares @ concept)
-    return _eraser(mean, covariance, crossed)
+    return _eraser(mean, covariance, crossed, _rounding(inputs.dtype, rows))
 
 
-def _eraser(mean: Floats, covariance: Floats, crossed: Floats) -> ConceptEraser:
+def _rounding(kind: np.dtype[Any], rows: Floats) -> Floats:
+    """Return the variance that rounding alone may give each column, in the precision in which rows were given."""
+    precision = float(np.finfo(kind).eps) if kind.kind == "f" else 0.0
+    return np.asarray((ROUNDINGS * precision * np.abs(rows).max(axis=0, initial=0.0)) ** 2)
+
+
+def _eraser(mean: Floats, covariance: Floats, crossed: Floats, rounding: Floats) -> ConceptEraser:
     values, vectors = np.linalg.eigh(covariance)
-    # The usual threshold of a pseudo-inverse: below it is a dimension in which rows do not vary.
-    varying = values > max(values[-1], 0.0) * len(values) * np.finfo(np.float64).eps
+    # The usual threshold of a pseudo-inverse, and what rounding gives a direction: below it rows do not vary. Noise
+    # of float32 that was whitened would take the place of the group, and other rows have other noise.
+    noise = rounding @ vectors**2
+    varying = values > np.maximum(max(values[-1], 0.0) * len(values) * np.finfo(np.float64).eps, noise)
     roots, vectors = np.sqrt(values[varying]), vectors[:, varying]
     whiten, unwhiten = (vectors / roots) @ vectors.T, (vectors * roots) @ vectors.T
     found, lengths, _ = np.linalg.svd(whiten @ crossed, full_matrices=False)
