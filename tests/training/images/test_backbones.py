@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import squares as cases
+from label_cases import label_pictures
 from training_cases import Learns
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
@@ -20,6 +21,7 @@ files = pytest.importorskip("safetensors.torch")
 from equipoise.foundation.errors import BadInput  # noqa: E402
 from equipoise.networks.building import build  # noqa: E402
 from equipoise.networks.norms import freeze_norms, norms_of  # noqa: E402
+from equipoise.training.encoding import material_of  # noqa: E402
 from equipoise.training.fixing import copies_of, fix_seeds, sample_keys  # noqa: E402
 from equipoise.training.images import checkpoints, side_by_side  # noqa: E402
 from equipoise.training.images.pictures import Pictures  # noqa: E402
@@ -30,6 +32,7 @@ from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E
 from equipoise.training.material import Job, Outcome, Settings  # noqa: E402
 from equipoise.training.preparing import prepared  # noqa: E402
 from equipoise.training.train import train  # noqa: E402
+from equipoise.treatments.domain_independent import DomainIndependent  # noqa: E402
 from equipoise.treatments.gradient_reversal import GradientReversal  # noqa: E402
 from equipoise.treatments.uniform_confusion import UniformConfusion  # noqa: E402
 
@@ -276,6 +279,18 @@ def test_a_metric_learner_trains_an_own_backbone() -> None:
     by_sgd = trained(name="metric_learner", embedding_size=4, optimiser="sgd", learning_rate=1e-2)
     assert by_sgd.failure is None
     assert not np.array_equal(by_sgd.kept["embedding.test"], ended.kept["embedding.test"])
+
+
+def test_an_own_network_learns_several_labels_a_row_and_treatments_with_outputs_of_their_own() -> None:
+    material = material_of(label_pictures())
+    learner = Learns("image_network", {"network": own, **QUICK, "frozen_norm": True, "label_weights": "balanced"})
+    (ended,) = train(material, learner, [Job(np.arange(len(material.train)), seed=0)], LAST)
+    assert ended.failure is None
+    assert ended.test.values.shape == (len(material.test), 3)  # type: ignore[union-attr]
+    # A head for each domain, on the same features.
+    by_domain = trained(treatments=(DomainIndependent(readout="sum"),))
+    assert by_domain.failure is None
+    assert by_domain.test.scores.shape == (36, 3)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("name", ["image_network", "metric_learner"])
