@@ -487,6 +487,22 @@ def test_checkpoints_of_before_keep_their_names() -> None:
     )
 
 
+def test_checkpoints_of_embeddings_of_before_keep_their_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    names = []
+
+    def named(trials: Any, settings: Settings, data: str, version: int, values: Any) -> str:
+        # Of data by another name, in settings without a folder: what the name was when it was written down.
+        names.append(checkpoints.training_name(trials, Settings(), "data", version, values))
+        return names[-1]
+
+    monkeypatch.setattr("equipoise.training.images.fitting.training_name", named)
+    # It is named before it is seen that a batch is larger than there are rows.
+    (ended,) = train(cases.material(), Learns("metric_learner", {"backbone": "small", "epochs": 3}),
+                     cases.jobs(cases.material()), Settings(checkpoints=str(tmp_path)))  # fmt: skip
+    assert "batch size is 128" in (ended.failure or "")
+    assert names == ["78776149958831f60366859e3ddf2ac73f0aa02c3ade9890f0164a030102ed14"]
+
+
 def test_nothing_is_imported_before_trials_run_and_the_source_is_the_code_and_the_weights(tmp_path: Path) -> None:
     (tmp_path / "nets.py").write_text("raise RuntimeError('imported')\n")
     values = ImageNetwork.completed({"network": f"{tmp_path}/nets.py:make", "weights": f"{tmp_path}/a.safetensors"})
