@@ -16,6 +16,7 @@ pytest.importorskip("torch")
 
 from safetensors.numpy import load_file, save_file
 
+import equipoise
 from equipoise.cohorts.cohort import Cohort
 from equipoise.estimators import GroupNames, SavedModel, TreatedClassifier, TreatedEmbedding, load_model
 from equipoise.foundation.errors import BadInput
@@ -251,6 +252,19 @@ def test_a_treated_embedding_takes_treatments_around_the_training() -> None:
     assert hasattr(made, "embedding_"), "an untreated one is a MetricLearner"
     again = made.set_params(treatment="leace").fit(rows, target, sensitive_features=group)
     np.testing.assert_array_equal(again.transform(rows), points.astype(np.float32))
+
+
+def test_fit_takes_a_matrix_of_features_and_saves_the_embedding(tmp_path: Path) -> None:
+    rows = {name: column for name, column in embedding_cohort().where("train").columns.items() if name != "split"}
+    model = equipoise.fit(
+        rows, target="label", sensitive_features="group", treatment="parade", learner="metric_learner",
+        learner_settings=HEAD.settings,
+    )  # fmt: skip
+    assert model.features == ("features",)
+    loaded = load_model(model.save(tmp_path / "m"))
+    np.testing.assert_array_equal(loaded.predict(rows["features"]), model.predict(rows))
+    np.testing.assert_array_equal(loaded.transform(rows["features"]), model.transform(rows))
+    assert model.transform(rows).shape == (120, 4)
 
 
 def test_estimators_predict_by_the_nearest_row_and_transform() -> None:

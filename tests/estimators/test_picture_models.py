@@ -32,6 +32,7 @@ from equipoise.training.encoding import encoder_of, material_of
 from equipoise.training.images import reading
 from equipoise.training.material import Job, Material, Outcome, Settings
 from equipoise.training.train import train
+from label_cases import label_pictures
 from picture_cohorts import picture_cohort
 from squares import CLASSES, pictures
 from training_cases import Learns
@@ -191,6 +192,18 @@ def test_another_module_than_that_of_the_training_is_refused(data: Cohort, tmp_p
 def test_pictures_are_shown_as_in_the_training(values: dict[str, Any], data: Cohort, tmp_path: Path) -> None:
     model, ended = saved_of(data, Learns("image_network", {**SMALL, **values}))
     same(load_model(model.save(tmp_path / "m")), ended, data)
+
+
+def test_several_labels_a_row_are_told_as_in_the_training() -> None:
+    material = material_of(label_pictures())
+    (ended,) = train(material, LEARNER, [Job(np.arange(len(material.train)), seed=1)], keep_models=True)
+    assert ended.failure is None, ended.failure
+    assert ended.model is not None
+    assert ended.test is not None
+    again = type(ended.model).restore(ended.model.settings(), ended.model.tensors())
+    found = again.predict(material.test.inputs)
+    np.testing.assert_array_equal(found.values, ended.test.values)
+    np.testing.assert_array_equal(found.scores, ended.test.scores)
 
 
 def test_grey_pictures_have_one_channel(tmp_path: Path) -> None:

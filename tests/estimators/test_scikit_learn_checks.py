@@ -18,6 +18,12 @@ from equipoise.estimators import TreatedClassifier, TreatedEmbedding, TreatedReg
 WEIGHTED = "check_sample_weight_equivalence_on_dense_data"
 SCALE = "a row that is repeated moves the mean and deviation that numbers are standardised by; its weight does not"
 EPOCHS = "a network holds rows out and shuffles batches: a row that is repeated is another training than its weight"
+UNWEIGHED = "of nearest rows there is no loss that a row could weigh in: sample_weight is refused"
+WEIGHTS = (
+    WEIGHTED, "check_sample_weights_pandas_series", "check_sample_weights_not_an_array", "check_sample_weights_list",
+    "check_sample_weights_shape", "check_sample_weights_not_overwritten",
+    "check_classifiers_one_label_sample_weights",
+)  # fmt: skip
 SETTINGS = {"width": 8, "epochs": 20, "batch_size": 16, "learning_rate": 0.03}
 METRIC = {"epochs": 2, "embedding_size": 4, "batch_size": 8}
 
@@ -48,6 +54,12 @@ CASES = {
     "untreated mlp": (TreatedClassifier("untreated", learner_settings=SETTINGS), {WEIGHTED: EPOCHS}),
     "untreated mlp of a regression": (TreatedRegressor("untreated", learner_settings=SETTINGS), {WEIGHTED: EPOCHS}),
     "hidden layer": (TreatedEmbedding("untreated", "mlp", learner_settings=SETTINGS), {}),
+    "features as they are": (TreatedEmbedding("untreated", "raw_features"), {}),
+    "nearest row of the features": (TreatedClassifier("untreated", "raw_features"), dict.fromkeys(WEIGHTS, UNWEIGHED)),
+    "nearest row of an embedding": (
+        TreatedClassifier("untreated", "metric_learner", learner_settings={**METRIC, "epochs": 8}),
+        {WEIGHTED: EPOCHS},
+    ),
     "metric embedding": (TreatedEmbedding("untreated", learner_settings=METRIC), {}),
 }
 SLOW = {

@@ -262,8 +262,9 @@ def columns_of(data: object, names: Sequence[str], what: str) -> dict[str, NDArr
 
 
 def with_pictures(data: Mapping[str, Any], what: str) -> Mapping[str, Any]:
-    """Return a mapping of columns all of which are arrays, where one has pictures: a table takes none."""
-    pictures = {name: value for name, value in data.items() if isinstance(value, np.ndarray) and value.ndim > 2}
+    """Return a mapping of columns all of which are arrays, where one has pictures or is a matrix."""
+    arrays = {name: value for name, value in data.items() if isinstance(value, np.ndarray) and value.ndim > 1}
+    pictures = {name: value for name, value in arrays.items() if value.ndim > 2 or value.shape[1] > 1}
     if not pictures:
         return data
     others = {name: value for name, value in data.items() if name not in pictures}

@@ -56,7 +56,8 @@ def fit(
     ----------
     frame : data frame, or mapping of columns
         The training rows: a frame of pandas, Polars, PyArrow or DuckDB. Texts are categories, numbers are standardised.
-        In a mapping one column may hold pictures, uint8 ``[row, height, width, channel]``.
+        In a mapping a column may be a matrix of features, or the only one pictures: uint8
+        ``[row, height, width, channel]``.
     target : str or sequence of str
         The column to predict. Several are labels, of which a row may have any number.
     sensitive_features : str or sequence of str, optional
@@ -274,8 +275,8 @@ def _inputs(
     include_sensitive: bool,
 ) -> tuple[str, ...]:
     """Return the columns to learn from; a column that is not there is refused with the nearest that is."""
-    pictures = isinstance(frame, Mapping) and any(np.ndim(column) > 2 for column in frame.values())
-    known = list(frame) if pictures else list(as_table(frame).columns)  # type: ignore[call-overload]
+    blocks = isinstance(frame, Mapping) and any(getattr(column, "ndim", 1) > 1 for column in frame.values())
+    known = list(frame) if blocks else list(as_table(frame).columns)  # type: ignore[call-overload]
     wanted = () if features is None else _names(features)
     check_names([*targets, *groups, *wanted], known, "the data")
     for target in targets:

@@ -47,6 +47,7 @@ from equipoise.foundation.arrays import as_weights, same_length
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.text import listing
 from equipoise.measures.objectives import Task
+from equipoise.training.compatibility import Need
 from equipoise.training.fixing import preserved_generators
 from equipoise.training.input_encoder import InputEncoder
 from equipoise.training.material import Codes, Job, Material, Outcome, Predicted, Selection, Settings
@@ -126,6 +127,8 @@ class Treated(BaseEstimator):  # type: ignore[misc]
         material = self._material(columns, targets, coder, group, chooses_on_dev_rows(learner, treatments))
         if sample_weight is not None:
             weights = as_weights(sample_weight)
+            if Need.ROW_WEIGHTS not in learner.kind.offers:
+                raise BadInput(f"sample_weight is given, and the learner {learner.name!r} takes no weights of rows")
             same_length({"y": targets.values, "sample_weight": weights})
             treatments = (self._weights(weights[material.train.ids], learner), *treatments)
         outcome = self._trained(material, learner, treatments, self._settings(learner, coder))
