@@ -134,12 +134,14 @@ def test_noise_of_float32_in_dimensions_that_depend_on_others_takes_no_part(grou
     assert eraser((new @ mixed).astype(np.float32)) == pytest.approx(expected, abs=1e-3)
 
 
-def test_a_column_of_small_numbers_is_no_noise() -> None:
-    inputs, group = rows_of(2)
-    small = np.column_stack([1e3 * inputs[:, 5], 1e-2 * group + 1e-3 * inputs[:, 4]]).astype(np.float32)
-    erased = fit_eraser(small, group)(small)
-    apart = np.abs(erased[group == 1].mean(axis=0) - erased[group == 0].mean(axis=0))
-    assert (apart < 1e-6 * np.array([1e3, 1e-2])).all()
+@pytest.mark.parametrize("units", [(1e3, 1e-2), (1e6, 1e-3), (1e12, 1e-9)])
+def test_a_column_of_small_numbers_is_no_noise(units: tuple[float, float]) -> None:
+    """Units decide nothing: the eraser of r(x D) is r(x) D, with D the units of the columns."""
+    inputs, group = rows_of(2, columns=2)
+    for kind, within in ((np.float64, 1e-9), (np.float32, 1e-5)):
+        found = fit_eraser((inputs * units).astype(kind), group)(inputs * units) / units
+        expected = fit_eraser(inputs, group)(inputs)
+        assert found == pytest.approx(expected, abs=within * np.abs(inputs).max())
 
 
 def test_what_cannot_be_erased_is_said() -> None:

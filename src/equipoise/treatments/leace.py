@@ -33,6 +33,8 @@ Floats = NDArray[np.float64]
 
 # Singular values of W Sigma_xz are correlations (times a standard deviation below 1): less than this is rounding.
 UNCORRELATED = 1e-8
+# Where columns vary by so different amounts the smallest are lost in the covariance of all.
+UNEVEN = 1e4
 # How many roundings a number of a representation may be off by.
 ROUNDINGS = 4
 HEAD_ALONE = "LEACE: nothing was erased (erase = false); only the classifier was refitted."
@@ -125,7 +127,20 @@ def fit_eraser(inputs: NDArray[Any], group: Codes, weights: NDArray[np.float64] 
     concept = np.eye(len(present))[members]
     covariance = (centred * shares[:, None]).T @ centred
     crossed = (centred * shares[:, None]).T @ (concept - shares @ concept)
-    return _eraser(mean, covariance, crossed, _rounding(inputs.dtype, rows))
+    rounding = _rounding(inputs.dtype, rows)
+    scale = _scales(np.sqrt(covariance.diagonal()), np.sqrt(rounding))
+    # The eraser of scaled columns is the scaled one: units decide nothing but which numbers can be told apart.
+    eraser = _eraser(mean, covariance / np.outer(scale, scale), crossed / scale[:, None], rounding / scale**2)
+    return ConceptEraser(mean, scale[:, None] * eraser.left, eraser.right / scale)
+
+
+def _scales(spreads: Floats, rounding: Floats) -> Floats:
+    """Return a power of two for each column that makes spreads alike; 1 where they are alike enough as they are."""
+    varying = (spreads > rounding) & (spreads > 0)
+    scales = np.ones_like(spreads)
+    if varying.any() and spreads[varying].max() > UNEVEN * spreads[varying].min():
+        scales[varying] = 2.0 ** np.round(np.log2(spreads[varying]))
+    return scales
 
 
 def _rounding(kind: np.dtype[Any], rows: Floats) -> Floats:
