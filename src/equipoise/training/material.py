@@ -43,6 +43,13 @@ class Rows:
         return len(self.ids)
 
 
+def known_targets(target: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which rows have a target: a number, a class, or all of their labels."""
+    if target.dtype.kind == "f":
+        return np.asarray(np.isfinite(target))
+    return np.asarray(target >= 0 if target.ndim == 1 else (target >= 0).all(axis=1))
+
+
 @dataclass(frozen=True, eq=False)
 class Material:
     """The rows of one cohort as arrays, shared by all trials of a study."""

@@ -29,7 +29,7 @@ from equipoise.measures.objectives import (
     labels_have_collapsed,
     r_squared,
 )
-from equipoise.training.material import Material, Predicted, Rows, Selection
+from equipoise.training.material import Material, Predicted, Rows, Selection, known_targets
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -153,13 +153,6 @@ def no_scores() -> BadInput:
 def needs_scores(performance: Performance | None) -> bool:
     """Tell whether performance is told from scores and not from classes."""
     return performance is not None and PERFORMANCES[performance].needs_scores
-
-
-def known_targets(target: NDArray[Any]) -> Bools:
-    """Tell which rows have a target: a number, a class, or all of their labels."""
-    if target.dtype.kind == "f":
-        return np.asarray(np.isfinite(target))
-    return np.asarray(target >= 0 if target.ndim == 1 else (target >= 0).all(axis=1))
 
 
 def label_notes(dev: Predicted, material: Material) -> tuple[str, ...]:

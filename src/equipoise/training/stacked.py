@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from equipoise.training.finishing import after_training, failed, representations_of, with_part
 from equipoise.training.learner import Report
-from equipoise.training.material import Material, Outcome, Predicted, Rows, Settings
+from equipoise.training.material import Material, Outcome, Predicted, Rows, Settings, known_targets
 from equipoise.training.model import FittedModel
 from equipoise.training.precision import product_precision
 from equipoise.training.preparing import overrides
 from equipoise.training.reading import codes_of, predictions_of, probabilities, read
 from equipoise.training.rounding import overhead
-from equipoise.training.selecting import known_targets, needs_scores
+from equipoise.training.selecting import needs_scores
 from equipoise.training.stack_parts import layer
 from equipoise.training.stacking import Stack
 from equipoise.training.trainer import Backend, DevReading, Floats, Trainer, by_rounding

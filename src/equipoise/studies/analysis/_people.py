@@ -19,7 +19,7 @@ from equipoise.studies.analysis._quantities import Quantity, batched
 from equipoise.studies.storage import OUTCOMES
 from equipoise.tallies.scores import WIDTH
 from equipoise.tallies.scores import quantities as summed
-from equipoise.training.selecting import known_targets
+from equipoise.training.material import known_targets
 
 
 def is_clustered(rows: TestRows) -> bool:

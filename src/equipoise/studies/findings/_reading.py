@@ -56,7 +56,8 @@ from equipoise.studies.storage import (
     remember_look,
 )
 from equipoise.tallies.scores import Pivot
-from equipoise.training.selecting import COLLAPSED, known_targets
+from equipoise.training.material import known_targets
+from equipoise.training.selecting import COLLAPSED
 from equipoise.training.treatment import CONSTRAINTS
 
 if TYPE_CHECKING:

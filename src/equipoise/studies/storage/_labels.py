@@ -21,8 +21,7 @@ from equipoise.tallies.counts import Confusion, group_name
 from equipoise.tallies.labels import Coded, Label, factorise, ordered
 from equipoise.tallies.scores import WIDTH, Pivot, Residuals, moments, quantities
 from equipoise.training.encoding import QUARTERS, label_codes
-from equipoise.training.material import Predicted
-from equipoise.training.selecting import known_targets
+from equipoise.training.material import Predicted, known_targets
 
 Codes = NDArray[np.int64]
 # The splits that a trial predicts.
