@@ -87,9 +87,10 @@ class StackedAdam:
         )  # fmt: skip
 
     def state(self) -> dict[str, torch.Tensor]:
-        """Return what is remembered of each parameter, where it lies."""
+        """Return what is remembered of each parameter, where it lies; a count that they share is named once."""
         averages = {f"{name} {place}": one for name, many in self._averages.items() for place, one in enumerate(many)}
-        return averages | {f"steps {place}": one for place, one in enumerate(self._counts)}
+        counts = {id(count): (place, count) for place, count in reversed(list(enumerate(self._counts)))}
+        return averages | {f"steps {place}": count for place, count in counts.values()}
 
     def keep(self, trials: torch.Tensor, parameters: Sequence[torch.Tensor]) -> None:
         """Go on with these trials only, whose parameters are now these tensors."""

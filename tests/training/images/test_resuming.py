@@ -19,8 +19,17 @@ from equipoise.training.images.run import Steps  # noqa: E402
 from equipoise.training.images.schedule import SCHEDULES, rates  # noqa: E402
 from equipoise.training.material import Job, Material, Settings  # noqa: E402
 from equipoise.training.train import train  # noqa: E402
+from equipoise.training.treatment import Treatment  # noqa: E402
+from equipoise.treatments.adversarial import Adversarial  # noqa: E402
+from equipoise.treatments.diverse_adversarial import DiverseAdversarial  # noqa: E402
 from equipoise.treatments.domain_discriminative import DomainDiscriminative  # noqa: E402
+from equipoise.treatments.equal_opportunity import EqualOpportunityClass  # noqa: E402
+from equipoise.treatments.fairalm import FairALM  # noqa: E402
+from equipoise.treatments.fairbatch import FairBatch  # noqa: E402
 from equipoise.treatments.gradient_projection import GradientProjection  # noqa: E402
+from equipoise.treatments.gradient_reversal import GradientReversal  # noqa: E402
+from equipoise.treatments.group_dro import GroupDRO  # noqa: E402
+from equipoise.treatments.l2_gap_penalty import SquaredGapPenalty  # noqa: E402
 from equipoise.treatments.uniform_confusion import UniformConfusion  # noqa: E402
 
 LEARNER = Learns("image_network", {"network": "small", "epochs": 3, "batch_size": 16, "schedule": "triangle"})
@@ -83,6 +92,29 @@ def test_adversaries_go_on_in_the_turn_they_were_in(settings: Settings, kind: An
     epochs: list[int] = []
     found = train(material, LEARNER, jobs, settings, lambda progress: epochs.append(progress.epoch))
     assert epochs[0] == epoch + 1
+    assert expected[0].history == found[0].history
+    assert np.array_equal(expected[0].test.scores, found[0].test.scores)
+
+
+@pytest.mark.parametrize(
+    "treatment",
+    [
+        Adversarial(width=8), DiverseAdversarial(width=8, conditional_on_class=True), FairBatch(step=0.3),
+        GroupDRO(step=0.5),
+        FairALM(strength=0.1), GradientReversal(layer="block2", width=8), EqualOpportunityClass(),
+        SquaredGapPenalty(strength=0.1),
+    ],
+    ids=lambda treatment: type(treatment).__name__,
+)  # fmt: skip
+def test_a_treatment_goes_on_with_all_that_it_remembered(settings: Settings, treatment: Treatment) -> None:
+    material = cases.material()
+    jobs = cases.jobs(material, treatments=[treatment])
+    expected = train(material, LEARNER, jobs, replace(settings, checkpoints=None))
+    killed(material, jobs, settings)
+    epochs: list[int] = []
+    found = train(material, LEARNER, jobs, settings, lambda progress: epochs.append(progress.epoch))
+    assert (expected[0].failure, found[0].failure) == (None, None)
+    assert epochs == [3]
     assert expected[0].history == found[0].history
     assert np.array_equal(expected[0].test.scores, found[0].test.scores)
 
