@@ -102,3 +102,29 @@ def test_a_large_network_is_not_kept_and_says_so(tmp_path: Path) -> None:
     with open_store(tmp_path / "study.db", plan=made.plan_key, read_only=True) as opened:
         assert MODEL not in opened.kept_names()
         assert any("and was not kept: up to 4,194,304 are" in note for one in opened.trials() for note in one.notes)
+
+
+def own_network(channels: int, width: int = 6) -> Any:
+    import torch
+
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(channels, width, 3), torch.nn.BatchNorm2d(width), torch.nn.ReLU(),
+        torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["image_network", "metric_learner"])
+def test_a_network_of_ones_own_is_refitted_and_loaded_with_its_code(name: str, tmp_path: Path) -> None:
+    learner = {**LEARNER, "network": own_network}
+    if name == "metric_learner":
+        learner = {"name": name, "backbone": own_network, "embedding_size": 4, "epochs": 2, "batch_size": 16}
+    made = study(treatments=["untreated", "reweighting"], seeds=1, learner=learner)
+    made.run(tmp_path / "study.db", keep_models=True)
+    with open_store(tmp_path / "study.db", plan=made.plan_key, read_only=True) as opened:
+        assert MODEL not in opened.kept_names(), "weights without the code are of no use in a store"
+    done = refit(made, tmp_path / "study.db", treatment="reweighting", to=tmp_path / "m")
+    assert done.equal, done.words
+    assert done.words[-1] == f"Load it: equipoise.load_model({str(tmp_path / 'm')!r}, module=MyNet)"
+    loaded, test = load_model(tmp_path / "m", module=own_network), made.cohort.where("test")
+    expected = stored(made, tmp_path / "study.db", done.trial.key)
+    np.testing.assert_array_equal(loaded.predict(test), np.array(made.material.classes)[expected.values])
