@@ -13,23 +13,29 @@ from typing import Any
 DIGITS = 6
 WHOLE = ("schema", "provenance", "environments", "constant", "words", "notes")
 CHANGES = ("mean", "stdev", "change", "change_low", "change_high", "level", "p_adjusted", "verdict", "limited_by")
+CONTRAST = ("value", "against_value", "difference", "low", "high", "level", "p_adjusted", "verdict", "rule")
 CELL = ("seconds", "collapsed", "unfinished_training", "late_decline")
 
 
 def shorten(report: dict[str, Any]) -> dict[str, Any]:
     """Return what the page cites: by treatment and measure, for everyone and between groups of the plan."""
+    favourable = report["provenance"]["options"]["favourable"]
     treatments: dict[str, Any] = {
         cell["treatment"]: {**rounded(cell, CELL), "measures": {}, "spaces": {}} for cell in report["cells"]
     }
     for record in report["records"]:
-        if record["attribute"] in ([], report["attribute"]) and record["class"] is None:
+        if record["attribute"] in ([], report["attribute"]) and record["class"] in (None, favourable):
             treatments[record["treatment"]]["measures"][record["measure"]] = rounded(record, CHANGES)
+    for contrast in report["space_contrasts"]:
+        if contrast["kind"] == "treatment" and contrast["source"] == "embedding" and contrast["group"] is None:
+            name = f"{contrast['of']} {contrast['measure']}"
+            treatments[contrast["treatment"]]["spaces"][name] = rounded(contrast, CONTRAST)
     for record in report["spaces"]:
-        if record["attribute"] in ([], report["attribute"]):
-            parts = (record.get(part) for part in ("measure", "classifier", "trained", "group"))
-            name = " ".join(str(part) for part in parts if part)
-            treatments[record["treatment"]]["spaces"][name] = rounded(record, CHANGES)
-    return {**{key: report[key] for key in WHOLE}, "treatments": treatments}
+        if record["kind"] == "group" and record["source"] == "embedding" and record["measure"] == "recall_at_k":
+            treatments[record["treatment"]]["spaces"][f"recall_at_k of {record['group']}"] = rounded(record, ("mean",))
+    whole = {key: report[key] for key in WHOLE}
+    whole["provenance"] = {name: value for name, value in report["provenance"].items() if name != "command"}
+    return {**whole, "treatments": treatments}
 
 
 def rounded(record: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
