@@ -61,7 +61,8 @@ class PictureNetwork:
     @property
     def outputs(self) -> int:
         """How many outputs it has."""
-        return int(self.reader.head.out_features)  # type: ignore[arg-type]
+        head: Any = self.reader.head
+        return int(head.out_features)
 
     def check(self, pictures: NDArray[Any]) -> None:
         """Refuse what is no array of pictures of the size and the channels that the network was trained on."""
@@ -90,7 +91,8 @@ class PictureNetwork:
     @property
     def features(self) -> int:
         """How many features stand under the head."""
-        return int(self.reader.head.in_features)  # type: ignore[arg-type]
+        head: Any = self.reader.head
+        return int(head.in_features)
 
     def settings(self) -> dict[str, Any]:
         """Return everything but arrays."""
