@@ -1,4 +1,4 @@
-"""The matrix of treatments and learners as it is meant to be, and the table of docs/treatments.md.
+"""The matrix of treatments and learners as it is meant to be, and the table of docs/guide/treatments.md.
 
 ``was``: fits, and did before one trainer served every learner. ``new``: fits since. Anything else is why it does not:
 the first of its needs (``equipoise.training.compatibility.Need``) that the learner does not have.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "treatments.md"
+PAGE = Path(__file__).parents[1] / "docs" / "guide" / "treatments.md"
 BEGIN, END = "<!-- matrix: python tests/matrix_cases.py -->", "<!-- end of matrix -->"
 WAS, NEW = "was", "new"
 

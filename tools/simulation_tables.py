@@ -1,4 +1,4 @@
-"""Write the tables of docs/uncertainty.md and docs/ranking.md from the JSON of the simulations in docs/simulations.
+"""Write the tables of uncertainty.md and ranking.md (docs/guide) from the JSON of the simulations in docs/simulations.
 
 Run it as: python tools/simulation_tables.py [--check]
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
+GUIDE = ROOT / "docs" / "guide"
 SIMULATIONS = ROOT / "docs" / "simulations"
 
 
@@ -162,7 +162,7 @@ def pages() -> dict[Path, str]:
     """Return the pages as they should be."""
     made: dict[Path, str] = {}
     for page, name, tables in TABLES:
-        path = DOCS / page
+        path = GUIDE / page
         text = made.get(path) or path.read_text(encoding="utf-8")
         start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
         content = json.loads((SIMULATIONS / f"{name}.json").read_text(encoding="utf-8"))

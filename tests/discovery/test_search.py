@@ -73,7 +73,7 @@ def test_a_classifier_of_random_labels_gives_nothing(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(1, 8))  # with seed 0 the probability goes a way of 0.27, too little
 def test_a_network_that_knows_random_labels_by_heart_does_react_to_something(seed: int) -> None:
-    # What docs/discovery.md says "found" does not mean: the classifier moves, and there was nothing to learn.
+    # What docs/guide/discovery.md says "found" does not mean: the classifier moves, and there was nothing to learn.
     generator = painter(seed)
     classifier = by_heart(seed, generator)
     made = search(generator, classifier, restarts=2, settings=quick(seed))

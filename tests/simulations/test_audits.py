@@ -1,7 +1,7 @@
 """Error rates and coverage of audits, simulated through ``equipoise.audit``.
 
 The long version: ``python tests/simulations/test_audits.py --simulations 2000 --workers 16 --json audits.json``.
-Its table is in docs/uncertainty.md.
+Its table is in docs/guide/uncertainty.md.
 """
 
 from __future__ import annotations

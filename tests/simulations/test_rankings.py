@@ -1,7 +1,7 @@
 """Error rates of audits of rankings where scores have nothing to do with groups, through ``equipoise.ranking``.
 
 The long version: ``python tests/simulations/test_rankings.py --simulations 2000 --workers 2 --json rankings.json``.
-Its table is in docs/ranking.md.
+Its table is in docs/guide/ranking.md.
 """
 
 from __future__ import annotations

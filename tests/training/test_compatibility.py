@@ -73,14 +73,14 @@ def test_the_page_on_treatments_has_this_matrix() -> None:
 
 
 def test_pages_name_and_count_every_treatment() -> None:
-    names, root = registered("treatment"), matrix_cases.PAGE.parents[1]
+    names, root = registered("treatment"), matrix_cases.PAGE.parents[2]
     listed = matrix_cases.PAGE.read_text(encoding="utf-8").split("## Which treatment fits")[0]
     assert all(f"| `{name}` |" in listed for name in names)
     number = len(names - {"untreated"})
     readme = (root / "README.md").read_text(encoding="utf-8")
-    assert f"{number} [treatments](docs/treatments.md)" in readme
+    assert f"{number} [treatments](docs/guide/treatments.md)" in readme
     assert f"| debiasing methods | {number}," in readme
-    assert f"{number} debiasing methods" in (root / "docs" / "README.md").read_text(encoding="utf-8")
+    assert f"{number} debiasing methods" in (root / "docs" / "index.md").read_text(encoding="utf-8")
 
 
 def test_every_need_is_offered_by_a_learner_and_required_by_a_treatment() -> None:

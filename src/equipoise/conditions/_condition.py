@@ -108,7 +108,7 @@ def make_condition(name: str, **settings: Any) -> Condition:
     except TypeError as error:
         raise BadInput(
             f"The condition {entry.name!r} cannot be made from {settings!r} ({error})",
-            help=f"see: equipoise list conditions, and docs/conditions.md for the settings of {entry.name}.",
+            help=f"see: equipoise list conditions, and docs/guide/conditions.md for the settings of {entry.name}.",
         ) from error
     if not isinstance(made, Condition):
         raise BadInput(

@@ -102,7 +102,7 @@ def _content(where: Path) -> dict[str, Any]:
         content = json.loads(where.read_text(encoding="utf-8"), parse_constant=constant)
     except (ValueError, RecursionError) as error:
         raise BadInput(
-            f"{where.name} is not JSON ({error})", available=f"{SCHEMA}, as docs/discovery.md describes"
+            f"{where.name} is not JSON ({error})", available=f"{SCHEMA}, as docs/guide/discovery.md describes"
         ) from error
     if not isinstance(content, dict):
         _refuse(where, "it is not a table", "hyperplanes, or latents and attributes")

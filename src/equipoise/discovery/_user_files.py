@@ -141,7 +141,7 @@ def _refuse_pickle(named: str, what: str) -> None:
             f"The {what} {named} is refused: {PICKLED}",
             available=f"{FORM}: a Python file that builds the network and loads its weights",
             help="if you trust the pickle, load it in your own Python file and name that "
-            f"(my_network.py:{what}); for StyleGAN see style_generator in docs/discovery-generators.md.",
+            f"(my_network.py:{what}); for StyleGAN see style_generator in docs/guide/discovery-generators.md.",
         )
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 WAY_OUT = (
     "merge the group or the class with another, choose a condition that gives every cell rows, or a treatment that "
-    "does not need them (see docs/treatments.md)."
+    "does not need them (see docs/guide/treatments.md)."
 )
 
 

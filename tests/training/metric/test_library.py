@@ -1,4 +1,4 @@
-"""Where pytorch-metric-learning's version equals ours, and where it differs exactly as docs/metric-learning.md says."""
+"""Where pytorch-metric-learning's version equals ours, and where it differs as docs/guide/metric-learning.md says."""
 
 from __future__ import annotations
 

@@ -85,10 +85,10 @@ NEXT = {
         '  equipoise audit predictions.parquet --target income --prediction predicted --favourable ">50K" '
         "--group sex --group race",
     ),
-    "study": ("", "A study of your own is a page of TOML (docs/studies.md):", "  equipoise study run plan.toml"),
+    "study": ("", "A study of your own is a page of TOML (docs/guide/studies.md):", "  equipoise study run plan.toml"),
     "discover": (
         "",
-        "The same for your own networks (docs/discovery.md):",
+        "The same for your own networks (docs/guide/discovery.md):",
         "  equipoise discover --classifier my_model.py:classifier --generator my_gan.py:generator "
         "--latent-size 128 --html found.html",
     ),

@@ -117,7 +117,7 @@ def _of_folder(folder: Path, pixels: str, resize: int | None, colour: str | None
         raise BadInput(
             f"The folder {str(folder)!r} holds pictures and no features",
             available='pixels = "pictures"',
-            help=f"ask for pictures, or keep features of your own as {FEATURES}: docs/cohorts.md says how.",
+            help=f"ask for pictures, or keep features of your own as {FEATURES}: docs/guide/cohorts.md says how.",
         )
     level = colour or "image"
     rows = read_folder(folder)

@@ -30,7 +30,7 @@ ROWS, SIDE = 13_233, 64
 SOURCE = Source(
     cohort="lfw",
     files=(LABELS,),
-    how_to_get=f"Keep what is known of the pictures as {LABELS}: docs/cohorts.md says what is in it.",
+    how_to_get=f"Keep what is known of the pictures as {LABELS}: docs/guide/cohorts.md says what is in it.",
 )
 GENDERS = {0: "woman", 1: "man"}
 
