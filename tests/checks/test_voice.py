@@ -16,7 +16,7 @@ DIALECT = (
 )  # fmt: skip
 MAYBE = re.compile("|".join(r"[\s\"'rf]+".join(map(re.escape, phrase.split())) for phrase in DIALECT))
 # Values of JSON that was written before, and names of random streams.
-DATA = {"results/_reasons.py": ("cannot be told",), "discovery/_agreement.py": ("dealt out",)}
+DATA = {"results/_record.py": ("cannot be told",), "discovery/_agreement.py": ("dealt out",)}
 
 
 def phrases_in(text: str) -> list[str]:

@@ -19,7 +19,7 @@ def test_every_public_name_is_there_and_documented(name: str) -> None:
         assert thing.__doc__
 
 
-@pytest.mark.parametrize("name", ["_result", "_gates", "_reasons"])
+@pytest.mark.parametrize("name", ["_result", "_gates", "_record"])
 def test_examples_run(name: str) -> None:
     module = importlib.import_module(f"equipoise.results.{name}")
     found = doctest.testmod(module)

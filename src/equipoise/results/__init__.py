@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from equipoise.results._gates import Measured as Measured
     from equipoise.results._gates import check_direction as check_direction
     from equipoise.results._gates import parse_gate as parse_gate
-    from equipoise.results._reasons import ClaimVerdict as ClaimVerdict
-    from equipoise.results._reasons import Direction as Direction
-    from equipoise.results._reasons import GapVerdict as GapVerdict
-    from equipoise.results._reasons import Reason as Reason
-    from equipoise.results._reasons import ReasonCode as ReasonCode
-    from equipoise.results._reasons import SearchVerdict as SearchVerdict
-    from equipoise.results._reasons import Status as Status
-    from equipoise.results._reasons import Verdict as Verdict
-    from equipoise.results._reasons import all_of as all_of
-    from equipoise.results._reasons import because as because
-    from equipoise.results._reasons import reason_as_json as reason_as_json
     from equipoise.results._record import RECORD_FIELDS as RECORD_FIELDS
     from equipoise.results._record import Better as Better
+    from equipoise.results._record import ClaimVerdict as ClaimVerdict
+    from equipoise.results._record import Direction as Direction
     from equipoise.results._record import Finding as Finding
+    from equipoise.results._record import GapVerdict as GapVerdict
+    from equipoise.results._record import Reason as Reason
+    from equipoise.results._record import ReasonCode as ReasonCode
     from equipoise.results._record import Record as Record
     from equipoise.results._record import Scope as Scope
+    from equipoise.results._record import SearchVerdict as SearchVerdict
+    from equipoise.results._record import Status as Status
+    from equipoise.results._record import Verdict as Verdict
+    from equipoise.results._record import all_of as all_of
+    from equipoise.results._record import because as because
     from equipoise.results._record import direction_of as direction_of
     from equipoise.results._record import field_names as field_names
     from equipoise.results._record import matching as matching
+    from equipoise.results._record import reason_as_json as reason_as_json
     from equipoise.results._record import record_as_json as record_as_json
     from equipoise.results._record import without_tests as without_tests
     from equipoise.results._result import GatedResult as GatedResult
@@ -50,17 +50,14 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "_record": (
-        "Better", "Finding", "direction_of", "RECORD_FIELDS", "Record", "Scope", "field_names", "matching",
-        "record_as_json", "without_tests",
+        "RECORD_FIELDS", "Better", "ClaimVerdict", "Direction", "Finding", "GapVerdict", "Reason", "ReasonCode",
+        "Record", "Scope", "SearchVerdict", "Status", "Verdict", "all_of", "because", "direction_of", "field_names",
+        "matching", "reason_as_json", "record_as_json", "without_tests",
     ),
     "_gates": (
         "COMPARE", "TURNED", "Breach", "Gate", "GateBroken", "GateCheck", "Measured", "check_direction",
         "parse_gate",
     ),
     "_result": ("Interval", "Plots", "Table", "Records", "GatedResult", "Result", "NarratedResult"),
-    "_reasons": (
-        "ClaimVerdict", "Direction", "GapVerdict", "SearchVerdict", "Status", "Verdict", "Reason", "ReasonCode",
-        "all_of", "because", "reason_as_json",
-    ),
 }  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from equipoise.reports.charts.chart import Lines as Lines
     from equipoise.reports.charts.chart import Look as Look
     from equipoise.reports.charts.chart import Row as Row
+    from equipoise.reports.charts.chart import alone as alone
     from equipoise.reports.charts.chart import draw as draw
+    from equipoise.reports.charts.chart import fit as fit
     from equipoise.reports.charts.chart import in_panels as in_panels
+    from equipoise.reports.charts.chart import interval_panels as interval_panels
     from equipoise.reports.charts.chart import line_axis as line_axis
     from equipoise.reports.charts.chart import rounded as rounded
+    from equipoise.reports.charts.chart import spanned as spanned
     from equipoise.reports.charts.chart import tips as tips
     from equipoise.reports.charts.chart import used as used
-    from equipoise.reports.charts.intervals import alone as alone
-    from equipoise.reports.charts.intervals import fit as fit
-    from equipoise.reports.charts.intervals import interval_panels as interval_panels
-    from equipoise.reports.charts.intervals import spanned as spanned
 
 _MODULES = {
     "chart": (
         "BETTER", "COLOURS", "FOUND", "INK", "OPEN", "QUIET", "REFERENCE", "ROWS", "WORSE", "Chart", "Fit", "Lines",
-        "Look", "Row", "draw", "in_panels", "line_axis", "rounded", "tips", "used",
+        "Look", "Row", "alone", "draw", "fit", "in_panels", "interval_panels", "line_axis", "rounded", "spanned",
+        "tips", "used",
     ),
-    "intervals": ("alone", "fit", "interval_panels", "spanned"),
 }  # fmt: skip
 
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -26,13 +26,13 @@ from equipoise.reports.charts.chart import (
     Row,
     by_look,
     draw,
+    fit,
     in_panels,
     line_axis,
     rounded,
     tips,
     used,
 )
-from equipoise.reports.charts.intervals import fit
 from equipoise.studies.findings import StudyResult
 
 MOST_ATTRIBUTES = 12

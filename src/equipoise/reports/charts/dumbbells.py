@@ -40,7 +40,6 @@ from equipoise.reports.charts.chart import (
 from equipoise.results import Status
 
 STILL_COLUMNS, STILL_WIDTH = 3, 180
-TIP = {"group": "group", "what": "what"}
 MOST_LINES = 40
 # A scale shows at least so many points, or a change of a tenth of a point would look like a leap.
 LEAST_POINTS = 10

@@ -56,15 +56,17 @@ from equipoise.reports.charts.chart import (
     Lines,
     Look,
     Row,
+    alone,
     by_look,
     draw,
     in_panels,
+    interval_chart,
     line_axis,
     marks_once,
     rounded,
+    spanned,
     tips,
 )
-from equipoise.reports.charts.intervals import alone, interval_chart, spanned
 from equipoise.results import Record, Status
 
 MOST_LINES = 60
@@ -106,7 +108,6 @@ MOST_DOWNSTREAM = 48
 DOWNSTREAM_NUMBERS = {
     "value": ("gap, points", "+.2f"), "low": ("from", "+.2f"), "high": ("to", "+.2f"), "p": ("p, corrected", ".3g"),
 }  # fmt: skip
-PlacedDownstream = tuple[int, DownstreamRecord]
 
 
 def forest(result: GroupResult, subject: Subject) -> Chart | None:

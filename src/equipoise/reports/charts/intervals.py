@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-
-import altair as alt
+from collections.abc import Iterator, Sequence
 
 from equipoise.discovery import Judged, Shown
 from equipoise.reports._comparisons import (
@@ -22,42 +19,31 @@ from equipoise.reports.charts.chart import (
     BETTER,
     FOUND,
     INK,
-    LETTER,
-    LINE,
     OPEN,
     QUIET,
     REFERENCE,
-    ROOM,
     SHAPES,
     STAR,
     STRONG,
     UNDECIDED,
     WORSE,
-    ZERO,
     Chart,
-    Fit,
     Lines,
     Look,
     Row,
-    by_look,
-    draw,
-    in_panels,
-    line_axis,
-    marks_once,
+    alone,
+    interval_chart,
     rounded,
-    tips,
-    used,
+    spanned,
 )
 from equipoise.results import SearchVerdict, Verdict
 from equipoise.studies.findings import FairestRecord, Reproduction, StudyRecord, StudyResult, chosen_fairest
 
-STILL_COLUMNS, STILL_WIDTH, ALONE_WIDTH = 3, 190, 420
 CONFIRMED, NOT_CONFIRMED, BY_CHANCE = "confirmed", "not confirmed", "random: median to 95%"
 DIRECTION_LOOKS = {CONFIRMED: FOUND, NOT_CONFIRMED: OPEN, BY_CHANCE: Look(QUIET, QUIET, BAR)}
 DIRECTION_NUMBERS = {"value": ("change per step", ".4g"), "low": ("from", ".4g"), "high": ("to", ".4g")}
 TITLE = "change of the probability per step"
 WIDEST_ALONE = 520
-MOST_STUDY_LINES = 32
 BASELINE, UNCOMPARED = "baseline", "not compared"
 STUDY_LOOKS = {
     BASELINE: Look(INK, INK, STAR),
@@ -89,72 +75,6 @@ FAIREST_NUMBERS = {
 PAPER, HERE = "the paper", "here"
 PAPER_LOOKS = {PAPER: REFERENCE, HERE: Look("#0072B2", "#0072B2", "circle")}
 PAPER_PANELS = {"maxdiff": "MaxDiff, mean over classes", "class_maxdiff": "MaxDiff of the most variable class"}
-
-
-def fit(panels: int, names: Sequence[str], looks: Mapping[str, Look], *, columns: int, widest: int = 260) -> Fit:
-    """Return how such a plot fits a page."""
-    labels = min(ROOM + 20, 24 + LETTER * max(map(len, names)))
-    return Fit(min(columns, panels), 175, widest, labels, max(map(len, looks)))
-
-
-def alone(chart: Chart) -> Chart:
-    """Return a chart of a single panel: wider, and without the room for its name, which it does not need."""
-    chart.spec["spec"]["width"] = ALONE_WIDTH
-    chart.spec["facet"]["header"] |= {"labelFontSize": 0, "labelPadding": 0}
-    return chart
-
-
-def spanned(value: float, low: float | None, high: float | None, scale: float = 1.0) -> Row:
-    """Return a value and its interval as a row has them; without an interval the line has no length."""
-    start, end = (value if edge is None or edge != edge else edge for edge in (low, high))
-    return {
-        "value": rounded(value, scale), "low": rounded(low, scale), "high": rounded(high, scale),
-        "from": rounded(start, scale), "to": rounded(end, scale),
-    }  # fmt: skip
-
-
-def interval_panels(
-    looks: Mapping[str, Look], numbers: Mapping[str, tuple[str, str]], *, panels: int, lines: int,
-    title: str | None = None, heads: bool = False, zero: bool = False, own_scales: bool = True,
-) -> alt.FacetChart:  # fmt: skip
-    """Draw a row's ``value`` on its ``line`` and ``panel`` with the look of ``what``, from ``from`` to ``to``.
-
-    ``numbers`` are the fields shown on hovering, with their titles and formats. With ``heads`` some lines only name
-    what those below them share; with ``zero`` there is a line at 0.
-    """
-    base, y, looked = alt.Chart(), line_axis(lines, heads=heads, grid=True), by_look(looks)
-    x = alt.X("from:Q").title(title).scale(zero=zero, padding=6)
-    x = x.axis(tickCount=4, format=".3~g", labelOverlap="greedy", labelSeparation=6, gridColor=LINE)
-    tooltip = tips(of="of", what="what", **numbers)
-    layers = [marks_once().mark_rule(color=ZERO).encode(x=alt.datum(0))] if zero else []
-    layers += [
-        base.mark_rule(strokeWidth=2).encode(x=x, x2="to:Q", y=y, color=looked["color"], tooltip=tooltip),
-        base.mark_point(size=75, opacity=1, strokeWidth=1.5).encode(x="value:Q", y=y, **looked, tooltip=tooltip),
-    ]
-    return in_panels(
-        layers, columns=min(panels, STILL_COLUMNS), width=STILL_WIDTH, height=alt.Step(22),
-        scales="x" if own_scales else "",
-    )  # fmt: skip
-
-
-def interval_chart(
-    rows: Sequence[Row], lines: Lines, panels: Sequence[object], looks: Mapping[str, Look],
-    numbers: Mapping[str, tuple[str, str]], *, columns: int, unit: str | None = None, zero: bool = False,
-    own_scales: bool = True, widest: int = 260, marks: int = 3, **described: Any,
-) -> Chart:  # fmt: skip
-    """Draw rows as ``interval_panels`` does, with those looks that they have, and return the chart.
-
-    ``described`` are the name, title, caption, words and notes of ``draw``.
-    """
-    shown = used(looks, rows)
-    plot = interval_panels(
-        shown, numbers, panels=len(panels), lines=len(lines.names), title=unit, heads=any(lines.heads), zero=zero,
-        own_scales=own_scales,
-    )  # fmt: skip
-    return draw(
-        plot, rows, lines.labels([]) | {"panels": list(panels)}, marks=marks, room=True, **described,
-        fit=fit(len(panels), lines.names, shown, columns=columns, widest=widest),
-    )  # fmt: skip
 
 
 def against_chance(shown: Shown, name: str) -> Chart | None:

@@ -32,10 +32,10 @@ from equipoise.reports.charts.chart import (
     marks_once,
     number,
     rounded,
+    spanned,
     tips,
     used,
 )
-from equipoise.reports.charts.intervals import spanned
 from equipoise.results import Status
 from equipoise.studies.findings import (
     HALVES,
