@@ -270,20 +270,6 @@ PAPERS = {
     "Agarwal et al. 2018": "agarwal2018", "Belrose et al. 2023": "belrose2023", "Hardt et al. 2016": "hardt2016",
 }  # fmt: skip
 
-# Where a thing was first defined, if that is not the paper it was taken from.
-ORIGINS = {
-    "demographic_parity": "calders2010", "disparate_impact": "feldman2015", "impact_ratio": "feldman2015",
-    "statistical_parity_subgroup_fairness": "kearns2018", "false_positive_subgroup_fairness": "kearns2018",
-    "equalized_odds": "hardt2016", "equalized_odds_true_positive": "hardt2016",
-    "equalized_odds_false_positive": "hardt2016", "bias_amplification": "zhao2017",
-    "positive_predictive_value_difference": "chouldechova2017", "auc": "hanley1982", "brier_score": "brier1950",
-    "calibration_error": "naeini2015", "worst_group_accuracy": "sagawa2020", "cka": "kornblith2019",
-    "lfr": "zemel2013", "downsampling": "han2022a", "reweighting": "han2022a", "adversarial": "elazar2018",
-    "diverse_adversarial": "han2021", "fairbatch": "roh2021", "equal_opportunity_class": "shen2022",
-    "equal_opportunity_global": "shen2022", "inlp": "ravfogel2020", "rebalancing": "wang2019",
-    "gradient_reversal": "wang2019", "l2_gap_penalty": "lokhande2020", "fairalm": "lokhande2020",
-}  # fmt: skip
-
 
 def cited(paper: str) -> str:
     """Name a paper as a sentence does, by its authors and year.
@@ -301,9 +287,11 @@ def references_of(entry: Entry) -> tuple[Reference, ...]:
 
     What compares groups by another measure has the origin of that one, unless it has its own.
     """
-    origin = ORIGINS.get(entry.name, ORIGINS.get(str(entry.details.get("of"))))
-    keys = [PAPERS.get(entry.paper), origin if entry.module.startswith("equipoise.") else None]
-    return tuple(REFERENCES[key] for key in dict.fromkeys(keys) if key is not None)
+    origin, of = entry.origin, entry.details.get("of")
+    if origin is None and of is not None:
+        origin = registry.get(entry.kind, str(of)).origin
+    keys = (PAPERS.get(entry.paper), origin)
+    return tuple(REFERENCES[key] for key in dict.fromkeys(keys) if key in REFERENCES)
 
 
 def bibtex_of(entries: Iterable[Entry]) -> str:

@@ -45,11 +45,7 @@ EXTRA_MODULES = {
     "arrow": "pyarrow",
     "train": "torch",
     "vision": "PIL",
-    "metric-learning": "pytorch_metric_learning",
-    "search": "faiss",
     "maps": "umap",
-    "text": "sentence_transformers",
-    "ray": "ray",
     "postgres": "psycopg",
 }
 
@@ -67,6 +63,8 @@ class Entry:
     paper: str
     alias: str | None = None
     extra: str | None = None
+    # The key of the reference that defined it first, where that is not the paper it was taken from.
+    origin: str | None = None
     details: Mapping[str, object] = field(default_factory=dict)
     module: str = ""
 
@@ -183,7 +181,14 @@ registry = Registry()
 
 
 def registered(
-    kind: str, name: str, *, paper: str, alias: str | None = None, extra: str | None = None, **details: object
+    kind: str,
+    name: str,
+    *,
+    paper: str,
+    alias: str | None = None,
+    extra: str | None = None,
+    origin: str | None = None,
+    **details: object,
 ) -> Callable[[Thing], Thing]:
     """Return the decorator that registers a class or function under a name."""
 
@@ -197,6 +202,7 @@ def registered(
                 paper=paper,
                 alias=alias,
                 extra=extra,
+                origin=origin,
                 details=details,
                 module=getattr(thing, "__module__", ""),
             )
@@ -207,12 +213,12 @@ def registered(
 
 
 def treatment(
-    name: str, *, stage: str, paper: str, alias: str | None = None, extra: str | None = None
+    name: str, *, stage: str, paper: str, alias: str | None = None, extra: str | None = None, origin: str | None = None
 ) -> Callable[[Thing], Thing]:
     """Register a debiasing method; stage is "pre", "in" or "post" (training)."""
     if stage not in ("pre", "in", "post"):
         raise BadInput(f"The treatment {name!r} has stage {stage!r}", available="pre, in, post")
-    return registered("treatment", name, paper=paper, alias=alias, extra=extra, stage=stage)
+    return registered("treatment", name, paper=paper, alias=alias, extra=extra, origin=origin, stage=stage)
 
 
 def condition(name: str, *, paper: str, alias: str | None = None) -> Callable[[Thing], Thing]:

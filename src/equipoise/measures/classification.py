@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -103,22 +102,30 @@ def _register(rate: Rate) -> Measure:
 
 BY_NAME = {rate.name: _register(rate) for rate in RATES}
 
-DIFFERENCES = (
-    "accuracy",
-    "positive_predictive_value",
-    "false_discovery_rate",
-    "false_omission_rate",
-    "f1",
-    "base_rate",
-)
-EXTREMES = ("accuracy", "true_positive_rate", "f1")
+# The rates whose differences are measures, and those of which the worst and the best group's are: with the origin.
+DIFFERENCES = {
+    "accuracy": None,
+    "positive_predictive_value": "chouldechova2017",
+    "false_discovery_rate": None,
+    "false_omission_rate": None,
+    "f1": None,
+    "base_rate": None,
+}
+EXTREMES = {
+    ("worst", "accuracy"): "sagawa2020",
+    ("best", "accuracy"): None,
+    ("worst", "true_positive_rate"): None,
+    ("best", "true_positive_rate"): None,
+    ("worst", "f1"): None,
+    ("best", "f1"): None,
+}
 
 
 def _group_axis(rate: Measure) -> int:
     return -2 if rate.classwise else -1
 
 
-def _difference(rate: Measure) -> Measure:
+def _difference(rate: Measure, origin: str | None) -> Measure:
     def difference(table: Confusion) -> Floats:
         return largest_difference(ratio(*rate.function(table)), axis=_group_axis(rate))
 
@@ -130,12 +137,13 @@ def _difference(rate: Measure) -> Measure:
         better="low",
         needs=rate.needs,
         paper=rate.paper,
+        origin=origin,
         classwise=rate.classwise,
         of=rate.name,
     )(difference)
 
 
-def _extreme(rate: Measure, which: Literal["worst", "best"]) -> Measure:
+def _extreme(rate: Measure, which: str, origin: str | None) -> Measure:
     lowest = (which == "worst") == (rate.better == "high")
 
     def extreme(table: Confusion) -> Floats:
@@ -151,16 +159,16 @@ def _extreme(rate: Measure, which: Literal["worst", "best"]) -> Measure:
         better=rate.better,
         needs=rate.needs,
         paper="field",
+        origin=origin,
         classwise=rate.classwise,
         of=rate.name,
     )(extreme)
 
 
-for _name in DIFFERENCES:
-    _difference(BY_NAME[_name])
-for _name in EXTREMES:
-    _extreme(BY_NAME[_name], "worst")
-    _extreme(BY_NAME[_name], "best")
+for _name, _origin in DIFFERENCES.items():
+    _difference(BY_NAME[_name], _origin)
+for (_which, _name), _origin in EXTREMES.items():
+    _extreme(BY_NAME[_name], _which, _origin)
 
 
 # Demographic parity and disparate impact: are the groups selected equally often? (appendix A.2)
@@ -178,6 +186,7 @@ def selection_rates(table: Confusion) -> Floats:
     better="low",
     needs="predictions",
     paper="004",
+    origin="calders2010",
     of="selection_rate",
 )
 def demographic_parity(table: Confusion) -> Floats:
@@ -191,6 +200,7 @@ def demographic_parity(table: Confusion) -> Floats:
     better="high",
     needs="predictions",
     paper="004",
+    origin="feldman2015",
     of="selection_rate",
 )
 def impact_ratio(table: Confusion) -> Floats:
@@ -206,6 +216,7 @@ def impact_ratio(table: Confusion) -> Floats:
     better="low",
     needs="predictions",
     paper="004",
+    origin="feldman2015",
     title="normalised disparate impact",
     of="selection_rate",
 )
@@ -248,6 +259,7 @@ def standardised_mean_difference(table: Confusion) -> Floats:
     better="low",
     needs="counts",
     paper="004",
+    origin="hardt2016",
     of="true_positive_rate",
 )
 def equalized_odds_true_positive(table: Confusion) -> Floats:
@@ -262,6 +274,7 @@ def equalized_odds_true_positive(table: Confusion) -> Floats:
     better="low",
     needs="counts",
     paper="004",
+    origin="hardt2016",
     of="false_positive_rate",
 )
 def equalized_odds_false_positive(table: Confusion) -> Floats:
@@ -276,6 +289,7 @@ def equalized_odds_false_positive(table: Confusion) -> Floats:
     better="low",
     needs="counts",
     paper="field",
+    origin="hardt2016",
     of="true_positive_rate",
 )
 def equalized_odds(table: Confusion) -> Floats:
@@ -321,6 +335,7 @@ def _shares(table: Confusion) -> Floats:
     better="low",
     needs="predictions",
     paper="004",
+    origin="kearns2018",
     of="selection_rate",
 )
 def statistical_parity_subgroup_fairness(table: Confusion) -> Floats:
@@ -338,6 +353,7 @@ def statistical_parity_subgroup_fairness(table: Confusion) -> Floats:
     better="low",
     needs="counts",
     paper="004",
+    origin="kearns2018",
     of="false_positive_rate",
 )
 def false_positive_subgroup_fairness(table: Confusion) -> Floats:
@@ -366,6 +382,7 @@ def _false_positive_rates(table: Confusion) -> tuple[Floats, Floats]:
     better="low",
     needs="counts",
     paper="004",
+    origin="zhao2017",
 )
 def bias_amplification(table: Confusion) -> Floats:
     """BA = |(TP_g + FP_g) / (TP + FP) - P_g / P| for g = argmax_g P_g / P; of tied groups the largest deviation."""

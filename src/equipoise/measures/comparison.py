@@ -52,7 +52,7 @@ class Comparison:
 
 
 def comparison(
-    name: str, *, paper: str, alias: str | None = None, pointwise: bool = False
+    name: str, *, paper: str, alias: str | None = None, pointwise: bool = False, origin: str | None = None
 ) -> Callable[[Callable[..., Any]], Comparison]:
     """Register a function of two representations of the same rows."""
 
@@ -67,6 +67,7 @@ def comparison(
                 summary=summary,
                 paper=paper,
                 alias=alias,
+                origin=origin,
                 details={"pointwise": pointwise},
                 module=function.__module__,
             )

@@ -239,11 +239,13 @@ def measure(
     of: str | None = None,
     denominator: str = "",
     undefined: str = "",
+    origin: str | None = None,
 ) -> Callable[[Callable[[Tally], Any]], Measure]:
     """Register a function of a tally as a measure.
 
     ``of`` names the rate that a gap compares: it tells which groups are furthest apart and why a gap is undefined.
     ``denominator`` says in words whom a rate is taken over, and ``undefined`` when the number has no answer.
+    ``origin`` is the key of the reference that defined it first.
     """
 
     def decorate(function: Callable[[Tally], Any]) -> Measure:
@@ -270,6 +272,7 @@ def measure(
             summary=first_line(function),
             paper=paper,
             alias=alias,
+            origin=origin,
             details=details,
             module=function.__module__,
         )

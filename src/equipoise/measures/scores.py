@@ -40,7 +40,9 @@ def calibration_curve(scores: Scores, bins: int = CALIBRATION_BINS) -> Calibrati
     return CalibrationCurve(ratio(score_sum, total), ratio(member, total), total, squared)
 
 
-@measure("auc", alias="AUC", kind="value", better="high", needs="scores", paper="field", classwise=False)
+@measure(
+    "auc", alias="AUC", kind="value", better="high", needs="scores", paper="field", origin="hanley1982", classwise=False
+)
 def auc(scores: Scores) -> Floats:
     """AUC = Pr[score of a member > score of a non-member] + Pr[tie] / 2."""
     if scores.exact_auc is not None:
@@ -51,7 +53,7 @@ def auc(scores: Scores) -> Floats:
     return ratio(won, other.sum(axis=-1) * member.sum(axis=-1))
 
 
-@measure("brier_score", kind="value", better="low", needs="scores", paper="field", classwise=False)
+@measure("brier_score", kind="value", better="low", needs="scores", paper="field", origin="brier1950", classwise=False)
 def brier_score(scores: Scores) -> Floats:
     """Brier = mean (score - y)^2; undefined where scores are not probabilities."""
     squares = scores.square_sum.sum(axis=(-1, -2))
@@ -60,7 +62,16 @@ def brier_score(scores: Scores) -> Floats:
     return _if_probabilities(scores, squares - 2 * member_sum + members)
 
 
-@measure("calibration_error", alias="ECE", kind="value", better="low", needs="scores", paper="field", classwise=False)
+@measure(
+    "calibration_error",
+    alias="ECE",
+    kind="value",
+    better="low",
+    needs="scores",
+    paper="field",
+    origin="naeini2015",
+    classwise=False,
+)
 def calibration_error(scores: Scores) -> Floats:
     """ECE = sum_b n_b / n |observed share - mean score| over ten equal bins; undefined where not probabilities."""
     curve = calibration_curve(scores)

@@ -33,7 +33,7 @@ from equipoise.measures.kernels import (
 )
 
 
-@comparison("cka", alias="CKA", paper="003")
+@comparison("cka", alias="CKA", paper="003", origin="kornblith2019")
 def cka(
     before: object,
     after: object,

@@ -14,7 +14,7 @@ from equipoise.treatments.cells import in_common
 from equipoise.treatments.discriminators import WIDTH, Discriminators
 
 
-@treatment("adversarial", alias="ADV", stage="in", paper="001", extra="train")
+@treatment("adversarial", alias="ADV", stage="in", paper="001", origin="elazar2018", extra="train")
 class Adversarial(Treatment):
     """The network minimises CE - strength CE_adv, against a discriminator that learns to tell the group.
 

@@ -16,7 +16,7 @@ from equipoise.treatments.discriminators import WIDTH, Discriminators
 DISCRIMINATORS = 3
 
 
-@treatment("diverse_adversarial", alias="DADV", stage="in", paper="001", extra="train")
+@treatment("diverse_adversarial", alias="DADV", stage="in", paper="001", origin="han2021", extra="train")
 class DiverseAdversarial(Treatment):
     """The network minimises CE - strength/3 sum_k CE_k against three discriminators whose hidden layers are orthogonal.
 

@@ -12,7 +12,7 @@ from equipoise.training.treatment import TrainingRows, Treatment
 from equipoise.treatments.cells import drawn_from_cells, refuse_empty_cells
 
 
-@treatment("downsampling", alias="DS", stage="pre", paper="001")
+@treatment("downsampling", alias="DS", stage="pre", paper="001", origin="han2022a")
 class Downsampling(Treatment):
     """Every group gets equally many rows of a class, and classes keep their ratio: floor(r n_y), r = min n_yg / n_y.
 

@@ -28,7 +28,7 @@ class EqualOpportunity(Treatment):
     }
 
 
-@treatment("equal_opportunity_class", alias="EO_CLA", stage="in", paper="001", extra="train")
+@treatment("equal_opportunity_class", alias="EO_CLA", stage="in", paper="001", origin="shen2022", extra="train")
 class EqualOpportunityClass(EqualOpportunity):
     """The loss gets strength * sum_yg |L_yg - L_y|: groups of one class shall be fitted equally well.
 
@@ -43,7 +43,7 @@ class EqualOpportunityClass(EqualOpportunity):
         return LossDifferences(trials, context, "class")
 
 
-@treatment("equal_opportunity_global", alias="EO_GLB", stage="in", paper="001", extra="train")
+@treatment("equal_opportunity_global", alias="EO_GLB", stage="in", paper="001", origin="shen2022", extra="train")
 class EqualOpportunityGlobal(EqualOpportunity):
     """The loss gets strength * sum_yg |L_yg - L|: every group of every class shall be fitted as well as everyone.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 STEPS = 5
 
 
-@treatment("fairalm", alias="A-ALM", stage="in", paper="004", extra="train")
+@treatment("fairalm", alias="A-ALM", stage="in", paper="004", origin="lokhande2020", extra="train")
 class FairALM(GapTreatment):
     """The loss gets (eta/4 + (l_0 - l_1)/2) L_0 + (eta/4 + (l_1 - l_0)/2) L_1 in five steps on every batch.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-@treatment("fairbatch", alias="FairBatch", stage="in", paper="001", extra="train")
+@treatment("fairbatch", alias="FairBatch", stage="in", paper="001", origin="roh2021", extra="train")
 class FairBatch(Treatment):
     """Before each epoch the group of a class whose loss lies furthest from the class's gets more of the batch, or less.
 

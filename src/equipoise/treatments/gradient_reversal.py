@@ -25,7 +25,7 @@ HIDDEN, SLOPE, SMALL = 3, 0.01, 1e-5
 PLAIN, REVERSED = "plain", "reversed"
 
 
-@treatment("gradient_reversal", alias="C-A", stage="in", paper="004", extra="train")
+@treatment("gradient_reversal", alias="C-A", stage="in", paper="004", origin="wang2019", extra="train")
 class GradientReversal(Treatment):
     """The loss is CE + CE_adv of an adversary that tells the group from a layer, which its reversed gradient changes.
 

@@ -30,7 +30,7 @@ MOST_STEPS = 100
 HEAD_ALONE = "INLP: nothing was removed (iterations = 0); only the classifier was refitted."
 
 
-@treatment("inlp", alias="INLP", stage="post", paper="001")
+@treatment("inlp", alias="INLP", stage="post", paper="001", origin="ravfogel2020")
 class IterativeNullSpaceProjection(Treatment):
     """The last hidden layer loses, one after another, the directions from which a linear classifier tells the group.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 
-@treatment("l2_gap_penalty", alias="A-L2", stage="in", paper="004", extra="train")
+@treatment("l2_gap_penalty", alias="A-L2", stage="in", paper="004", origin="lokhande2020", extra="train")
 class SquaredGapPenalty(GapTreatment):
     """The loss gets eta / 2 (L_0 - L_1)^2, L_s the mean loss of the batch's rows of the favourable class in group s.
 

@@ -228,7 +228,7 @@ class PrototypeMixture(Transformation):
         return cls(checked_array(state, "prototypes", [None, None], "LFR"))
 
 
-@treatment("lfr", alias="LFR", stage="pre", paper="003")
+@treatment("lfr", alias="LFR", stage="pre", paper="003", origin="zemel2013")
 class PrototypeRepresentation(Treatment):
     """LFR: every person as a mixture of a few prototypes that keep the label and hide the group.
 

@@ -13,7 +13,7 @@ from equipoise.training.treatment import TrainingRows, Treatment
 from equipoise.treatments.cells import drawn_from_cells, refuse_empty_cells
 
 
-@treatment("rebalancing", alias="C-R", stage="pre", paper="004")
+@treatment("rebalancing", alias="C-R", stage="pre", paper="004", origin="wang2019")
 class Rebalancing(Treatment):
     """Inside a class every group keeps at most ``ratio`` times as many rows as the smallest group has.
 

@@ -12,7 +12,7 @@ from equipoise.training.parameters import Choice, Table
 from equipoise.training.treatment import TrainingRows, Treatment
 
 
-@treatment("reweighting", alias="RW", stage="pre", paper="001")
+@treatment("reweighting", alias="RW", stage="pre", paper="001", origin="han2022a")
 class Reweighting(Treatment):
     """Rows are weighted by the inverse of their cell's share: N / (CG n_yg), or n_y / (G n_yg) inside each class.
 

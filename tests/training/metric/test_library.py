@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
-pytest.importorskip("pytorch_metric_learning", reason="needs equipoise[metric-learning]")
+pytest.importorskip("pytorch_metric_learning", reason="needs pytorch-metric-learning")
 
 from pytorch_metric_learning import distances, losses, miners, reducers, regularizers  # noqa: E402
 
