@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import math
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +29,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
 from equipoise.training.encoding import encoder_of, material_of
 from equipoise.training.material import Job, Outcome
+from equipoise.training.network_model import MlpModel
 from equipoise.training.train import train
 from plan_cases import cohort, columns
 from training_cases import Learns
@@ -283,6 +286,11 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "group names as numbers": (lambda said: said["groups"].update(names=[1]), "name its groups"),
     "another network": (lambda said: said["model"].update(hidden=[10_000]), "have the shape"),
     "a network of settings alone": (lambda said: said.update(model=None), "as its model"),
+    "a class that is a list": (lambda said: said["classes"].__setitem__(0, [1]), "nor of which classes"),
+    "a class twice": (lambda said: said["classes"].__setitem__(0, said["classes"][1]), "a class twice"),
+    "treatments that are no list": (lambda said: said["about"].update(treatments=None), "as its treatments"),
+    "a number of 400 digits": (lambda said: said["model"].update(mean=10**400), "a number of 401 digits"),
+    "not a number": (lambda said: said["model"].update(mean=math.nan), "NaN is no number"),
 }
 
 
@@ -291,6 +299,68 @@ def test_a_description_that_was_changed_is_refused(case: str, folder: Path) -> N
     change, says = HOSTILE[case]
     with pytest.raises(BadInput, match=says):
         load_model(edited(folder, change))
+
+
+PARTS: dict[str, tuple[str, str, Callable[[dict[str, Any]], Any], str]] = {
+    "no seed": (
+        "mlp", "threshold_optimizer", lambda said: said["model"]["adjustments"][0]["state"].pop("seed"), "'seed'",
+    ),
+    "a seed that is text": (
+        "mlp", "threshold_optimizer", lambda said: said["model"]["adjustments"][0]["state"].update(seed="x"), "'seed'",
+    ),
+    "groups that fill the memory": (
+        "mlp", "domain_discriminative",
+        lambda said: said["model"]["postprocessor"]["state"].update(groups=10**9), "multipliers",
+    ),
+    "predictions by groups without groups": (
+        "mlp", "threshold_optimizer", lambda said: said["groups"].update(names=[]), "names none",
+    ),
+    "classes that fill the memory": (
+        "forest", "untreated", lambda said: said["model"].update(classes=10**9), "predicts 1,000,000,000 classes",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_a_changed_part_of_a_treatment_or_an_estimator_is_refused(case: str, tmp_path: Path) -> None:
+    learner, treatment, change, says = PARTS[case]
+    values = {"readout": "rba_dev"} if treatment == "domain_discriminative" else {}
+    made = saved_of(people(), LEARNERS[learner], treatment, **values)[0].save(tmp_path / "model")
+    with pytest.raises(BadInput, match=says):
+        load_model(edited(made, change))
+
+
+def test_an_error_of_a_part_says_that_the_parts_do_not_fit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def restored(*_: object) -> None:
+        raise KeyError("a plug-in's own")
+
+    monkeypatch.setattr(MlpModel, "own_restore", restored)
+    with pytest.raises(BadInput, match=r"do not fit each other \(KeyError"):
+        load_model(folder)
+
+
+def test_a_module_is_refused_where_none_is_needed(folder: Path) -> None:
+    with pytest.raises(BadInput, match="module is given for a model of the learner 'mlp'"):
+        load_model(folder, module=dict)
+
+
+def test_a_class_that_json_cannot_name_is_refused(model: SavedModel, tmp_path: Path) -> None:
+    dated = replace(model, classes=(datetime.date(2026, 1, 1), datetime.date(2026, 1, 2)))
+    with pytest.raises(BadInput, match="is a date") as error:
+        dated.save(tmp_path / "dated")
+    assert "text" in error.value.help
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_that_predicts_by_groups_says_so_where_they_are_missing(tmp_path: Path) -> None:
+    data = people()
+    model = saved_of(data, LEARNERS["mlp"], "threshold_optimizer")[0]
+    rows = frame_of_test(data).drop(columns="sex")
+    with pytest.raises(BadInput, match=r"predicts by the group of every row \(sex\)") as error:
+        model.predict(rows)
+    assert "sensitive_features=" in error.value.help
+    with pytest.raises(BadInput, match="different lengths"):
+        model.predict(rows, ["f"] * (len(rows) - 1))
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"schema": 1}'])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,12 +19,12 @@ from numpy.typing import NDArray
 from equipoise.cohorts.cohort import columns_of
 from equipoise.cohorts.tables import as_table
 from equipoise.estimators._skops import estimator_bytes, estimator_from
-from equipoise.foundation.arrays import as_columns
+from equipoise.foundation.arrays import as_columns, same_length
 from equipoise.foundation.errors import BadInput, told
 from equipoise.foundation.files import TensorFile, folder_when_whole, write_whole
 from equipoise.foundation.imports import require
 from equipoise.foundation.reproducibility import provenance
-from equipoise.foundation.text import listing
+from equipoise.foundation.text import listing, plural
 from equipoise.measures.objectives import Task
 from equipoise.tallies.counts import group_axis, group_places
 from equipoise.tallies.labels import factorise, presence_codes
@@ -42,6 +43,8 @@ EMBEDDING_AUDIT, EMBEDDING_AUDIT_PAGE = "embedding_audit.json", "embedding_audit
 FILE = TensorFile("equipoise.model", "equipoise.model-weights/1", "saved model", "SavedModel.save")
 # More than a description with a thousand categories in each of a thousand columns has.
 MOST_BYTES = 64 * 1024**2
+# Digits of a whole number, with its sign: those of the integers that arrays hold.
+LONGEST_NUMBER = 20
 # What arrays of a model may hold: what both numpy and torch know.
 NUMBERS = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
 AGAIN = "copy the folder again, or save the model again."
@@ -57,7 +60,7 @@ class GroupNames:
     def codes(self, data: object, sensitive_features: object = None) -> Codes:
         """Return the group of each row, from columns of the data or of their own; -1 where it was not trained."""
         if sensitive_features is None:
-            columns = columns_of(data, self.columns, "the data")
+            columns = self._of_training(data)
         elif (named := _named(sensitive_features, data)) is not None:
             found = columns_of(data, named, "the data")
             columns = self._in_order({name: found[name] for name in named})
@@ -66,9 +69,21 @@ class GroupNames:
         axes = {group_axis(name): factorise(column) for name, column in columns.items()}
         return group_places(axes, self.columns, self.names)
 
+    def _of_training(self, data: object) -> dict[str, Any]:
+        """Return the columns of the training; without one of them it is said what they are needed for."""
+        try:
+            return columns_of(data, self.columns, "the data")
+        except BadInput as error:
+            raise BadInput(
+                f"The model predicts by the group of every row ({self}). {error.given}", available=error.available,
+                help="predict(data, sensitive_features=groups), or data with the columns of the groups.",
+            ) from error  # fmt: skip
+
     def _in_order(self, columns: Mapping[str, Any]) -> dict[str, Any]:
         if len(columns) != len(self.columns):
-            raise BadInput(f"sensitive_features has {len(columns)} columns", available=f"those of the training: {self}")
+            raise BadInput(
+                f"sensitive_features has {plural(len(columns), 'column')}", available=f"those of the training: {self}"
+            )
         if set(columns) == set(self.columns):
             return {name: columns[name] for name in self.columns}
         return dict(zip(self.columns, columns.values(), strict=True))
@@ -182,6 +197,8 @@ class SavedModel:
     def _predicted(self, data: object, sensitive_features: object, ids: Codes | None) -> Predicted:
         inputs = self.encoder.encode(data)
         group = self.groups.codes(data, sensitive_features) if self.needs_group else None
+        if group is not None:
+            same_length({"the data": inputs, "sensitive_features": group})
         return self.model.predict(inputs, group, ids)
 
     def audit_labels(
@@ -254,6 +271,13 @@ class SavedModel:
             The folder.
         """
         target = Path(folder)
+        strange = next((one for one in map(_plain, self.classes) if not isinstance(one, str | int | float)), None)
+        if strange is not None:
+            raise BadInput(
+                f"The class {strange!r} is a {type(strange).__name__}, which a saved model cannot name",
+                available="classes that are texts, numbers, or true and false",
+                help="convert the target to text and train again.",
+            )
         estimator, tensors = self.model.estimator(), self.model.tensors()
         content = None if estimator is None else estimator_bytes(estimator)
         with folder_when_whole(target, replaceable=is_saved_model) as temporary:
@@ -330,13 +354,18 @@ def load_model(folder: str | os.PathLike[str], module: Any = None) -> SavedModel
     if estimator is not None and module is not None:
         raise BadInput("A module is given for a saved estimator", help="load_model(folder) is enough.")
     tensors = _arrays(place / WEIGHTS) if WEIGHTS in content else {}
-    encoder = InputEncoder.restore(said.get("inputs"))
-    model = kind.restore(_mapping(said, "model"), tensors, module if estimator is None else estimator)
-    groups, task = _groups(said), str(said.get("task"))
-    classes = said.get("classes")
-    if task not in get_args(Task) or not isinstance(classes, list) or not isinstance(said.get("target"), str):
+    groups, task, classes = _groups(said), str(said.get("task")), _classes(said)
+    if task not in get_args(Task) or not isinstance(said.get("target"), str):
         raise BadInput("The saved model says neither what it predicts nor of which classes", help=AGAIN)
-    _check_fit(model, encoder, classes, task)
+    with _fitting_parts():
+        encoder = InputEncoder.restore(said.get("inputs"))
+        model = kind.restore(_mapping(said, "model"), tensors, module if estimator is None else estimator)
+        if module is not None and not model.needs_module:
+            raise BadInput(
+                f"A module is given for a model of the learner {model.kind!r}", help="load_model(folder) is enough."
+            )
+        _check_fit(model, encoder, groups, classes, task)
+    _check_about(said)
     _warn_of_versions(_mapping(said, "provenance"))
     return SavedModel(
         model, encoder, tuple(classes), groups, said["target"], task, said.get("favourable"), _mapping(said, "about"),
@@ -378,11 +407,23 @@ def _read_json(path: Path) -> Any:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise BadInput(f"{str(path)!r} is larger than {MOST_BYTES:,} bytes", help=AGAIN)
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"), parse_int=_whole_number, parse_constant=_no_number)
     except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, BadInput):
             raise
         raise BadInput(f"{str(path)!r} cannot be read ({error})", help=AGAIN) from error
+
+
+def _whole_number(text: str) -> int:
+    """Read a whole number of a description; one that no array and no float can hold is none of ours."""
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(f"a number of {len(text):,} digits")
+    return int(text)
+
+
+def _no_number(text: str) -> float:
+    """Refuse NaN and the infinities: nothing that was saved here has them."""
+    raise ValueError(f"{text} is no number")
 
 
 def _file(path: Path, digest: object) -> bytes:
@@ -423,14 +464,43 @@ def _groups(said: Mapping[str, Any]) -> GroupNames:
     return GroupNames(tuple(columns or ()), tuple(names or ()))
 
 
-def _check_fit(model: FittedModel, encoder: InputEncoder, classes: Sequence[Any], task: str) -> None:
-    """Refuse parts that do not belong together, by what the model says of a row without values."""
+def _classes(said: Mapping[str, Any]) -> list[Any]:
+    """Return the classes, or the names of labels: texts, numbers, or true and false, each of them once."""
+    found = said.get("classes")
+    if not isinstance(found, list) or not all(isinstance(one, str | int | float) for one in found):
+        raise BadInput("The saved model says neither what it predicts nor of which classes", help=AGAIN)
+    if len(set(found)) < len(found):
+        raise BadInput(f"The saved model names a class twice: {listing(map(repr, found))}", help=AGAIN)
+    return found
+
+
+def _check_about(said: Mapping[str, Any]) -> None:
+    """Refuse a description whose treatments are no list: what a model says of itself names them."""
+    treatments = _mapping(said, "about").get("treatments", [])
+    if not isinstance(treatments, list):
+        raise BadInput(f"The saved model has {treatments!r:.60} as its treatments", help=AGAIN)
+
+
+@contextlib.contextmanager
+def _fitting_parts() -> Iterator[None]:
+    """Refuse parts of which one cannot be made, or that do not belong together, whatever error that raises."""
     try:
-        found = model.predict(encoder.blank(), np.zeros(1, dtype=np.int64) if model.needs_group else None)
-    except (ValueError, IndexError, RuntimeError) as error:
-        if isinstance(error, BadInput):
-            raise
+        yield
+    except BadInput:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
         raise BadInput(f"The parts of the saved model do not fit each other ({told(error)})", help=AGAIN) from error
+
+
+def _check_fit(
+    model: FittedModel, encoder: InputEncoder, groups: GroupNames, classes: Sequence[Any], task: str
+) -> None:
+    """Refuse parts that do not belong together, by what the model says of a row without values."""
+    if model.class_count is not None and task == "class" and model.class_count != len(classes):
+        raise BadInput(f"The saved model predicts {model.class_count:,} classes and names {len(classes)}", help=AGAIN)
+    if model.needs_group and not groups.names:
+        raise BadInput("The saved model predicts by groups, and names none", help=AGAIN)
+    found = model.predict(encoder.blank(), np.zeros(1, dtype=np.int64) if model.needs_group else None)
     if task == "multilabel" or found.values.ndim != 1:
         if task != "multilabel" or found.values.shape != (1, len(classes)):
             raise BadInput(

@@ -20,6 +20,7 @@ class EstimatorModel(FittedModel):
 
     def __init__(self, fitted: Any, inputs: int, classes: int, task: str = "class") -> None:
         self.fitted, self.inputs, self.classes, self.task = fitted, inputs, classes, task
+        self.class_count = classes if task == "class" else None
 
     def own_predict(self, inputs: NDArray[Any]) -> Predicted:
         """Return classes, with probabilities where the estimator has some, or numbers."""

@@ -19,7 +19,7 @@ from equipoise.training.material import Codes, Predicted
 from equipoise.training.model import checked_array, fitted_part
 from equipoise.training.parameters import Readout, Table
 from equipoise.training.treatment import CONSTRAINTS, Afterwards, Outputs, Treatment
-from equipoise.treatments.rba import ROUNDS, Balance, balanced, constraints, replayed
+from equipoise.treatments.rba import ROUNDS, Balance, balanced, constraint_count, replayed
 from equipoise.treatments.reading import ByCell, Floats, arranged, groups_of_test, predicted, prior_shift, softmax
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class ReadInBalance(ByCell):
     def restore(cls, state: Mapping[str, Any]) -> ReadInBalance:
         """Make it again from its state."""
         readout, groups, classes = cls.numbers_of(state)
-        shape = (None, classes, len(constraints(groups)))
+        shape = (None, classes, constraint_count(groups))
         return cls(readout, groups, classes, checked_array(state, "multipliers", shape, "the balance"))
 
 

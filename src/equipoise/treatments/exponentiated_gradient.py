@@ -14,7 +14,7 @@ from equipoise.foundation.imports import require
 from equipoise.foundation.registry import treatment
 from equipoise.foundation.text import plural
 from equipoise.training.material import Codes, Predicted
-from equipoise.training.model import Adjustment, fitted_part
+from equipoise.training.model import Adjustment, checked_settings, fitted_part
 from equipoise.training.parameters import Choice, Parameter, Table
 from equipoise.training.treatment import Scored, TrainingRows, Treatment
 from equipoise.treatments.reading import randomly_decided
@@ -53,7 +53,7 @@ class DrawnClasses(Adjustment):
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
         """Make it again."""
-        return cls(int(state["seed"]))
+        return cls(checked_settings(state, {"seed": int}, PURPOSE)["seed"])
 
 
 @treatment("exponentiated_gradient", stage="in", paper="Agarwal et al. 2018", extra="train")

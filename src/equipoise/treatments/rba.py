@@ -51,6 +51,11 @@ def constraints(groups: int) -> Floats:
     return np.concatenate([share - MARGIN - held, held - share - MARGIN])
 
 
+def constraint_count(groups: int) -> int:
+    """Return how many constraints there are for so many groups."""
+    return 2 if groups <= 2 else 2 * groups
+
+
 def balanced(scores: Floats, group: Codes, groups: int, weights: Floats | None = None) -> Balance:
     """Find multipliers on rows whose groups are known, and lower the scores ``[row, class]`` by them, round by round.
 

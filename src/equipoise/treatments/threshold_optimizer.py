@@ -13,7 +13,7 @@ from equipoise.foundation.imports import require
 from equipoise.foundation.registry import treatment
 from equipoise.foundation.text import listing, plural
 from equipoise.training.material import Codes, Predicted
-from equipoise.training.model import Adjustment, checked_array, fitted_part
+from equipoise.training.model import Adjustment, checked_array, checked_settings, fitted_part
 from equipoise.training.parameters import Parameter, Readout, Table
 from equipoise.training.treatment import Scored, Treatment
 from equipoise.treatments.reading import randomly_decided
@@ -89,7 +89,7 @@ class GroupThresholds(Adjustment):
         """Make it again."""
         codes = checked_array(state, "codes", [None], PURPOSE, np.int64)
         rules = checked_array(state, "rules", [len(codes), len(COLUMNS)], PURPOSE)
-        return cls(codes, rules, int(state["seed"]))
+        return cls(codes, rules, checked_settings(state, {"seed": int}, PURPOSE)["seed"])
 
 
 @treatment("threshold_optimizer", stage="post", paper="Hardt et al. 2016", extra="train")
