@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from study_store import ENVIRONMENT, ROWS, truth_of
+from study_store import ENVIRONMENT, ROWS, evaluation_labels
 
 from equipoise.measures.measure import get_measure
 from equipoise.studies.findings import data_of, measure_study, result_of
@@ -42,7 +42,7 @@ def trials(conditions: int, treatments: int, seeds: int, repeats: int) -> list[T
 
 def fill(store: Store, asked: list[Trial], generator: np.random.Generator) -> None:
     """Record every trial as done, with predictions that are right more often under some treatments than others."""
-    truth = truth_of(generator)
+    truth = evaluation_labels(generator)
     store.plan([(one, place // 10, one.treatment) for place, one in enumerate(asked)])
     targets = {split: truth.of(split).target for split in ("dev", "test")}
     for start in range(0, len(asked), 500):
@@ -79,7 +79,7 @@ def main() -> None:
             fill(store, asked, generator)
         start, used = time.perf_counter(), time.process_time()
         with open_store(where, create=False, read_only=True, plan="benchmark") as store:
-            data = data_of(store, name="benchmark", truth=truth_of(np.random.default_rng(0)))
+            data = data_of(store, name="benchmark", truth=evaluation_labels(np.random.default_rng(0)))
             result = result_of(data)
             result.report(Path(folder) / "page.html")
             result.to_json(Path(folder) / "page.json")

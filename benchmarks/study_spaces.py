@@ -18,7 +18,7 @@ from study_store import ENVIRONMENT
 
 from equipoise.studies.findings import data_of, measure_study, space_parts
 from equipoise.studies.plans import Named, Recorded, Trial
-from equipoise.studies.storage import SplitTruth, Store, Truth, open_store
+from equipoise.studies.storage import EvaluationLabels, SplitLabels, Store, open_store
 from equipoise.training.material import Predicted
 
 COHORT = "sha256:benchmark"
@@ -36,15 +36,17 @@ def trials(seeds: int) -> list[Trial]:
     ]  # fmt: skip
 
 
-def truth_of(classes: int, rows: int) -> Truth:
+def evaluation_labels(classes: int, rows: int) -> EvaluationLabels:
     colour = np.arange(classes) % 4
     target = {"dev": np.arange(rows // 5) % classes, "test": np.arange(rows) % classes}
-    splits = {split: SplitTruth(own, colour[own]) for split, own in target.items()}
+    splits = {split: SplitLabels(own, colour[own]) for split, own in target.items()}
     names = tuple(f"class {place:03d}" for place in range(classes))
-    return Truth(COHORT, "class", names, ("colour",), tuple((f"colour {place}",) for place in range(4)), splits)
+    return EvaluationLabels(
+        COHORT, "class", names, ("colour",), tuple((f"colour {place}",) for place in range(4)), splits
+    )
 
 
-def fill(store: Store, asked: list[Trial], truth: Truth, width: int) -> None:
+def fill(store: Store, asked: list[Trial], truth: EvaluationLabels, width: int) -> None:
     """Record every trial as done, with spaces of classes around centres and classifiers that are often right."""
     generator = np.random.default_rng(0)
     classes = len(truth.classes)
@@ -65,7 +67,7 @@ def fill(store: Store, asked: list[Trial], truth: Truth, width: int) -> None:
         store.add([Recorded(one, "done", predicted, (), 1, seconds=1.0, environment=ENVIRONMENT, kept=kept)], truth)
 
 
-def reported(where: Path, truth: Truth) -> float:
+def reported(where: Path, truth: EvaluationLabels) -> float:
     """Return the seconds that the spaces of a report take."""
     with open_store(str(where), create=False, read_only=True, plan="spaces") as store:
         study = measure_study(data_of(store, name="spaces", truth=truth))
@@ -79,7 +81,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="8 trials of 600 rows: does it run?")
     small = parser.parse_args().small
     asked = trials(2 if small else 4)
-    truth = truth_of(20 if small else 200, 600 if small else 5_794)
+    truth = evaluation_labels(20 if small else 200, 600 if small else 5_794)
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder) / "study.db"
         with open_store(str(where), plan="spaces") as store:

@@ -23,7 +23,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from equipoise.studies.plans import Named, Recorded, Trial
-from equipoise.studies.storage import SplitTruth, Store, Truth, open_store, packed
+from equipoise.studies.storage import EvaluationLabels, SplitLabels, Store, open_store, packed
 from equipoise.training.material import Epoch, Predicted
 
 ROWS = 5_000  # of dev, and as many of test
@@ -46,13 +46,13 @@ def made(generator: np.random.Generator, scores: bool) -> Predicted:
     return Predicted(whole.argmax(axis=1), whole if scores else None)
 
 
-def truth_of(generator: np.random.Generator) -> Truth:
-    def split() -> SplitTruth:
-        return SplitTruth(generator.integers(0, 2, ROWS), generator.integers(0, 4, ROWS))
+def evaluation_labels(generator: np.random.Generator) -> EvaluationLabels:
+    def split() -> SplitLabels:
+        return SplitLabels(generator.integers(0, 2, ROWS), generator.integers(0, 4, ROWS))
 
     groups = tuple((sex, race) for sex in ("F", "M") for race in ("a", "b"))
     splits = {"dev": split(), "test": split()}
-    return Truth("sha256:benchmark", "class", ("no", "yes"), ("sex", "race"), groups, splits)
+    return EvaluationLabels("sha256:benchmark", "class", ("no", "yes"), ("sex", "race"), groups, splits)
 
 
 def recorded(leased: tuple[Trial, ...], predicted: list[Predicted]) -> list[Recorded]:
@@ -65,7 +65,7 @@ def recorded(leased: tuple[Trial, ...], predicted: list[Predicted]) -> list[Reco
     ]  # fmt: skip
 
 
-def stored(store: Store, wanted: int, predicted: list[Predicted], truth: Truth) -> tuple[float, float]:
+def stored(store: Store, wanted: int, predicted: list[Predicted], truth: EvaluationLabels) -> tuple[float, float]:
     """Lease and record so many trials; return trials a second by the clock, and by the processor's time."""
     done, start, used = 0, time.perf_counter(), time.process_time()
     while done < wanted and (leased := store.lease("worker", 600)):
@@ -138,7 +138,7 @@ def main() -> None:
     small = parser.parse_args().small
     number, wanted, few = (640, 320, 32) if small else (10_000, 4_800, 320)
     generator = np.random.default_rng(0)
-    truth = truth_of(generator)
+    truth = evaluation_labels(generator)
     trials = [trial(seed) for seed in range(number)]
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         place = Path(folder)

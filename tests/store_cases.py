@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from equipoise.studies.plans import Named, Recorded, Trial
-from equipoise.studies.storage import SplitTruth, Truth
+from equipoise.studies.storage import EvaluationLabels, SplitLabels
 from equipoise.training.material import Epoch, Predicted
 
 COHORT = "sha256:" + "ab" * 32
@@ -50,27 +50,27 @@ def truth(
     classes: int = 3,
     cohort: str = COHORT,
     seed: int = 0,
-) -> Truth:
+) -> EvaluationLabels:
     """A random truth; some rows have no target."""
     generator = np.random.default_rng(seed)
 
-    def split() -> SplitTruth:
+    def split() -> SplitLabels:
         group = generator.integers(0, len(GROUPS), rows)
         if task == "class":
-            return SplitTruth(generator.integers(-1, classes, rows), group)
+            return SplitLabels(generator.integers(-1, classes, rows), group)
         target = np.where(generator.random(rows) < 0.1, np.nan, generator.normal(1e6, 10.0, rows))
-        return SplitTruth(target, group, generator.integers(0, 4, rows))
+        return SplitLabels(target, group, generator.integers(0, 4, rows))
 
     names = tuple(f"class {place}" for place in range(classes)) if task == "class" else ("1", "2", "3", "4")
     pivot = 1e6 if task == "regression" else 0.0
-    return Truth(cohort, task, names, ("sex", "race"), GROUPS, {"dev": split(), "test": split()}, pivot)
+    return EvaluationLabels(cohort, task, names, ("sex", "race"), GROUPS, {"dev": split(), "test": split()}, pivot)
 
 
 @dataclass(frozen=True, eq=False)
 class Predicting:
     """Makes predictions that fit a truth."""
 
-    truth: Truth = field(default_factory=truth)
+    truth: EvaluationLabels = field(default_factory=truth)
 
     def __call__(self, one: Trial, *, seed: int | None = None, scores: bool = False, **more: Any) -> Recorded:
         generator = np.random.default_rng(one.seed if seed is None else seed)

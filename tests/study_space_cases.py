@@ -13,7 +13,7 @@ from equipoise.studies.analysis import Composition, Layout, StudyData, TestRows
 from equipoise.studies.findings import StudyResult, result_of
 from equipoise.studies.findings.spaces._values import KeptArrays, Remembered, partition_of
 from equipoise.studies.plans import Named, Recorded, Trial
-from equipoise.studies.storage import SplitTruth, Truth
+from equipoise.studies.storage import EvaluationLabels, SplitLabels
 from equipoise.training.material import Predicted
 from report_cases import HOSTILE
 
@@ -56,7 +56,7 @@ class Drawn:
             for place, one in enumerate(data.trials)
         ]  # fmt: skip
 
-    def arrays(self, truth: Truth | None, remembered: Remembered | None = None) -> KeptArrays:
+    def arrays(self, truth: EvaluationLabels | None, remembered: Remembered | None = None) -> KeptArrays:
         """Return what is kept, as a study reads it."""
 
         def array(name: str, place: int) -> np.ndarray | None:
@@ -156,9 +156,9 @@ def study(
 
 def _truth(
     target: Mapping[str, np.ndarray], colour_of: np.ndarray, classes: Sequence[str], colours: Sequence[str]
-) -> Truth:
-    splits = {split: SplitTruth(own, colour_of[own]) for split, own in target.items()}
-    return Truth(COHORT, "class", tuple(classes), ("colour",), tuple((one,) for one in colours), splits)
+) -> EvaluationLabels:
+    splits = {split: SplitLabels(own, colour_of[own]) for split, own in target.items()}
+    return EvaluationLabels(COHORT, "class", tuple(classes), ("colour",), tuple((one,) for one in colours), splits)
 
 
 def _nearest(points: np.ndarray, centres: np.ndarray) -> np.ndarray:

@@ -205,7 +205,7 @@ def test_how_far_the_probability_must_go_is_what_was_asked_for(equipoise: Progra
     assert "at least 5 is required" in first_of(folder)["reason"]
     refused = equipoise(*asked, "--least-way", -1)
     assert refused.code == 2
-    assert "least_way is -1.0" in refused.err
+    assert "min_effect is -1.0" in refused.err
 
 
 def test_a_class_is_chosen_by_name_and_pictures_are_resized_on_request(equipoise: Program) -> None:

@@ -16,7 +16,7 @@ import pytest
 from discovery_cases import BIAS, LATENT, TARGET, Constant, meaning, painter, quick, reader, torch
 from equipoise.discovery import Classifier, Hyperplane, Investigation, JudgeSettings, SurrogateSettings, investigate
 from equipoise.discovery._investigating import known_change, strips_of
-from equipoise.discovery._judging import Bench
+from equipoise.discovery._judging import Evaluator
 from equipoise.discovery._reasons import DiscoveryReason
 from equipoise.discovery.generative import Generator
 from equipoise.foundation.errors import BadInput
@@ -341,14 +341,14 @@ def test_without_a_search_only_known_attributes_are_walked() -> None:
 @pytest.mark.parametrize("guard", [None, 0.9])
 def test_known_changes_agree_with_a_plain_loop(guard: float | None) -> None:
     generator, classifier, plane = painter(), reader(5.0, 3.0), meaning(0, BIAS, "tint")
-    bench = Bench(generator, classifier, quick(guard=guard), JUDGED)
+    evaluator = Evaluator(generator, classifier, quick(guard=guard), JUDGED)
     drawn = strips_of(generator, classifier, number=0, pictures=3, ends=(-2, 2), seed=0)
-    found = known_change(bench, plane, drawn)
+    found = known_change(evaluator, plane, drawn)
     changes, variations, flips = [], [], []
-    for latent in bench.latents:
+    for latent in evaluator.latents:
         walked = [plane.project(latent[None]) + alpha * torch.tensor(plane.normal) for alpha in quick().alphas]
         p = [float(classifier.probabilities(generator.images(one))) for one in walked]
-        inside = [bench.guard is None or bool(bench.guard.inside(one)) for one in walked]
+        inside = [evaluator.guard is None or bool(evaluator.guard.inside(one)) for one in walked]
         steps = [(a, b) for (a, b), (i, j) in zip(pairwise(p), pairwise(inside), strict=True) if i and j]
         changes.append(sum(b - a for a, b in steps))
         variations.append(sum(abs(b - a) for a, b in steps) / (len(p) - 1))

@@ -11,7 +11,7 @@ import pytest
 
 from discovery_cases import BIAS, TARGET, Constant, meaning, painter, quick, reader, torch
 from equipoise.discovery import Classifier, Hyperplane, JudgeSettings, judge, random_orthogonal_directions
-from equipoise.discovery._judging import Bench
+from equipoise.discovery._judging import Evaluator
 from equipoise.discovery.generative import Generator
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.reproducibility import stream
@@ -100,12 +100,12 @@ def test_the_way_of_a_reference_is_that_of_a_loop_and_decides_nothing(guard: flo
     (beside,) = judge(
         generator, reader(6.0, 4.0), [tint], search_settings=walked, settings=few, reference=still
     ).ranked  # fmt: skip
-    bench = Bench(generator, still, walked, few)
+    evaluator = Evaluator(generator, still, walked, few)
     ways = []
-    for latent in bench.latents:
+    for latent in evaluator.latents:
         moved = [tint.project(latent[None]) + alpha * latent.new_tensor(tint.normal) for alpha in walked.alphas]
         p = [float(still.probabilities(generator.images(one))) for one in moved]
-        inside = [bench.guard is None or bool(bench.guard.inside(one)) for one in moved]
+        inside = [evaluator.guard is None or bool(evaluator.guard.inside(one)) for one in moved]
         counted = zip(pairwise(p), pairwise(inside), strict=True)
         ways.append(sum(abs(b - a) for (a, b), both in counted if all(both)))
     assert beside.reference_way == pytest.approx(np.mean(ways), abs=1e-6)
@@ -180,7 +180,7 @@ def test_a_direction_like_any_other_is_not_found() -> None:
 def test_directions_are_ranked_and_the_second_does_not_compete_with_the_first() -> None:
     generator, classifier = painter(), reader(3.0, 12.0)
     given = [meaning(0, BIAS, "tint"), meaning(0, TARGET, "patch")]
-    little = JudgeSettings(least_way=0.1)
+    little = JudgeSettings(min_effect=0.1)
     judged = judge(generator, classifier, given, search_settings=WALKED, settings=little)
     assert [one.name for one in judged.ranked] == ["tint", "patch"]
     assert [one.verdict for one in judged.ranked] == ["found", "found"]
@@ -206,7 +206,7 @@ def test_no_directions_and_no_room_for_chance_are_said() -> None:
     "wrong",
     [
         {"latents": 8, "null_latents": 9}, {"null_latents": 1}, {"nulls": 18}, {"threshold": 0.0}, {"level": 2.0},
-        {"threshold": float("nan")}, {"least_way": -0.1}, {"least_way": float("nan")}, {"least_way": float("inf")},
+        {"threshold": float("nan")}, {"min_effect": -0.1}, {"min_effect": float("nan")}, {"min_effect": float("inf")},
     ],
 )  # fmt: skip
 def test_settings_that_cannot_tell_are_refused(wrong: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from scipy import stats
 from discovery_cases import LATENT, torch
 from equipoise.discovery import Classifier, Hyperplane, JudgeSettings, SearchSettings
 from equipoise.discovery._investigating import known_change, strips_of
-from equipoise.discovery._judging import Bench
+from equipoise.discovery._judging import Evaluator
 from equipoise.discovery.generative import Generator
 
 PLANE = Hyperplane("first", np.eye(LATENT)[0])
@@ -39,11 +39,11 @@ class Reads(torch.nn.Module):
 def flips(start: float, slope: float, level: float = 0.95) -> tuple[tuple[float, float, float], int]:
     generator, classifier = Generator(Shades(), LATENT), Classifier(Reads(start, slope))
     asked = JudgeSettings(latents=40, null_latents=8, level=level)
-    bench = Bench(generator, classifier, SearchSettings(), asked)
+    evaluator = Evaluator(generator, classifier, SearchSettings(), asked)
     drawn = strips_of(generator, classifier, number=0, pictures=3, ends=(-2, 2), seed=0)
-    p, _ = bench.walk(PLANE, asked.latents)
+    p, _ = evaluator.walk(PLANE, asked.latents)
     crossed = int(((p >= 0.5).any(0) & (p < 0.5).any(0)).sum())
-    return known_change(bench, PLANE, drawn).flips, crossed
+    return known_change(evaluator, PLANE, drawn).flips, crossed
 
 
 @pytest.mark.parametrize(("start", "crossing"), [(0.1, 0), (0.4, 40)])

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.storage._database import place_of
+from equipoise.studies.storage._database import store_location
 from plan_cases import PLAN, write_plan
 from postgres import Server
 from running import Program
@@ -79,7 +79,7 @@ def test_a_traceback_from_python_has_no_part_of_the_password(postgres: Server) -
     ):  # fmt: skip
         with pytest.raises(BadInput) as refused:
             open_store(where)
-        said = "".join(str(error) for error in _chain(refused.value)) + repr(place_of(where))
+        said = "".join(str(error) for error in _chain(refused.value)) + repr(store_location(where))
         assert not pieces(said), said
 
 

@@ -13,7 +13,7 @@ from equipoise.discovery._classifier import Classifier, chunk_for, predicted
 from equipoise.discovery._hyperplane import Hyperplane, basis_of, without
 from equipoise.discovery._investigation import Investigation, KnownChange, Shown, Strip, asked_of, origin_of
 from equipoise.discovery._judging import (
-    Bench,
+    Evaluator,
     Judgement,
     JudgeSettings,
     axes,
@@ -113,27 +113,27 @@ HALF = 0.5
 
 
 def known_changes(
-    bench: Bench, named: Sequence[Hyperplane], strips: Strips, report: Callable[[int, int], None] | None = None
+    evaluator: Evaluator, named: Sequence[Hyperplane], strips: Strips, report: Callable[[int, int], None] | None = None
 ) -> tuple[KnownChange, ...]:
-    """Walk every named attribute on the latents of a bench."""
+    """Walk every named attribute on the latents of an evaluator."""
     found: list[KnownChange] = []
     for place, plane in enumerate(named):
-        found.append(known_change(bench, plane, strips))
+        found.append(known_change(evaluator, plane, strips))
         if report is not None:
             report(place + 1, len(named))
     return tuple(found)
 
 
-def known_change(bench: Bench, plane: Hyperplane, strips: Strips) -> KnownChange:
+def known_change(evaluator: Evaluator, plane: Hyperplane, strips: Strips) -> KnownChange:
     """Walk one attribute; steps that leave the data (of a search with a guard) count in nothing."""
-    p, counted = bench.walk(plane, bench.asked.latents)
+    p, counted = evaluator.walk(plane, evaluator.asked.latents)
     steps = (p[1:] - p[:-1]) * counted
     crossed = (((p[1:] >= HALF) != (p[:-1] >= HALF)) & counted).any(0)
-    low, high = wilson(crossed.sum(), len(crossed), bench.asked.level)
+    low, high = wilson(crossed.sum(), len(crossed), evaluator.asked.level)
     return KnownChange(
         name=plane.name,
-        change=bench.mean_with_interval(steps.sum(0), plane.name),
-        variation=bench.mean_with_interval(np.abs(steps).mean(0), plane.name),
+        change=evaluator.mean_with_interval(steps.sum(0), plane.name),
+        variation=evaluator.mean_with_interval(np.abs(steps).mean(0), plane.name),
         flips=(float(crossed.mean()), float(low), float(high)),
         strips=strips.along(plane),
     )
@@ -284,7 +284,7 @@ def investigate(
         generator, classifier, surrogate, reference, directions=directions, restarts=restarts, search=search,
         compare=compare, strips=strips, strip_pictures=strip_pictures,
     )  # fmt: skip
-    said = {"search": asdict(asked), "judging": asdict(how), **rest}
+    said = {"search": asdict(asked), "judging": how.to_dict(), **rest}
     made = Investigation(
         classifier=names[0], generator=names[1], verdict=None, reason=None, directions=(), methods=(), known=(),
         curves=np.zeros((0, 0, 0)), strip_alphas=drawn.alphas, search=asked, judging=how,
@@ -299,8 +299,8 @@ def investigate(
         elif compare:
             made = replace(made, notes=(*made.notes, "Baselines were skipped: there is nothing to find."))
     if named:
-        bench = Bench(generator, classifier, asked, how)
-        made = replace(made, known=known_changes(bench, named, drawn, progress.stage(MEASURING)))
+        evaluator = Evaluator(generator, classifier, asked, how)
+        made = replace(made, known=known_changes(evaluator, named, drawn, progress.stage(MEASURING)))
     return made
 
 

@@ -260,7 +260,7 @@ class Investigation(Result):
             "known": [_known_json(one) for one in self.known],
             "notes": list(self.notes),
             "curves": [[[_rounded(value) for value in row] for row in part] for part in self.curves.tolist()],
-            "settings": _plain({"search": asdict(self.search), "judging": asdict(self.judging), **self.asked}),
+            "settings": _plain({"search": asdict(self.search), "judging": self.judging.to_dict(), **self.asked}),
             "provenance": _plain(self.provenance),
         }
 

@@ -22,7 +22,7 @@ random labels by heart may pass; only the same network trained on permuted label
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -154,7 +154,7 @@ class JudgeSettings:
     nulls: int = 199
     level: float = 0.95
     threshold: float = 0.05
-    least_way: float = 0.3
+    min_effect: float = 0.3
     least_steadiness: float = 0.75
     seed: int = 0
 
@@ -167,13 +167,17 @@ class JudgeSettings:
         for name, value in (("level", self.level), ("threshold", self.threshold)):
             if not 0 < value < 1:
                 raise BadInput(f"{name} is {value}", available="a number between 0 and 1")
-        if not 0 <= self.least_way < float("inf"):
-            raise BadInput(f"least_way is {self.least_way}", available="a number of at least 0")
+        if not 0 <= self.min_effect < float("inf"):
+            raise BadInput(f"min_effect is {self.min_effect}", available="a number of at least 0")
         if self.nulls < 1 / self.threshold - 1:
             raise BadInput(
                 f"{self.nulls} random directions have no first {self.threshold:g} of themselves",
                 available=f"at least {int(np.ceil(1 / self.threshold - 1))}",
             )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings by name, ``min_effect`` also by the name that it had in earlier documents."""
+        return {**asdict(self), "least_way": self.min_effect}
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,11 +265,11 @@ def judge(
         planes, walked = tuple(directions), search_settings or SearchSettings()
     check_pair(generator, classifier, reference)
     named = (*(() if target is None else (target,)), *known)
-    bench = Bench(generator, classifier, walked, asked, reference)
+    evaluator = Evaluator(generator, classifier, walked, asked, reference)
     judged: list[Judged] = []
     for place, plane in enumerate(planes):
         before = [one.plane for one in judged if one.plane is not None]
-        judged.append(bench.judged(plane, named, before))
+        judged.append(evaluator.judged(plane, named, before))
         if report is not None:
             report(place + 1, len(planes))
     told = [_decided(one, asked) for one in judged]
@@ -278,7 +282,7 @@ def judge(
     return Judgement(SearchVerdict.NOTHING_FOUND, why, ranked, asked)
 
 
-class Bench:
+class Evaluator:
     """Fresh latents, and what is measured on them."""
 
     def __init__(
@@ -391,8 +395,8 @@ def _decided(one: Judged, asked: JudgeSettings) -> Judged:
 def _reason_against(one: Judged, asked: JudgeSettings) -> Reason | None:
     if one.way < CONSTANT:
         return because(DiscoveryReason.NO_REACTION)
-    if one.way_low < asked.least_way:
-        return because(DiscoveryReason.TOO_SMALL, change=one.way, low=one.way_low, least=asked.least_way)
+    if one.way_low < asked.min_effect:
+        return because(DiscoveryReason.TOO_SMALL, change=one.way, low=one.way_low, least=asked.min_effect)
     rank, others = one.rank_among_random, one.random_directions
     if rank is None:
         return because(DiscoveryReason.NOTHING_TO_COMPARE)

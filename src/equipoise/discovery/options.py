@@ -115,7 +115,7 @@ DISCOVER_OPTIONS = (
         help="Fresh latents for the tests.",
     ),
     _option(
-        name="least_way", kind="number", default=0.3, metavar="CHANGE", only=(JUDGE,),
+        name="min_effect", kind="number", default=0.3, metavar="CHANGE", flags=("--least-way",), only=(JUDGE,),
         help="Confirm only what changes the probability by this much in total.",
     ),
     _of_command(

@@ -40,7 +40,7 @@ from equipoise.studies.plans import (
     with_splits,
 )
 from equipoise.studies.running import OwnWork, Work, draw_named, named_key, settings_of, shown_cohort
-from equipoise.studies.storage import Truth, truth_of
+from equipoise.studies.storage import EvaluationLabels, evaluation_labels
 from equipoise.training.encoding import material_of
 from equipoise.training.material import Codes, Material
 from equipoise.training.selecting import needs_scores
@@ -225,10 +225,10 @@ class Study:
         return found
 
     @cached_property
-    def truth(self) -> Truth:
+    def truth(self) -> EvaluationLabels:
         """What dev and test rows truly are, for counting; no training sees it."""
         with placed("cohort"):
-            return truth_of(
+            return evaluation_labels(
                 self.cohort,
                 fingerprint=self.fingerprint,
                 classes=self.material.labels or self.material.classes,

@@ -14,7 +14,7 @@ from equipoise.studies.analysis import Layout, StudyData, TestRows
 from equipoise.studies.analysis._people import Redrawn, drawn_clusters, is_clustered, redrawn
 from equipoise.studies.findings import measure_study, result_of
 from equipoise.studies.plans import Named, with_splits
-from equipoise.studies.storage import truth_of
+from equipoise.studies.storage import evaluation_labels
 from plan_cases import cohort, threshold
 from study_cases import HERE, Arm, trial
 
@@ -169,8 +169,8 @@ def with_clusters(rows: int = 400) -> Any:
 
 def test_the_truth_has_the_clusters_and_the_store_does_not_depend_on_them() -> None:
     made = with_clusters()
-    truth = truth_of(made, fingerprint="x", classes=("no", "yes"))
-    plain = truth_of(cohort(), fingerprint="x", classes=("no", "yes"))
+    truth = evaluation_labels(made, fingerprint="x", classes=("no", "yes"))
+    plain = evaluation_labels(cohort(), fingerprint="x", classes=("no", "yes"))
     own = truth.of("test").cluster
     assert own is not None
     names = made.where("test")["person"]
@@ -183,7 +183,7 @@ def test_the_truth_has_the_clusters_and_the_store_does_not_depend_on_them() -> N
 def test_a_row_without_a_cluster_stands_by_itself() -> None:
     made = with_clusters()
     made = replace(made, columns={**made.columns, "person": np.full(400, None, dtype=object)})
-    own = truth_of(made, fingerprint="x", classes=("no", "yes")).of("test").cluster
+    own = evaluation_labels(made, fingerprint="x", classes=("no", "yes")).of("test").cluster
     assert own is not None
     assert len(np.unique(own)) == len(own)
 

@@ -23,7 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from equipoise.studies.storage import open_store
-from equipoise.studies.storage._database import opened, place_of
+from equipoise.studies.storage._database import opened, store_location
 from store_cases import Predicting, planned
 
 DONE = Predicting()
@@ -212,6 +212,6 @@ TASKS = {"race": race, "kill": kill, "die": die, "begin": begin}
 
 if __name__ == "__main__":
     for name in sys.argv[3:]:
-        opened(place_of(name)).dispose()  # imports what children need, once, before they are forked
+        opened(store_location(name)).dispose()  # imports what children need, once, before they are forked
     with ended_with_this_process():
         sys.stdout.write(json.dumps(TASKS[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])))

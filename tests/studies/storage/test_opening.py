@@ -20,7 +20,7 @@ from store_cases import Predicting, planned, trial, truth
 pytest.importorskip("sqlalchemy")
 
 from equipoise.studies.storage import Store, open_store
-from equipoise.studies.storage._database import place_of
+from equipoise.studies.storage._database import store_location
 
 DONE = Predicting()
 MOUNTS = """\
@@ -122,11 +122,11 @@ def test_paths_that_cannot_hold_a_store(tmp_path: Path) -> None:
 
 
 def test_a_password_is_not_shown() -> None:
-    place = place_of("postgresql://me:se:cr@et@host/study")
+    place = store_location("postgresql://me:se:cr@et@host/study")
     assert place.shown == "postgresql://me@host/study"
     assert place.url == "postgresql+psycopg://me:se%3Acr%40et@host/study", "no part of it is taken for the host"
     assert "cr@et" not in repr(place)
-    assert place_of("postgresql://me:a%40b@host/s?application_name=x@y").url == (
+    assert store_location("postgresql://me:a%40b@host/s?application_name=x@y").url == (
         "postgresql+psycopg://me:a%40b@host/s?application_name=x@y"
     )
 
@@ -316,10 +316,10 @@ def test_a_disk_that_is_read_only_is_read(small_disk: Path) -> None:
 
 
 def test_large_predictions_without_a_folder_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from equipoise.studies.storage._artefacts import Keeping
+    from equipoise.studies.storage._artefacts import ArtefactStore
 
     monkeypatch.setattr("equipoise.studies.storage._artefacts.MOST_IN_DATABASE", 10)
-    keeping = Keeping.beside(place_of("postgresql://me@host/study"), None)
+    artefact_store = ArtefactStore.beside(store_location("postgresql://me@host/study"), None)
     with pytest.raises(BadInput, match="need a folder") as refused:
-        keeping.keep("key", "dev", truth().of("dev").group)
+        artefact_store.keep("key", "dev", truth().of("dev").group)
     assert "--artefacts" in refused.value.help

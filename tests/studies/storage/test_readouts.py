@@ -14,7 +14,7 @@ from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput
 from equipoise.measures import distance_to_optimum
 from equipoise.measures.scores import BY_NAME
-from equipoise.studies.storage._labels import Names, Readouts, decoded, encoded, readout, truth_of
+from equipoise.studies.storage._labels import Names, Readouts, decoded, encoded, evaluation_labels, readout
 from equipoise.training.encoding import material_of
 from equipoise.training.material import Predicted
 from store_cases import GROUPS, Predicting, trial, truth
@@ -140,7 +140,7 @@ def people(task: str = "class") -> Cohort:
 def test_the_truth_of_a_cohort_is_that_of_its_rows() -> None:
     cohort = people()
     material = material_of(cohort, "sex")
-    found = truth_of(cohort, fingerprint="sha256:x", classes=material.classes)
+    found = evaluation_labels(cohort, fingerprint="sha256:x", classes=material.classes)
     assert found.classes == ("no", "yes", "maybe")
     assert found.attributes == ("sex", "race")
     assert found.groups == tuple((sex, race) for sex in "FM" for race in ("a", "b", None))
@@ -155,7 +155,7 @@ def test_the_truth_of_a_cohort_is_that_of_its_rows() -> None:
 
 def test_a_class_that_no_training_row_has_counts_as_a_mistake() -> None:
     cohort = people()
-    found = truth_of(cohort, fingerprint="sha256:x", classes=("no", "yes"))
+    found = evaluation_labels(cohort, fingerprint="sha256:x", classes=("no", "yes"))
     counts = readout(Predicted(np.zeros(60, dtype=np.int64)), found, "test")
     assert counts[:, 2, 0].sum() == 1
     assert counts.sum() == 59  # one test row has no target
@@ -163,7 +163,7 @@ def test_a_class_that_no_training_row_has_counts_as_a_mistake() -> None:
 
 def test_the_quarters_are_those_of_the_training_targets() -> None:
     cohort = people("regression")
-    found = truth_of(cohort, fingerprint="sha256:x", classes=())
+    found = evaluation_labels(cohort, fingerprint="sha256:x", classes=())
     edges = np.quantile(cohort["target"][cohort["split"] == "train"], [0.25, 0.5, 0.75])
     values = cohort["target"][cohort["split"] == "test"]
     np.testing.assert_array_equal(found.of("test").cell, [sum(value >= edge for edge in edges) for value in values])
@@ -203,13 +203,13 @@ def test_where_crossing_all_groups_makes_too_many_counts_the_studys_own_are_coun
     }  # fmt: skip
     cohort = Cohort("many", columns, target="y", groups=("sex", "race"), features=("x",), split="split")
     how = {"fingerprint": "x", "classes": ("a", "b", "c")}
-    assert truth_of(cohort, **how, needed=("sex",)).attributes == ("sex", "race")
+    assert evaluation_labels(cohort, **how, needed=("sex",)).attributes == ("sex", "race")
     monkeypatch.setattr("equipoise.studies.storage._labels.MOST_COUNTS", 20)
-    found = truth_of(cohort, **how, needed=("sex",))
+    found = evaluation_labels(cohort, **how, needed=("sex",))
     assert (found.attributes, found.groups) == (("sex",), (("f",), ("m",)))
     test = np.flatnonzero(columns["split"] == "test")
     assert [found.groups[code][0] for code in found.of("test").group] == columns["sex"][test].tolist()
-    assert truth_of(cohort, **how).attributes == ("sex", "race")
+    assert evaluation_labels(cohort, **how).attributes == ("sex", "race")
 
 
 def test_counts_that_no_report_could_hold_are_refused() -> None:
@@ -223,4 +223,4 @@ def test_counts_that_no_report_could_hold_are_refused() -> None:
     with pytest.raises(
         BadInput, match=r"6,000 classes of 'who' and 2 groups make 72,000,000 counts.*\n.*\n.*least = 8"
     ):
-        truth_of(cohort, fingerprint="sha256:x", classes=tuple(map(str, range(6_000))))
+        evaluation_labels(cohort, fingerprint="sha256:x", classes=tuple(map(str, range(6_000))))

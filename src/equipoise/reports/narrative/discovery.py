@@ -250,7 +250,7 @@ def _inconclusive(made: Investigation) -> Iterator[Statements]:
 def _would_decide(made: Investigation, one: Shown) -> str:
     """Say what would decide about a direction, where more latents would."""
     judged, asked = one.judged, made.judging
-    if not (judged.way_low < asked.least_way <= judged.way_high):
+    if not (judged.way_low < asked.min_effect <= judged.way_high):
         return ""
     rank = judged.rank_among_random
     if rank is None or not among_the_first(rank, judged.random_directions, asked.threshold):

@@ -37,7 +37,7 @@ from equipoise.measures.objectives import (
 from equipoise.results import Reason, because
 from equipoise.studies.analysis._data import DEV, TEST, Attribute, Codes, Floats, Layout, StudyData
 from equipoise.studies.analysis._reasons import StudyReason
-from equipoise.studies.storage import OUTCOMES, Store, Truth
+from equipoise.studies.storage import OUTCOMES, EvaluationLabels, Store
 from equipoise.tallies.counts import Confusion
 from equipoise.tallies.scores import Residuals, moments
 from equipoise.tallies.scores import quantities as summed
@@ -383,7 +383,7 @@ def needs_scores(main: MainMeasures) -> bool:
     return PERFORMANCES[main.by[0]].needs_scores
 
 
-def aucs_of(store: Store, keys: Sequence[str], truth: Truth, layout: Layout) -> Aucs:
+def aucs_of(store: Store, keys: Sequence[str], truth: EvaluationLabels, layout: Layout) -> Aucs:
     """Return what reads the scores of trials from a store and computes their AUC when it is asked for."""
     kept: dict[tuple[str, Attribute, str], Floats] = {}
 
@@ -397,7 +397,13 @@ def aucs_of(store: Store, keys: Sequence[str], truth: Truth, layout: Layout) -> 
 
 
 def _aucs(
-    store: Store, keys: Sequence[str], truth: Truth, layout: Layout, split: str, attribute: Attribute, performance: str
+    store: Store,
+    keys: Sequence[str],
+    truth: EvaluationLabels,
+    layout: Layout,
+    split: str,
+    attribute: Attribute,
+    performance: str,
 ) -> Floats:
     rows = truth.of(split)
     known = np.asarray(rows.known)

@@ -45,12 +45,12 @@ from equipoise.studies.plans import (
 from equipoise.studies.running import MODEL
 from equipoise.studies.storage import (
     Damage,
+    EvaluationLabels,
     Look,
     Names,
     Readouts,
     Store,
     StoredTrial,
-    Truth,
     digest_of,
     open_store,
     remember_look,
@@ -209,7 +209,7 @@ def data_of(
     store: Store,
     *,
     name: str,
-    truth: Truth | None = None,
+    truth: EvaluationLabels | None = None,
     ids: NDArray[np.int64] | None = None,
     favourable: str | None = None,
     compositions: Mapping[str, Composition] | None = None,
@@ -354,7 +354,7 @@ def _tables(counts: NDArray[Any], names: Names) -> NDArray[np.float64]:
     return np.asarray(whole, dtype=np.float64)
 
 
-def _rows(truth: Truth, ids: NDArray[np.int64] | None) -> TestRows:
+def _rows(truth: EvaluationLabels, ids: NDArray[np.int64] | None) -> TestRows:
     own = truth.of(TEST)
     return TestRows(np.arange(len(own)) if ids is None else ids, own.group, own.target, own.cluster)
 
@@ -383,7 +383,7 @@ def _failures(store: Store, failed: Sequence[StoredTrial]) -> tuple[Failure, ...
 
 
 def _damaged(
-    store: Store, stored: Sequence[StoredTrial], counted: Mapping[str, Readouts], truth: Truth | None
+    store: Store, stored: Sequence[StoredTrial], counted: Mapping[str, Readouts], truth: EvaluationLabels | None
 ) -> dict[str, Damage]:
     """Return the done trials of which the store no longer has what was written, by key, and what is damaged."""
     done = [one for one in stored if one.state == "done"]
@@ -400,7 +400,7 @@ def _damaged(
     return found
 
 
-def _implausible(readouts: Readouts, truth: Truth | None) -> list[str]:
+def _implausible(readouts: Readouts, truth: EvaluationLabels | None) -> list[str]:
     """Return trials whose counts do not add up to the people of each group and class, whatever they predict."""
     if truth is None or not readouts.keys or readouts.names.task != truth.task:
         return []
@@ -418,7 +418,7 @@ def _implausible(readouts: Readouts, truth: Truth | None) -> list[str]:
     return [key for key, bad in zip(readouts.keys, wrong.tolist(), strict=True) if bad]
 
 
-def _implausible_labels(readouts: Readouts, truth: Truth) -> list[str]:
+def _implausible_labels(readouts: Readouts, truth: EvaluationLabels) -> list[str]:
     """Return trials whose counts do not add up to the rows of each group with each label, and without it."""
     own = truth.of(readouts.split)
     target, group = np.asarray(own.target)[own.known], own.group[own.known]

@@ -27,9 +27,9 @@ from equipoise.studies.storage import (
     COLUMNS,
     KEPT,
     CellStatus,
+    EvaluationLabels,
     Status,
     Store,
-    Truth,
     history_array,
     history_of,
     kept_array,
@@ -360,7 +360,9 @@ class Merged:
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
-def merge(folder: Path, store: Store, truth: Truth, progress: Callable[[int, int], None] | None = None) -> Merged:
+def merge(
+    folder: Path, store: Store, truth: EvaluationLabels, progress: Callable[[int, int], None] | None = None
+) -> Merged:
     """Add the trial files of a folder to a store. ``progress`` is told how many of how many files were read."""
     if not folder.is_dir():
         raise BadInput(f"There is no folder {str(folder)!r}", help="name the folder that --to wrote.")

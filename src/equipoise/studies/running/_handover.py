@@ -25,7 +25,7 @@ from equipoise.studies.plans import OwnFunction
 from equipoise.studies.running._own_function import OwnWork
 from equipoise.studies.running._packing import description_of, tensors_of, work_of
 from equipoise.studies.running._work import Work
-from equipoise.studies.storage import SplitTruth, Truth
+from equipoise.studies.storage import EvaluationLabels, SplitLabels
 
 DESCRIPTION, TENSORS, PROCESS = "work.json", "work.safetensors", "process.json"
 # What the names of tensors begin with that belong to the truth, and to the columns of a cohort.
@@ -54,7 +54,7 @@ class Handed:
     """
 
     work: Work
-    truth: Truth
+    truth: EvaluationLabels
     shared: Shared
     threads: int
     parent: int
@@ -128,8 +128,8 @@ def read(folder: Path) -> Handed:
     return Handed(work, _truth(said["truth"], tensors), Shared(*said["shared"]), said["threads"], said["parent"])
 
 
-def _truth_parts(truth: Truth) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    said = {one.name: getattr(truth, one.name) for one in fields(Truth) if one.name != "splits"}
+def _truth_parts(truth: EvaluationLabels) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    said = {one.name: getattr(truth, one.name) for one in fields(EvaluationLabels) if one.name != "splits"}
     arrays = {
         f"{TRUTH}{split}.{part}": np.ascontiguousarray(values)
         for split, rows in truth.splits.items()
@@ -139,12 +139,12 @@ def _truth_parts(truth: Truth) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
     return {**said, "splits": list(truth.splits)}, arrays
 
 
-def _truth(said: dict[str, Any], tensors: Mapping[str, NDArray[Any]]) -> Truth:
+def _truth(said: dict[str, Any], tensors: Mapping[str, NDArray[Any]]) -> EvaluationLabels:
     splits = {
-        split: SplitTruth(**{part: tensors.get(f"{TRUTH}{split}.{part}") for part in SPLIT_PARTS})  # type: ignore[arg-type]
+        split: SplitLabels(**{part: tensors.get(f"{TRUTH}{split}.{part}") for part in SPLIT_PARTS})  # type: ignore[arg-type]
         for split in said["splits"]
     }
-    return Truth(
+    return EvaluationLabels(
         said["cohort"], said["task"], tuple(said["classes"]), tuple(said["attributes"]),
         tuple(map(tuple, said["groups"])), splits, said["pivot"],
     )  # fmt: skip

@@ -32,7 +32,7 @@ from equipoise.training.learner import Progress
 from equipoise.training.rounding import is_deterministic
 
 if TYPE_CHECKING:
-    from equipoise.studies.storage import Store, Truth
+    from equipoise.studies.storage import EvaluationLabels, Store
     from equipoise.studies.study import Study
 
 
@@ -200,7 +200,7 @@ def _is_importable(study: Study) -> bool:
 
 
 def work_through(
-    work: Work, truth: Truth, store: Store, owner: str, *, watcher: Watcher | None = None, alive: Any = None
+    work: Work, truth: EvaluationLabels, store: Store, owner: str, *, watcher: Watcher | None = None, alive: Any = None
 ) -> None:
     """Lease, train and record until every trial has ended; what is held is given back, whatever happens.
 

@@ -26,7 +26,7 @@ from equipoise.studies.running._work import Work
 from equipoise.studies.running._worker_process import REASON, START, prepared_process
 
 if TYPE_CHECKING:
-    from equipoise.studies.storage import Store, Truth
+    from equipoise.studies.storage import EvaluationLabels, Store
 
 
 __all__ = ["CannotLeave", "Shared", "run_workers"]
@@ -46,7 +46,7 @@ class Worker:
 
 
 def run_workers(
-    work: Work, truth: Truth, store: Store, shared: Shared, number: int, watcher: Watcher | None = None
+    work: Work, truth: EvaluationLabels, store: Store, shared: Shared, number: int, watcher: Watcher | None = None
 ) -> None:
     """Let so many processes work through the store; return when every trial has ended."""
     threads = max(available_cores() // number, 1)

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from equipoise.studies.storage._database import OUTAGE as OUTAGE
     from equipoise.studies.storage._database import Unreachable as Unreachable
     from equipoise.studies.storage._labels import OUTCOMES as OUTCOMES
+    from equipoise.studies.storage._labels import EvaluationLabels as EvaluationLabels
     from equipoise.studies.storage._labels import Names as Names
     from equipoise.studies.storage._labels import Readouts as Readouts
-    from equipoise.studies.storage._labels import SplitTruth as SplitTruth
-    from equipoise.studies.storage._labels import Truth as Truth
-    from equipoise.studies.storage._labels import truth_of as truth_of
+    from equipoise.studies.storage._labels import SplitLabels as SplitLabels
+    from equipoise.studies.storage._labels import evaluation_labels as evaluation_labels
     from equipoise.studies.storage._planning import Look as Look
     from equipoise.studies.storage._planning import digest_of as digest_of
     from equipoise.studies.storage._planning import plan_key as plan_key
@@ -49,7 +49,7 @@ _MODULES = {
         "write_durably",
     ),
     "_database": ("OUTAGE", "Unreachable"),
-    "_labels": ("Names", "OUTCOMES", "Readouts", "SplitTruth", "Truth", "truth_of"),
+    "_labels": ("Names", "OUTCOMES", "Readouts", "SplitLabels", "EvaluationLabels", "evaluation_labels"),
     "_planning": ("Look", "digest_of", "plan_key", "remember_look"),
     "_queries": ("CellStatus", "Status", "StoredTrial"),
     "_store": ("Store", "open_store"),

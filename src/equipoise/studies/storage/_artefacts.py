@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
 from equipoise.studies.plans import Trial
-from equipoise.studies.storage._database import Place, present, sql, tables
-from equipoise.studies.storage._labels import PREDICTED, Names, Truth, decoded
+from equipoise.studies.storage._database import StoreLocation, present, sql, tables
+from equipoise.studies.storage._labels import PREDICTED, EvaluationLabels, Names, decoded
 from equipoise.studies.storage._planning import description_of, parts, trial_from
 from equipoise.training.material import Epoch, Predicted
 
@@ -85,13 +85,13 @@ class Artefact:
 
 
 @dataclass(frozen=True)
-class Keeping:
+class ArtefactStore:
     """Where artefacts go that are too large for the database; None where no folder is known."""
 
     folder: Path | None
 
     @classmethod
-    def beside(cls, place: Place, folder: str | os.PathLike[str] | None) -> Keeping:
+    def beside(cls, place: StoreLocation, folder: str | os.PathLike[str] | None) -> ArtefactStore:
         """Return the folder that was named, or the one beside a store that is a file."""
         if folder is not None:
             return cls(Path(folder))
@@ -344,7 +344,7 @@ def is_readout_damaged(key: str, split: str, kind: Any, shape: Any, counts: Any,
     return False
 
 
-def damaged_trials(connection: Connection, plan: str, keeping: Keeping) -> dict[str, Damage]:
+def damaged_trials(connection: Connection, plan: str, artefact_store: ArtefactStore) -> dict[str, Damage]:
     """Return the ended trials of a plan of which something is damaged, by key, and what."""
     made, select = tables(), sql().select
     one, more, place = made.trials.c, made.details.c, made.places.c
@@ -372,7 +372,7 @@ def damaged_trials(connection: Connection, plan: str, keeping: Keeping) -> dict[
     done = {number: key for number, key, state in trials if state == "done" and key not in found}
     found |= dict.fromkeys(damaged_counts(connection, done), Damage.COUNTS)
     left = {number: key for number, key in done.items() if key not in found}
-    return found | dict.fromkeys(damaged_predictions(connection, left, keeping), Damage.PREDICTIONS)
+    return found | dict.fromkeys(damaged_predictions(connection, left, artefact_store), Damage.PREDICTIONS)
 
 
 def damaged_counts(connection: Connection, trials: Mapping[int, str]) -> Iterator[str]:
@@ -389,7 +389,9 @@ def damaged_counts(connection: Connection, trials: Mapping[int, str]) -> Iterato
         yield from (trials[number] for number, splits in whole.items() if not splits >= set(PREDICTED))
 
 
-def damaged_predictions(connection: Connection, trials: Mapping[int, str], keeping: Keeping) -> Iterator[str]:
+def damaged_predictions(
+    connection: Connection, trials: Mapping[int, str], artefact_store: ArtefactStore
+) -> Iterator[str]:
     """Yield the keys of trials, given by number, of which an array is damaged, or predictions are missing."""
     kept = tables().artefacts.c
     chosen = sql().select(kept.trial, kept.name, kept.size, kept.content, kept.file, kept.digest)
@@ -398,7 +400,7 @@ def damaged_predictions(connection: Connection, trials: Mapping[int, str], keepi
         bad: set[int] = set()
         for number, name, *artefact in connection.execute(chosen.where(kept.trial.in_(part))):
             there[number].add(name)
-            if keeping.is_damaged(Artefact(*artefact), read_files=name in PREDICTED):
+            if artefact_store.is_damaged(Artefact(*artefact), read_files=name in PREDICTED):
                 bad.add(number)
         yield from (trials[number] for number, own in there.items() if number in bad or not own >= set(PREDICTED))
 
@@ -424,7 +426,7 @@ def let_wait_again(connection: Connection, trials: Sequence[Trial]) -> int:
     return len(numbers)
 
 
-def names_from(connection: Connection, cohort: str, truth: Truth | None) -> Names:
+def names_from(connection: Connection, cohort: str, truth: EvaluationLabels | None) -> Names:
     """Return what the places of readouts of a cohort mean; where that is damaged, the truth says it again."""
     kept = tables().cohorts.c
     chosen = sql().select(kept.digest, kept.names, present(connection, kept.checksum)).where(kept.cohort == cohort)
@@ -442,7 +444,7 @@ def names_from(connection: Connection, cohort: str, truth: Truth | None) -> Name
     )
 
 
-def restore_names(connection: Connection, truth: Truth) -> None:
+def restore_names(connection: Connection, truth: EvaluationLabels) -> None:
     """Write what the places of readouts mean once more, where it is not what was written."""
     kept = tables().cohorts
     names = truth.names.to_json()

@@ -319,7 +319,7 @@ QUERY = re.compile(r"[A-Za-z_]+=[^&]*(&[A-Za-z_]+=[^&]*)*")
 
 
 @dataclass(frozen=True)
-class Place:
+class StoreLocation:
     """Where a store is: a file of SQLite (``path``), or another database (``url``)."""
 
     shown: str
@@ -333,7 +333,7 @@ class Place:
         return self.path is not None and (not self.path.exists() or not self.path.stat().st_size)
 
 
-def place_of(where: str | Path, *, create: bool = True, read_only: bool = False) -> Place:
+def store_location(where: str | Path, *, create: bool = True, read_only: bool = False) -> StoreLocation:
     """Tell a path from a URL, and refuse what cannot hold a store before anything is opened."""
     text = str(where)
     kind, separator, rest = text.partition("://")
@@ -342,11 +342,11 @@ def place_of(where: str | Path, *, create: bool = True, read_only: bool = False)
     if separator and not kind.startswith("sqlite"):
         remember_secrets([text])
         driver = "postgresql+psycopg" if kind == "postgresql" else kind
-        return Place(redacted_argument(text), url=f"{driver}://{_with_escaped_user(rest)}", read_only=read_only)
+        return StoreLocation(redacted_argument(text), url=f"{driver}://{_with_escaped_user(rest)}", read_only=read_only)
     path = Path(rest.removeprefix("/") if separator else text).expanduser()
     _check_path(path, create=create and not read_only, read_only=read_only)
     refuse_network(path)
-    return Place(str(path), path=path, read_only=read_only)
+    return StoreLocation(str(path), path=path, read_only=read_only)
 
 
 def _no_store(shown: str) -> BadInput:
@@ -385,7 +385,7 @@ def _with_escaped_user(rest: str) -> str:
     return f"{quote(unquote(name), safe='')}{colon}{quote(unquote(password), safe='')}{at}{host}{mark}{query}"
 
 
-def opened(place: Place) -> Engine:
+def opened(place: StoreLocation) -> Engine:
     """Return the engine of a place. Nothing is connected yet."""
     sa = sql()
     if place.path is None:
@@ -396,7 +396,7 @@ def opened(place: Place) -> Engine:
     return engine
 
 
-def _opened_postgres(place: Place) -> Engine:
+def _opened_postgres(place: StoreLocation) -> Engine:
     sa = sql()
     if str(place.url).startswith("postgresql+psycopg:"):
         require("psycopg", extra="postgres", purpose="A PostgreSQL store")
@@ -409,7 +409,7 @@ def _opened_postgres(place: Place) -> Engine:
     return engine
 
 
-def _how(place: Place) -> str:
+def _how(place: StoreLocation) -> str:
     if not place.read_only:
         return "mode=rwc"
     assert place.path is not None
@@ -420,7 +420,7 @@ def _how(place: Place) -> str:
     return "mode=ro" if written_ahead or os.access(place.path.parent, os.W_OK) else "mode=ro&immutable=1"
 
 
-def _connected(place: Place) -> sqlite3.Connection:
+def _connected(place: StoreLocation) -> sqlite3.Connection:
     """Connect to a file by its URI, in which a path may have any letters; transactions begin where we say so."""
     assert place.path is not None
     connection = sqlite3.connect(
@@ -486,7 +486,7 @@ def _begin_postgres(connection: Connection) -> None:
 
 
 @contextmanager
-def writing(engine: Engine, place: Place) -> Iterator[Connection]:
+def writing(engine: Engine, place: StoreLocation) -> Iterator[Connection]:
     """Open a transaction that writes; it happens entirely or, where anything goes wrong, not at all."""
     if place.read_only:
         raise BadInput(f"The store {place.shown!r} was opened read-only", help="open it without read_only.")
@@ -495,19 +495,19 @@ def writing(engine: Engine, place: Place) -> Iterator[Connection]:
 
 
 @contextmanager
-def reading(engine: Engine, place: Place) -> Iterator[Connection]:
+def reading(engine: Engine, place: StoreLocation) -> Iterator[Connection]:
     """Open a transaction that reads one moment of the store."""
     with told(place.shown), engine.connect() as connection, connection.begin():
         yield connection
 
 
-def looked_at(place: Place, statement: str) -> list[Any]:
+def looked_at(place: StoreLocation, statement: str) -> list[Any]:
     """Ask a file of SQLite without leaving a trace in it: it may be another program's, or of a newer version."""
     with told(place.shown), closing(_connected(replace(place, read_only=True))) as connection:
         return connection.execute(statement).fetchall()
 
 
-def backup(place: Place, suffix: str) -> Path:
+def backup(place: StoreLocation, suffix: str) -> Path:
     """Copy a file of SQLite as it is at this moment, beside it; an earlier copy is never replaced."""
     assert place.path is not None
     names = (f"{place.path.name}.{suffix}.backup{'' if number == 1 else number}" for number in itertools.count(1))

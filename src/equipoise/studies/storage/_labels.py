@@ -35,7 +35,7 @@ OUTCOMES = 4
 
 
 @dataclass(frozen=True, eq=False)
-class SplitTruth:
+class SplitLabels:
     """The rows of one split: target (class codes, below 0 if unknown, or numbers), crossed group, and quarter.
 
     Of several labels the target is ``[row, label]``, 1 where one is present, and below 0 if that is unknown.
@@ -104,7 +104,7 @@ class Names:
 
 
 @dataclass(frozen=True, eq=False)
-class Truth:
+class EvaluationLabels:
     """The truth of a cohort by split. ``cohort`` is the fingerprint that trials name; a group has a label a column."""
 
     cohort: str
@@ -112,7 +112,7 @@ class Truth:
     classes: tuple[str, ...]
     attributes: tuple[str, ...]
     groups: tuple[tuple[Label, ...], ...]
-    splits: Mapping[str, SplitTruth]
+    splits: Mapping[str, SplitLabels]
     # What sums of a regression are taken about, so that large targets lose no digits.
     pivot: float = 0.0
 
@@ -133,14 +133,16 @@ class Truth:
             parts += [] if truth.cell is None else [truth.cell.astype("<i8").tobytes()]
         return fingerprint_of(parts)
 
-    def of(self, split: str) -> SplitTruth:
+    def of(self, split: str) -> SplitLabels:
         """Return the truth of one split."""
         if split not in self.splits:
             raise BadInput(f"There is no truth of the split {split!r}", available=", ".join(self.splits))
         return self.splits[split]
 
 
-def truth_of(cohort: Cohort, *, fingerprint: str, classes: Sequence[str], needed: Sequence[str] | None = None) -> Truth:
+def evaluation_labels(
+    cohort: Cohort, *, fingerprint: str, classes: Sequence[str], needed: Sequence[str] | None = None
+) -> EvaluationLabels:
     """Take the truth of the dev and test rows from a cohort with the splits train, dev and test.
 
     ``classes`` are those of the training material, whose codes predictions have. A class that no training row has
@@ -173,12 +175,12 @@ def truth_of(cohort: Cohort, *, fingerprint: str, classes: Sequence[str], needed
     splits, start = {}, 0
     for split, chosen in rows.items():
         here = slice(start, start + len(chosen))
-        splits[split] = SplitTruth(
+        splits[split] = SplitLabels(
             target[chosen], codes[here], None if cell is None else cell[here],
             None if clusters is None else clusters[chosen],
         )  # fmt: skip
         start += len(chosen)
-    return Truth(fingerprint, cohort.task, names, attributes, groups, splits, pivot or 0.0)
+    return EvaluationLabels(fingerprint, cohort.task, names, attributes, groups, splits, pivot or 0.0)
 
 
 def _check_counts(cohort: Cohort, groups: int, classes: int) -> None:
@@ -239,7 +241,7 @@ class Encoded:
     content: bytes
 
 
-def readout(predicted: Predicted, truth: Truth, split: str) -> NDArray[Any]:
+def readout(predicted: Predicted, truth: EvaluationLabels, split: str) -> NDArray[Any]:
     """Count the rows of one split: ``[group, true, predicted]``, or ``[group, quarter, sum]`` of a regression.
 
     Of several labels it is ``[group, label, outcome]``: true negatives, false positives, false negatives, true ones.
@@ -258,7 +260,7 @@ def readout(predicted: Predicted, truth: Truth, split: str) -> NDArray[Any]:
     return _counts(values, rows, truth, split)
 
 
-def _counts(values: NDArray[Any], rows: SplitTruth, truth: Truth, split: str) -> NDArray[Any]:
+def _counts(values: NDArray[Any], rows: SplitLabels, truth: EvaluationLabels, split: str) -> NDArray[Any]:
     number = len(truth.classes)
     if values.dtype.kind not in "iu" or (len(values) and not 0 <= int(values.min()) <= int(values.max()) < number):
         raise BadInput(
@@ -271,7 +273,7 @@ def _counts(values: NDArray[Any], rows: SplitTruth, truth: Truth, split: str) ->
     return np.bincount(places, minlength=shape[0] * number * number).reshape(shape)
 
 
-def _outcomes(values: NDArray[Any], rows: SplitTruth, truth: Truth, split: str) -> NDArray[Any]:
+def _outcomes(values: NDArray[Any], rows: SplitLabels, truth: EvaluationLabels, split: str) -> NDArray[Any]:
     if values.dtype.kind not in "iu" or (values.size and not 0 <= int(values.min()) <= int(values.max()) <= 1):
         raise BadInput(
             f"The predictions of the {split} rows are {_shown(values)}", available="0 or 1 for each label of a row"
@@ -282,7 +284,7 @@ def _outcomes(values: NDArray[Any], rows: SplitTruth, truth: Truth, split: str) 
     return np.bincount(places.reshape(-1), minlength=int(np.prod(shape))).reshape(shape)
 
 
-def _sums(values: NDArray[np.float64], rows: SplitTruth, truth: Truth) -> NDArray[Any]:
+def _sums(values: NDArray[np.float64], rows: SplitLabels, truth: EvaluationLabels) -> NDArray[Any]:
     if not np.isfinite(values).all():
         raise BadInput("Some predicted numbers are not finite", help="lower the learning rate.")
     assert rows.cell is not None

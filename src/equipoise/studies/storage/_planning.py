@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.plans import Trial, canonical, trial_of
-from equipoise.studies.storage._database import insert_new, opened, place_of, sql, tables, writing
+from equipoise.studies.storage._database import insert_new, opened, sql, store_location, tables, writing
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -338,7 +338,7 @@ def remember_look(where: str | Path, name: str, look: Look) -> bool:
     The layout of the store stays as it is: reading an older one carries nothing forward.
     """
     try:
-        place = place_of(where, create=False)
+        place = store_location(where, create=False)
         engine = opened(place)
         try:
             with writing(engine, place) as connection:

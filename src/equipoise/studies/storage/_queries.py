@@ -19,7 +19,7 @@ from equipoise.studies.storage._artefacts import (
     KEPT,
     TRACEBACK,
     Artefact,
-    Keeping,
+    ArtefactStore,
     are_details_damaged,
     history_from,
     history_table,
@@ -30,7 +30,7 @@ from equipoise.studies.storage._artefacts import (
     text_of,
 )
 from equipoise.studies.storage._database import present, sql, tables
-from equipoise.studies.storage._labels import PREDICTED, Names, Readouts, Truth, decoded
+from equipoise.studies.storage._labels import PREDICTED, EvaluationLabels, Names, Readouts, decoded
 from equipoise.studies.storage._planning import AT_ONCE, parts, trial_from
 from equipoise.training.material import Epoch, Predicted
 
@@ -207,7 +207,7 @@ def _stored(row: Any, history: bool, shared: dict[str, Any]) -> StoredTrial:
     )  # fmt: skip
 
 
-def readouts(connection: Connection, plan: str, split: str, truth: Truth | None = None) -> Readouts:
+def readouts(connection: Connection, plan: str, split: str, truth: EvaluationLabels | None = None) -> Readouts:
     """Return the readouts of a plan's done trials on one split, stacked; all must be of one cohort.
 
     Damaged ones are left out and named. ``truth`` says what the places mean where the store no longer does.
@@ -245,13 +245,13 @@ def readouts(connection: Connection, plan: str, split: str, truth: Truth | None 
 
 
 def predictions(
-    connection: Connection, keys: Collection[str], split: str, keeping: Keeping, *, scores: bool
+    connection: Connection, keys: Collection[str], split: str, artefact_store: ArtefactStore, *, scores: bool
 ) -> dict[str, Predicted]:
     """Return what trials predicted for one split, by key, in the order of the keys."""
     found: dict[str, dict[str, NDArray[Any]]] = {}
     names = [split, f"{split}.scores"] if scores else [split]
     for key, name, artefact in _artefacts(connection, keys, names):
-        found.setdefault(key, {})[name] = keeping.read(artefact, f"What the trial {key} predicted ({name})")
+        found.setdefault(key, {})[name] = artefact_store.read(artefact, f"What the trial {key} predicted ({name})")
     absent = [key for key in keys if key not in found]
     if absent:
         raise BadInput(
@@ -261,19 +261,21 @@ def predictions(
     return {key: predicted_of(split, found[key]) for key in keys}
 
 
-def kept(connection: Connection, keys: Collection[str], name: str, keeping: Keeping) -> dict[str, NDArray[Any]]:
+def kept(
+    connection: Connection, keys: Collection[str], name: str, artefact_store: ArtefactStore
+) -> dict[str, NDArray[Any]]:
     """Return the further array of a name of every trial that has one, by key, in the order of the keys."""
     found = {
-        key: keeping.read(artefact, f"What the trial {key} kept ({name})")
+        key: artefact_store.read(artefact, f"What the trial {key} kept ({name})")
         for key, _, artefact in _artefacts(connection, keys, [kept_name(name)])
     }
     return {key: found[key] for key in keys if key in found}
 
 
-def tracebacks(connection: Connection, keys: Collection[str], keeping: Keeping) -> dict[str, str]:
+def tracebacks(connection: Connection, keys: Collection[str], artefact_store: ArtefactStore) -> dict[str, str]:
     """Return where the errors came from that failed trials, by key; trials that have none are left out."""
     return {
-        key: text_of(keeping.read(artefact, f"The traceback of the trial {key}"))
+        key: text_of(artefact_store.read(artefact, f"The traceback of the trial {key}"))
         for key, _, artefact in _artefacts(connection, keys, [TRACEBACK])
     }
 
@@ -310,9 +312,13 @@ def _artefacts(
             yield key, name, Artefact(*artefact)
 
 
-def damaged_predictions(connection: Connection, keys: Collection[str], split: str, keeping: Keeping) -> set[str]:
+def damaged_predictions(
+    connection: Connection, keys: Collection[str], split: str, artefact_store: ArtefactStore
+) -> set[str]:
     """Return the trials whose predictions of a split are damaged, by key."""
-    return {key for key, _, artefact in _artefacts(connection, keys, [split], FEW) if keeping.is_damaged(artefact)}
+    return {
+        key for key, _, artefact in _artefacts(connection, keys, [split], FEW) if artefact_store.is_damaged(artefact)
+    }
 
 
 def environments(connection: Connection) -> dict[str, dict[str, object]]:

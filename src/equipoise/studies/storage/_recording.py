@@ -15,7 +15,7 @@ from equipoise.studies.plans import Recorded, canonical
 from equipoise.studies.storage._artefacts import (
     TRACEBACK,
     Artefact,
-    Keeping,
+    ArtefactStore,
     arrays_of,
     checksum,
     details_checksum,
@@ -26,7 +26,7 @@ from equipoise.studies.storage._artefacts import (
     text_array,
 )
 from equipoise.studies.storage._database import insert_new, sql, tables
-from equipoise.studies.storage._labels import PREDICTED, Encoded, Truth, encoded, readout
+from equipoise.studies.storage._labels import PREDICTED, Encoded, EvaluationLabels, encoded, readout
 from equipoise.studies.storage._planning import add_waiting, parts
 from equipoise.studies.storage._queries import Written
 
@@ -43,25 +43,25 @@ class Prepared:
     artefacts: Mapping[str, Artefact] = field(default_factory=dict)
 
 
-def prepared(recorded: Sequence[Recorded], truth: Truth, keeping: Keeping) -> list[Prepared]:
+def prepared(recorded: Sequence[Recorded], truth: EvaluationLabels, artefact_store: ArtefactStore) -> list[Prepared]:
     """Count and pack what trials predicted; what does not fit the truth is refused before anything is written."""
-    return [_prepared(one, truth, keeping) for one in recorded]
+    return [_prepared(one, truth, artefact_store) for one in recorded]
 
 
 def prepared_apart(
-    recorded: Sequence[Recorded], truth: Truth, keeping: Keeping
+    recorded: Sequence[Recorded], truth: EvaluationLabels, artefact_store: ArtefactStore
 ) -> tuple[list[Prepared], dict[str, str]]:
     """Do the same for each trial by itself: those that fit, and by key in words why the others do not."""
     fit, refused = [], {}
     for one in recorded:
         try:
-            fit.append(_prepared(one, truth, keeping))
+            fit.append(_prepared(one, truth, artefact_store))
         except BadInput as error:
             refused[one.trial.key] = error.given
     return fit, refused
 
 
-def _prepared(recorded: Recorded, truth: Truth, keeping: Keeping) -> Prepared:
+def _prepared(recorded: Recorded, truth: EvaluationLabels, artefact_store: ArtefactStore) -> Prepared:
     trial = recorded.trial
     if trial.cohort != truth.cohort:
         raise BadInput(
@@ -73,7 +73,7 @@ def _prepared(recorded: Recorded, truth: Truth, keeping: Keeping) -> Prepared:
         left = replace(recorded, predictions={}, kept={}, failure=recorded.failure or "no reason was given")
         text = recorded.traceback
         return Prepared(
-            left, artefacts={TRACEBACK: keeping.keep(trial.key, TRACEBACK, text_array(text))} if text else {}
+            left, artefacts={TRACEBACK: artefact_store.keep(trial.key, TRACEBACK, text_array(text))} if text else {}
         )
     absent = [split for split in PREDICTED if split not in recorded.predictions]
     if absent:
@@ -86,16 +86,16 @@ def _prepared(recorded: Recorded, truth: Truth, keeping: Keeping) -> Prepared:
         recorded,
         {split: encoded(readout(predicted, truth, split)) for split, predicted in kept.items()},
         {
-            name: keeping.keep(trial.key, name, array)
+            name: artefact_store.keep(trial.key, name, array)
             for split, predicted in kept.items()
             for name, array in arrays_of(split, predicted).items()
         }
-        | {kept_name(name): _keep(keeping, trial.key, name, array) for name, array in recorded.kept.items()},
+        | {kept_name(name): _keep(artefact_store, trial.key, name, array) for name, array in recorded.kept.items()},
     )
 
 
-def _keep(keeping: Keeping, key: str, name: str, array: Any) -> Artefact:
-    return keeping.keep(key, kept_name(name), kept_array(name, array))
+def _keep(artefact_store: ArtefactStore, key: str, name: str, array: Any) -> Artefact:
+    return artefact_store.keep(key, kept_name(name), kept_array(name, array))
 
 
 def _finite(values: Any) -> bool:
@@ -104,7 +104,9 @@ def _finite(values: Any) -> bool:
     return bool(np.isfinite(values).all())
 
 
-def record(connection: Connection, owner: str, handed: Sequence[Prepared], truth: Truth, *, now: float) -> Written:
+def record(
+    connection: Connection, owner: str, handed: Sequence[Prepared], truth: EvaluationLabels, *, now: float
+) -> Written:
     """Record the trials that the owner still holds; the others are refused with the reason."""
     trials = tables().trials
     held, refused = {}, {}
@@ -123,7 +125,12 @@ def record(connection: Connection, owner: str, handed: Sequence[Prepared], truth
 
 
 def add(
-    connection: Connection, handed: Sequence[Prepared], refused: Mapping[str, str], truth: Truth, *, now: float
+    connection: Connection,
+    handed: Sequence[Prepared],
+    refused: Mapping[str, str],
+    truth: EvaluationLabels,
+    *,
+    now: float,
 ) -> Written:
     """Record trials that ran elsewhere, whoever holds them; a done one stays, a failed one gives way to a done one."""
     add_waiting(connection, [one.recorded.trial for one in handed])
@@ -173,7 +180,12 @@ def _states(connection: Connection, handed: Sequence[Prepared]) -> list[Any]:
 
 
 def _write(
-    connection: Connection, handed: Sequence[Prepared], ids: Mapping[str, int], truth: Truth, now: float, guard: Any
+    connection: Connection,
+    handed: Sequence[Prepared],
+    ids: Mapping[str, int],
+    truth: EvaluationLabels,
+    now: float,
+    guard: Any,
 ) -> None:
     """Write what trials left, and end them where the guard still holds; it must hold for all of them."""
     if not handed:
@@ -207,7 +219,7 @@ def _write(
         connection.execute(made.artefacts.insert(), artefacts)
 
 
-def _know_cohort(connection: Connection, truth: Truth) -> None:
+def _know_cohort(connection: Connection, truth: EvaluationLabels) -> None:
     """Keep what the places of readouts mean; one cohort has one truth."""
     cohorts = tables().cohorts
     names = truth.names.to_json()

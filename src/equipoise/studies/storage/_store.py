@@ -16,23 +16,23 @@ import equipoise
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.plans import Recorded, State, Trial
 from equipoise.studies.storage import _artefacts, _planning, _queries, _recording
-from equipoise.studies.storage._artefacts import Damage, Keeping
+from equipoise.studies.storage._artefacts import ArtefactStore, Damage
 from equipoise.studies.storage._database import (
     READABLE,
     VERSION,
-    Place,
+    StoreLocation,
     backup,
     insert_new,
     looked_at,
     opened,
-    place_of,
     reading,
     sql,
+    store_location,
     tables,
     through_outage,
     writing,
 )
-from equipoise.studies.storage._labels import Readouts, Truth
+from equipoise.studies.storage._labels import EvaluationLabels, Readouts
 from equipoise.studies.storage._planning import Look
 from equipoise.studies.storage._queries import Status, StoredTrial, Written
 from equipoise.training.material import Predicted
@@ -47,7 +47,7 @@ TABLES_OF_SQLITE = "SELECT name FROM sqlite_master WHERE type = 'table'"
 ALL_OF_META = "SELECT *, '', '' FROM meta"
 
 
-def settle_schema(engine: Engine, place: Place) -> None:
+def settle_schema(engine: Engine, place: StoreLocation) -> None:
     """See that the tables are there, and of the version that this program reads and writes."""
     version = _version(engine, place)
     if version is None:
@@ -62,7 +62,7 @@ def settle_schema(engine: Engine, place: Place) -> None:
         _migrate(engine, place, version)
 
 
-def _version(engine: Engine, place: Place) -> int | None:
+def _version(engine: Engine, place: StoreLocation) -> int | None:
     """Return the version of a store, None where there is no store yet; another program's database is refused."""
     version = None
     if place.path is not None:
@@ -92,7 +92,7 @@ def _as_version(values: Sequence[object]) -> int | None:
     return int(str(values[0])) if len(values) == 1 and str(values[0]).isdecimal() else None
 
 
-def _make(engine: Engine, place: Place) -> None:
+def _make(engine: Engine, place: StoreLocation) -> None:
     if place.read_only:
         raise BadInput(f"The store {place.shown!r} is empty", help="run the study first, or name its store.")
     made = tables()
@@ -107,7 +107,7 @@ def _make(engine: Engine, place: Place) -> None:
         )
 
 
-def _migrate(engine: Engine, place: Place, version: int) -> None:
+def _migrate(engine: Engine, place: StoreLocation, version: int) -> None:
     steps = [MIGRATIONS.get(older) for older in range(version, VERSION)]
     if None in steps:
         raise BadInput(
@@ -186,7 +186,7 @@ def open_store(
     the database server, or of this machine where the store is a file. ``outage`` is how many seconds a server may be
     away when the store is opened; once it is open, a server that is restarted is waited for.
     """
-    place = place_of(where, create=create, read_only=read_only)
+    place = store_location(where, create=create, read_only=read_only)
     engine = opened(place)
     try:
         through_outage(lambda again: settle_schema(engine, place), outage)
@@ -194,10 +194,10 @@ def open_store(
     except BaseException:
         engine.dispose()
         raise
-    return Store(engine, place, plan, Keeping.beside(place, artefacts), clock)
+    return Store(engine, place, plan, ArtefactStore.beside(place, artefacts), clock)
 
 
-def _plan_in_store(engine: Engine, place: Place, plan: str) -> str:
+def _plan_in_store(engine: Engine, place: StoreLocation, plan: str) -> str:
     with reading(engine, place) as connection:
         return _planning.plan_in_store(connection, plan)
 
@@ -206,10 +206,15 @@ class Store:
     """Trials and what is kept of them. Made by ``open_store``; a process opens its own and never inherits one."""
 
     def __init__(
-        self, engine: Engine, place: Place, plan: str, keeping: Keeping, clock: Callable[[], float] | None
+        self,
+        engine: Engine,
+        place: StoreLocation,
+        plan: str,
+        artefact_store: ArtefactStore,
+        clock: Callable[[], float] | None,
     ) -> None:
         self._engine, self.place, self.plan_name = engine, place, plan
-        self._keeping, self._clock = keeping, clock
+        self._artefact_store, self._clock = artefact_store, clock
         self._at = 0  # the stack that was leased last
 
     def plan(self, trials: Sequence[tuple[Trial, int, str]]) -> int:
@@ -286,22 +291,22 @@ class Store:
         """Return everyone who holds trials of the store; a server that is away is not waited for."""
         return self._read_once(_planning.owners)
 
-    def record(self, owner: str, recorded: Sequence[Recorded], truth: Truth) -> Written:
+    def record(self, owner: str, recorded: Sequence[Recorded], truth: EvaluationLabels) -> Written:
         """Record how leased trials ended, all in one transaction, with the readouts of their predictions.
 
         A trial that its owner holds no longer (taken over, or recorded by another way) is refused and left as it is.
         """
-        prepared = _recording.prepared(recorded, truth, self._keeping)
+        prepared = _recording.prepared(recorded, truth, self._artefact_store)
         return self._write(lambda one: _recording.record(one, owner, prepared, truth, now=self._now(one)))
 
     def record_and_lease(
-        self, owner: str, recorded: Sequence[Recorded], truth: Truth, seconds: float
+        self, owner: str, recorded: Sequence[Recorded], truth: EvaluationLabels, seconds: float
     ) -> tuple[Written, tuple[Trial, ...]]:
         """Do ``record`` and then ``lease`` in one transaction: a worker waits for the disk once a stack.
 
         Where the connection broke after the transaction, the trials are found recorded, and refused as "done already".
         """
-        prepared = _recording.prepared(recorded, truth, self._keeping)
+        prepared = _recording.prepared(recorded, truth, self._artefact_store)
 
         def both(connection: Connection, again: bool) -> tuple[Written, tuple[Trial, ...]]:
             written = _recording.record(connection, owner, prepared, truth, now=self._now(connection))
@@ -309,24 +314,26 @@ class Store:
 
         return through_outage(lambda again: self._write_once(lambda connection: both(connection, again)))
 
-    def add(self, recorded: Sequence[Recorded], truth: Truth) -> Written:
+    def add(self, recorded: Sequence[Recorded], truth: EvaluationLabels) -> Written:
         """Add trials that ran elsewhere. A trial that is done stays as it is; a failed one gives way to a done one.
 
         One that does not fit the truth is refused and stops no other.
         """
-        prepared, refused = _recording.prepared_apart(recorded, truth, self._keeping)
+        prepared, refused = _recording.prepared_apart(recorded, truth, self._artefact_store)
         return self._write(lambda one: _recording.add(one, prepared, refused, truth, now=self._now(one)))
 
     def forget_failed(self) -> int:
         """Let the plan's failed trials wait again; return how many they were."""
         return self._write(lambda connection: _recording.forget_failed(connection, self.plan_name))
 
-    def forget_damaged(self, trials: Sequence[Trial], truth: Truth) -> dict[str, Damage]:
+    def forget_damaged(self, trials: Sequence[Trial], truth: EvaluationLabels) -> dict[str, Damage]:
         """Let those of the plan's trials wait again of which something is damaged; return which, by key, and what.
 
         ``trials`` and ``truth`` describe them anew: the store's own words may be damaged too.
         """
-        found = self._read(lambda connection: _artefacts.damaged_trials(connection, self.plan_name, self._keeping))
+        found = self._read(
+            lambda connection: _artefacts.damaged_trials(connection, self.plan_name, self._artefact_store)
+        )
         again = [trial for trial in trials if trial.key in found]
 
         def renew(connection: Connection) -> None:
@@ -344,7 +351,7 @@ class Store:
         """Return the plan's trials in order, those in ``states`` only where given; a history takes much room."""
         return self._read(lambda one: _queries.trials(one, self.plan_name, states, history=history))
 
-    def readouts(self, split: str, truth: Truth | None = None) -> Readouts:
+    def readouts(self, split: str, truth: EvaluationLabels | None = None) -> Readouts:
         """Return the counts (or moments) of the plan's done trials on "dev" or "test", in the order of the plan.
 
         Damaged counts are left out. ``truth`` says what places mean where the store's names are damaged.
@@ -353,7 +360,7 @@ class Store:
 
     def damaged_predictions(self, keys: Collection[str], split: str) -> set[str]:
         """Return the trials whose predictions of a split are not what was written, by key."""
-        return self._read(lambda one: _queries.damaged_predictions(one, keys, split, self._keeping))
+        return self._read(lambda one: _queries.damaged_predictions(one, keys, split, self._artefact_store))
 
     def predictions(self, key: str, split: str) -> Predicted:
         """Return what one trial predicted for the rows of a split."""
@@ -365,16 +372,16 @@ class Store:
         Without ``scores`` only the predicted classes (or numbers) are read, which are a small part of the store.
         """
         return self._read(
-            lambda connection: _queries.predictions(connection, keys, split, self._keeping, scores=scores)
+            lambda connection: _queries.predictions(connection, keys, split, self._artefact_store, scores=scores)
         )
 
     def kept(self, keys: Collection[str], name: str) -> dict[str, NDArray[Any]]:
         """Return a further array of trials, such as ``embedding.test``, by key; trials without it are left out."""
-        return self._read(lambda connection: _queries.kept(connection, keys, name, self._keeping))
+        return self._read(lambda connection: _queries.kept(connection, keys, name, self._artefact_store))
 
     def tracebacks(self, keys: Collection[str]) -> dict[str, str]:
         """Return where the errors came from that failed trials, by key; trials that have none are left out."""
-        return self._read(lambda connection: _queries.tracebacks(connection, keys, self._keeping))
+        return self._read(lambda connection: _queries.tracebacks(connection, keys, self._artefact_store))
 
     def kept_names(self) -> dict[str, int]:
         """Return the names of further arrays that the plan's trials have, and how many trials have each."""

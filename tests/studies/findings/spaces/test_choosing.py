@@ -15,28 +15,28 @@ from equipoise.studies.analysis import Layout, SpaceReason, StudyData, cells_of
 from equipoise.studies.findings.spaces._choosing import MEASURES, choosings_of, dev_rows, rechosen
 from equipoise.studies.findings.spaces._values import KeptArrays
 from equipoise.studies.plans import ChooseBy, Named, Trial
-from equipoise.studies.storage import SplitTruth, Truth
+from equipoise.studies.storage import EvaluationLabels, SplitLabels
 
 CLASSES, ROWS = 6, 150
 GROUPS = (("blue", "yes"), ("blue", "no"), ("red", "yes"), ("red", None))
 
 
-def truth_of(seed: int = 0) -> Truth:
+def evaluation_labels(seed: int = 0) -> EvaluationLabels:
     """Dev rows in four crossed groups, one of them without a value of the second column; two rows have no class."""
     generator = np.random.default_rng(seed)
     splits = {}
     for split in ("dev", "test"):
         target = generator.integers(CLASSES, size=ROWS)
         target[[3, 70]] = -1
-        splits[split] = SplitTruth(target, generator.integers(len(GROUPS), size=ROWS))
+        splits[split] = SplitLabels(target, generator.integers(len(GROUPS), size=ROWS))
     names = tuple(f"class {code}" for code in range(CLASSES))
-    return Truth("sha256:0", "class", names, ("colour", "large"), GROUPS, splits)
+    return EvaluationLabels("sha256:0", "class", names, ("colour", "large"), GROUPS, splits)
 
 
-class DevOnly(dict[str, SplitTruth]):
+class DevOnly(dict[str, SplitLabels]):
     """Splits that may be asked for dev rows only."""
 
-    def __getitem__(self, name: str) -> SplitTruth:
+    def __getitem__(self, name: str) -> SplitLabels:
         assert name == "dev", f"the truth of {name} rows was asked for"
         return super().__getitem__(name)
 
@@ -63,7 +63,7 @@ def data_of(trials: list[Trial]) -> StudyData:
 class Kept:
     """Embeddings of dev rows, drawn for each trial: rows of a class lie closer the better the trial is."""
 
-    def __init__(self, trials: list[Trial], truth: Truth, *, without: frozenset[int] = frozenset()) -> None:
+    def __init__(self, trials: list[Trial], truth: EvaluationLabels, *, without: frozenset[int] = frozenset()) -> None:
         self.asked: set[str] = set()
         self.arrays: dict[tuple[str, int], NDArray[Any]] = {}
         centres = np.random.default_rng(99).standard_normal((CLASSES + 1, 4))
@@ -101,17 +101,17 @@ def recalls(points: Any, target: Any, group: Any) -> dict[int, float]:
     return {code: sum(own) / len(own) for code, own in hits.items()}
 
 
-def chosen_among(trials: list[Trial], kept: Kept, truth: Truth, **how: Any) -> Any:
+def chosen_among(trials: list[Trial], kept: Kept, truth: EvaluationLabels, **how: Any) -> Any:
     data = data_of(trials)
     cells = cells_of(data, np.zeros(len(trials)))
     return cells, choosings_of(cells, data.trials, kept.all, truth, **how)
 
 
 def test_the_setting_whose_worst_group_fares_best_is_chosen() -> None:
-    truth = truth_of()
-    truth = Truth(truth.cohort, "class", truth.classes, truth.attributes, GROUPS, DevOnly(truth.splits))
+    truth = evaluation_labels()
+    truth = EvaluationLabels(truth.cohort, "class", truth.classes, truth.attributes, GROUPS, DevOnly(truth.splits))
     trials = [trial(settings, seed) for settings in GRID for seed in range(3)]
-    kept = Kept(trials, truth_of())
+    kept = Kept(trials, evaluation_labels())
     cells, (choosing,) = chosen_among(trials, kept, truth, attribute=("colour",))
     dev = truth.of("dev")
     colour = np.array([0, 0, 1, 1])[dev.group]
@@ -139,7 +139,7 @@ def test_the_setting_whose_worst_group_fares_best_is_chosen() -> None:
 
 def test_mutual_information_may_be_declared_instead() -> None:
     assert set(MEASURES) == set(get_args(ChooseBy))
-    truth = truth_of()
+    truth = evaluation_labels()
     trials = [trial(settings, 0) for settings in GRID[:3]]
     kept = Kept(trials, truth)
     _, (choosing,) = chosen_among(trials, kept, truth, measure="nmi", attribute=("colour",))
@@ -159,31 +159,33 @@ def test_mutual_information_may_be_declared_instead() -> None:
 
 
 def test_columns_are_crossed_and_a_missing_value_is_no_group() -> None:
-    rows = dev_rows(truth_of())
+    rows = dev_rows(evaluation_labels())
     assert rows.groups == ("blue & yes", "blue & no", "red & yes")
     assert rows.attribute == "colour & large"
     assert len(rows.places) == ROWS - 2
-    dev = truth_of().of("dev")
+    dev = evaluation_labels().of("dev")
     assert np.array_equal(rows.codes, np.array([0, 1, 2, -1])[dev.group[dev.target >= 0]])
 
 
 def test_groups_without_a_value_are_named_and_left_out() -> None:
-    truth = truth_of()
+    truth = evaluation_labels()
     dev = truth.splits["dev"]
     # Every red row is the only one of its class: it has nobody to find.
     red = np.isin(dev.group, (2, 3))
     dev.target[red] = CLASSES + np.arange(red.sum())
     names = tuple(map(str, range(CLASSES + int(red.sum()))))
-    truth = Truth(truth.cohort, "class", names, truth.attributes, GROUPS, truth.splits)
+    truth = EvaluationLabels(truth.cohort, "class", names, truth.attributes, GROUPS, truth.splits)
     trials = [trial(settings, 0) for settings in GRID[:2]]
-    kept = Kept(trials, truth_of())
+    kept = Kept(trials, evaluation_labels())
     _, (choosing,) = chosen_among(trials, kept, truth, attribute=("colour",))
     assert choosing.left_out == ("red",)
     assert {one.worst_group for one in choosing.settings} == {"blue"}
     assert all(np.isnan(one.gap) for one in choosing.settings)
     assert choosing.chosen is not None
     dev.target[~red] = 1000 + np.arange((~red).sum())
-    truth = Truth(truth.cohort, "class", tuple(map(str, range(2000))), truth.attributes, GROUPS, truth.splits)
+    truth = EvaluationLabels(
+        truth.cohort, "class", tuple(map(str, range(2000))), truth.attributes, GROUPS, truth.splits
+    )
     _, (choosing,) = chosen_among(trials, kept, truth, attribute=("colour",))
     assert choosing.left_out == ("blue", "red")
     assert choosing.chosen is None
@@ -191,7 +193,7 @@ def test_groups_without_a_value_are_named_and_left_out() -> None:
 
 
 def test_settings_are_compared_on_the_seeds_that_all_have() -> None:
-    truth = truth_of()
+    truth = evaluation_labels()
     trials = [trial(GRID[0], seed) for seed in range(3)] + [trial(GRID[1], seed) for seed in range(2)]
     kept = Kept(trials, truth)
     _, (choosing,) = chosen_among(trials, kept, truth)
@@ -203,7 +205,7 @@ def test_settings_are_compared_on_the_seeds_that_all_have() -> None:
 
 
 def test_a_setting_that_kept_no_embedding_is_named_and_not_chosen() -> None:
-    truth = truth_of()
+    truth = evaluation_labels()
     trials = [trial(settings, 0) for settings in GRID[:3]]
     _, (choosing,) = chosen_among(trials, Kept(trials, truth, without=frozenset({1})), truth)
     assert choosing.settings[1].reason == because(SpaceReason.NO_EMBEDDING)
@@ -217,7 +219,7 @@ def test_a_setting_that_kept_no_embedding_is_named_and_not_chosen() -> None:
 
 def test_a_control_is_never_chosen_and_stands_for_itself() -> None:
     pytest.importorskip("torch")
-    truth = truth_of()
+    truth = evaluation_labels()
     controls = [{**GRID[0], "shuffled": True}, {**GRID[0], "rho": 0.0}, {**GRID[0], "alpha": 0.0}]
     trials = [trial(settings, 0) for settings in (*controls, GRID[0])]
     kept = Kept(trials, truth)
@@ -234,7 +236,7 @@ def test_a_control_is_never_chosen_and_stands_for_itself() -> None:
 
 
 def test_an_embedding_of_other_rows_is_refused() -> None:
-    truth = truth_of()
+    truth = evaluation_labels()
     trials = [trial(settings, 0) for settings in GRID[:2]]
     kept = Kept(trials, truth)
     kept.arrays["embedding.dev", 1] = np.zeros((10, 4))

@@ -19,7 +19,7 @@ from equipoise.studies.analysis import DEV, Cell, Codes, Floats, SpaceReason, Un
 from equipoise.studies.findings.spaces._result import SpaceSetting
 from equipoise.studies.findings.spaces._values import KeptArrays
 from equipoise.studies.plans import Trial
-from equipoise.studies.storage import Truth
+from equipoise.studies.storage import EvaluationLabels
 from equipoise.tallies.counts import group_name
 from equipoise.tallies.embedded import Embedded, Space
 from equipoise.tallies.labels import Coded
@@ -66,7 +66,7 @@ def choosings_of(
     cells: Sequence[Cell],
     trials: Sequence[Trial],
     kept: KeptArrays,
-    truth: Truth,
+    truth: EvaluationLabels,
     *,
     measure: str = DEFAULT,
     attribute: Sequence[str] | None = None,
@@ -115,7 +115,7 @@ def is_control(cell: Cell) -> bool:
     return False
 
 
-def dev_rows(truth: Truth, attribute: Sequence[str] | None = None) -> DevRows:
+def dev_rows(truth: EvaluationLabels, attribute: Sequence[str] | None = None) -> DevRows:
     """Return the dev rows with the groups of an attribute, or of several crossed; a missing value is no group."""
     if truth.task != "class":
         raise BadInput("The targets are numbers", available="classes: a setting is chosen by the classes of neighbours")

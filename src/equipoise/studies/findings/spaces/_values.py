@@ -23,7 +23,7 @@ from equipoise.measures.measure import Better, get_measure
 from equipoise.studies.analysis import Attribute, Codes, Floats, Layout, Measured, StudyData, TestRows
 from equipoise.studies.findings.spaces._result import EMBEDDING, HALVES, LARGEST, MAJORITISED, NEAREST, OWN, Kind
 from equipoise.studies.plans import Named, Trial
-from equipoise.studies.storage import Truth
+from equipoise.studies.storage import EvaluationLabels
 from equipoise.tallies.embedded import Embedded, Options, Space
 from equipoise.tallies.labels import Coded
 from equipoise.tallies.neighbours import as_points
@@ -264,7 +264,7 @@ class KeptArrays:
     names: tuple[str, ...]
     read: Callable[[str, int], NDArray[Any] | None]
     # Of dev rows too, where a setting is chosen by them.
-    truth: Truth | None = None
+    truth: EvaluationLabels | None = None
     remembered: Remembered = field(default_factory=Remembered)
 
     @property
