@@ -15,9 +15,12 @@ import numpy as np
 from fairlearn.metrics import MetricFrame, false_positive_rate, selection_rate, true_positive_rate
 from scipy import sparse
 
-from equipoise.foundation.arrays import ratio
-from equipoise.stats import drawn_cells, unit_totals
-from equipoise.tallies.counts import Confusion
+from equipoise.foundation import ratio
+from equipoise.stats import (
+    bootstrap_counts,
+    bootstrap_totals,
+)
+from equipoise.tallies import Confusion
 
 RATES = {"selection": selection_rate, "tpr": true_positive_rate, "fpr": false_positive_rate}
 DRAWS = 2000
@@ -57,16 +60,16 @@ def main() -> None:
     np.add.at(cells, (group, target, guess), 1)
     table = Confusion(cells, tuple("0123"), ("0", "1"))
     assert np.allclose(ratio(table.predicted, table.people)[:, 1], frame.by_group["selection"])
-    rates_of(replace(table, cells=drawn_cells(cells, 10, generator)))
+    rates_of(replace(table, cells=bootstrap_counts(cells, 10, generator)))
     start = time.perf_counter()
-    counted = rates_of(replace(table, cells=drawn_cells(cells, DRAWS, generator)))
+    counted = rates_of(replace(table, cells=bootstrap_counts(cells, DRAWS, generator)))
     on_counts = (time.perf_counter() - start) / DRAWS
 
     places = np.ravel_multi_index((group, target, guess), cells.shape)
     units = sparse.csc_array((np.ones(rows), (np.arange(rows), places)), shape=(rows, cells.size))
     start = time.perf_counter()
     few = max(DRAWS // 20, 2)
-    totals = unit_totals(units, generator, few).reshape(few, *cells.shape)
+    totals = bootstrap_totals(units, generator, few).reshape(few, *cells.shape)
     drawn = rates_of(Confusion(totals, table.groups, table.classes))
     on_rows = (time.perf_counter() - start) / few
 

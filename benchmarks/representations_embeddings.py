@@ -37,8 +37,8 @@ def clusters_of_points(rows: int, classes: int, noise: float = 2.2) -> tuple[np.
 
 
 def ours(points: np.ndarray, target: np.ndarray) -> dict[str, float]:
-    from equipoise.measures.measure import get_measure
-    from equipoise.tallies.embedded import embed
+    from equipoise.measures import get_measure
+    from equipoise.tallies import embed
 
     embedded = embed(points, target)
     return {
@@ -149,12 +149,15 @@ def pairwise_loop(points: np.ndarray, target: np.ndarray, group: np.ndarray, gro
 
 
 def closed_form(points: np.ndarray, target: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
-    from equipoise.measures.measure import get_measure
-    from equipoise.tallies.embedded import Embedded, Space
-    from equipoise.tallies.labels import Coded
+    from equipoise.measures import get_measure
+    from equipoise.tallies import (
+        Coded,
+        EmbeddingSpace,
+        EmbeddingTally,
+    )
 
     classes = Coded(target, tuple(str(place) for place in range(int(target.max()) + 1)))
-    embedded = Embedded(Space(points, classes), group, tuple(str(place) for place in range(groups)))
+    embedded = EmbeddingTally(EmbeddingSpace(points, classes), group, tuple(str(place) for place in range(groups)))
     return np.stack([get_measure(f"{part}_class_alignment").by_class(embedded) for part in ("intra", "inter")])
 
 

@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 from study_store import ENVIRONMENT, ROWS, evaluation_labels
 
-from equipoise.measures.measure import get_measure
+from equipoise.measures import get_measure
 from equipoise.studies.findings import data_of, measure_study, result_of
 from equipoise.studies.plans import Named, Recorded, Trial
 from equipoise.studies.storage import Readouts, Store, open_store
-from equipoise.tallies.counts import Confusion
+from equipoise.tallies import Confusion
 from equipoise.training.material import Predicted
 
 MEASURES = ("DP", "DI", "SPSF", "FPSF", "EOFP", "EOTP", "BA", "GAP", "DTO", "accuracy")

@@ -21,7 +21,7 @@ from paper_003.measured import KERNELS, change_of, flips, outcome_of
 from paper_003.people import People, adult, compas
 from threadpoolctl import threadpool_limits
 
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import stream
 from equipoise.treatments.lfr_objective import Weights
 
 STARTS = 10

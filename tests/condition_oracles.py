@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import stream
 
 Table = list[list[Fraction]]
 

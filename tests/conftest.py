@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-from equipoise.foundation.text import forget_secrets
+from equipoise.foundation._text import forget_secrets
 from running import Program
 
 # However busy the machine is: time decides no test.

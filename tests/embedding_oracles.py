@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.tallies.embedded import Embedded, embed
+from equipoise.tallies import (
+    EmbeddingTally,
+    embed,
+)
 
 NAN = math.nan
 Reference = Callable[..., float]
@@ -132,7 +135,7 @@ def by_chance(classes: Sequence[Any], clusters: Sequence[Any]) -> float:
 class Asked:
     """One embedding, and the value of one group's rows by name."""
 
-    def __init__(self, embedded: Embedded) -> None:
+    def __init__(self, embedded: EmbeddingTally) -> None:
         self.embedded = embedded
         self.points = embedded.space.points.tolist()
         self.classes = embedded.space.classes.codes.tolist()

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.foundation.registry import registry
+from equipoise.cohorts import Cohort
+from equipoise.foundation import registry
 from equipoise.studies.plans import Trial
 from equipoise.studies.running._folder import files_of, read_trial
 from equipoise.studies.study import Study

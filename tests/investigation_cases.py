@@ -19,7 +19,7 @@ from equipoise.discovery import (
     Strip,
 )
 from equipoise.discovery._reasons import DiscoveryReason
-from equipoise.foundation.reproducibility import provenance
+from equipoise.foundation import provenance
 from equipoise.results import because
 from report_cases import HOSTILE
 

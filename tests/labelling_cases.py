@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discovery_cases import SIDE, reader, torch
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort
 from equipoise.discovery import Hyperplane, ProbeSettings, train_probe
 from equipoise.discovery._reading import Probe
 from equipoise.discovery.generative import Generator, as_bytes

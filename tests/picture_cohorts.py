@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort
 from squares import CLASSES, GROUPS, pictures
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort
 
 
 def columns(rows: int = 400, seed: int = 0) -> dict[str, np.ndarray]:

@@ -16,7 +16,7 @@ from equipoise.audits import AuditResult
 from equipoise.audits.ranking import RankingResult
 from equipoise.discovery import Agreement, Sheet, agree
 from equipoise.discovery._naming import Coded, Named, sheet_of
-from equipoise.foundation.reproducibility import provenance
+from equipoise.foundation import provenance
 from equipoise.results import ClaimVerdict, Result
 from equipoise.studies.diagnosing import SCHEMA, Diagnosis
 from equipoise.studies.findings.identical._paper import PaperClaim, Reproduction

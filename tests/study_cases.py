@@ -12,7 +12,10 @@ import numpy as np
 from equipoise.studies.analysis import Composition, Failure, Layout, StudyData, TestRows
 from equipoise.studies.findings import StudyResult, result_of
 from equipoise.studies.plans import Named, Trial
-from equipoise.tallies.scores import Pivot, quantities
+from equipoise.tallies import (
+    ResidualPivot,
+    residual_sums,
+)
 from report_cases import HOSTILE
 
 COHORT = "sha256:" + "c" * 64
@@ -195,14 +198,14 @@ def regression() -> StudyResult:
 
 def regression_data() -> StudyData:
     generator = np.random.default_rng(5)
-    people, groups, pivot = 1_200, (("Female",), ("Male",)), Pivot(3.0, 3.0)
+    people, groups, pivot = 1_200, (("Female",), ("Male",)), ResidualPivot(3.0, 3.0)
     group, target = generator.integers(0, 2, people), generator.normal(3.0, 1.0, people)
     noise = generator.normal(0, 1, people)
     trials, tables, predictions = [], [], []
     for arm, spread in (("untreated", (1.2, 0.5)), ("reweighting", (0.8, 0.6))):
         for seed in range(6):
             said = target + noise * np.array(spread)[group] + generator.normal(0, 0.05, people)
-            sums = [np.ones(people)] * 3 + quantities(target, said, pivot)
+            sums = [np.ones(people)] * 3 + residual_sums(target, said, pivot)
             tables.append([[part[group == place].sum() for part in sums] for place in (0, 1)])
             predictions.append(said.astype(np.float32))
             trials.append(trial(Arm(arm), Named("as_given", 1), seed))

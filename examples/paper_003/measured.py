@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from equipoise import measures
 from equipoise.audits.compare import lowest
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import stream
 from paper_003.people import People
 
 KERNELS = ("linear", "rbf")

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 import equipoise
-from equipoise.foundation.arrays import distinct_rows
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import distinct_rows, stream
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,12 @@ from typing import Any
 import numpy as np
 
 from equipoise.discovery import LEAST, SearchSettings
-from equipoise.foundation.files import check_writable, write_whole
-from equipoise.foundation.reproducibility import fingerprint_of, provenance
+from equipoise.foundation import (
+    check_writable,
+    fingerprint_of,
+    provenance,
+    write_whole,
+)
 from reproductions.sprites.classifiers import ClassifierSettings
 from reproductions.sprites.document import document
 from reproductions.sprites.generators import fingerprint

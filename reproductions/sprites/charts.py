@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from equipoise.foundation.text import plural
+from equipoise.foundation import plural
 from equipoise.reports import formats
 from equipoise.reports.charts import (
     COLOURS,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.factors import codes_of_cells
-from equipoise.cohorts.pictures.sprites import FACTORS
+from equipoise.cohorts import codes_of_cells
+from equipoise.cohorts.pictures import SPRITE_FACTORS
 from equipoise.discovery import Classifier
 from equipoise.discovery.generative import (
     StepProgress,
@@ -26,9 +26,7 @@ from equipoise.discovery.generative import (
     taken,
     write_networks,
 )
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.files import TensorFile
-from equipoise.foundation.imports import require
+from equipoise.foundation import BadInput, TensorFile, require
 from equipoise.networks.vae import SIDE, vae_encoder
 from equipoise.training.fixing import fix_seeds, seed_of
 from equipoise.training.images.optimising import state_of
@@ -119,7 +117,7 @@ def train_classifiers(
         ]
         train_steps([run.training for run in runs], remedy="a lower learning_rate.")
         told = _told([run.module for run in runs], sprites, out, device)
-    codes = codes_of_cells(out, FACTORS)
+    codes = codes_of_cells(out, SPRITE_FACTORS)
     made = []
     for run, upper in zip(runs, told, strict=True):
         right = judged(run.pair, upper, codes) | {"loss": run.training.reports[-1].losses["loss"]}
@@ -149,7 +147,7 @@ class _Run:
         number, seed = settings.steps * settings.batch_size, seed_of(settings.seed, "skewed sprites", pair.name)
         cells = skewed_sprites(pair.target, pair.biased, settings.agreement, number, seed, kept)
         self.cells = cells.reshape(settings.steps, settings.batch_size)
-        upper = upper_half(pair.target, codes_of_cells(cells, FACTORS))
+        upper = upper_half(pair.target, codes_of_cells(cells, SPRITE_FACTORS))
         self.uppers = upper.astype(np.float32).reshape(self.cells.shape)
         self.module = _built(pair, settings, device)
         self.optimiser = self.torch.optim.Adam(

@@ -25,8 +25,11 @@ from equipoise.discovery.generative import (
     strength_of,
     train_vaes,
 )
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.files import write_whole
+from equipoise.foundation import (
+    BadInput,
+    unknown_name,
+    write_whole,
+)
 from reproductions.sprites.sprite_bank import ChosenSprites, skewed_sprites
 
 SCHEMA = "equipoise.benchmark.generator/1"

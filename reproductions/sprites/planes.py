@@ -15,18 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.cohorts.factors import codes_of_cells
-from equipoise.cohorts.pictures.sprites import FACTORS
+from equipoise.cohorts import codes_of_cells
+from equipoise.cohorts.pictures import SPRITE_FACTORS
 from equipoise.discovery import LEAST, Fit, FitReason, How, Hyperplane, hessian_directions, hyperplanes_from_labels
 from equipoise.discovery.generative import TrainedVAE
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.files import write_whole
+from equipoise.foundation import BadInput, write_whole
 from equipoise.results import Reason, because
 from reproductions.sprites.sprite_bank import ChosenSprites, held_out_cells, upper_half
 from reproductions.sprites.triplets import Pair
 
 SCHEMA = "equipoise.benchmark.planes/1"
-CIRCULAR = tuple(factor.name for factor in FACTORS if factor.circular)
+CIRCULAR = tuple(factor.name for factor in SPRITE_FACTORS if factor.circular)
 WORDS = {
     "fits": "how well a plane tells a factor on sprites it was not fitted on: AUC of halves, R2 of a sine or cosine",
     "reason": "why a factor has no plane; empty where it has one",
@@ -60,7 +59,7 @@ class GeneratorPlanes:
     def told(self) -> set[str]:
         """Return the factors whose halves a plane tells, however little was asked of it when it was kept."""
         good = {fit.name for fit in self.fits if fit.value >= LEAST[fit.measure]}
-        return {factor.name for factor in FACTORS if _half_name(factor.name) in good}
+        return {factor.name for factor in SPRITE_FACTORS if _half_name(factor.name) in good}
 
     def known(self, pair: Pair, factors: Sequence[str]) -> tuple[Hyperplane, ...]:
         """Return the planes that a search stays away from beside the target's own: the other part of its angle too."""
@@ -84,10 +83,10 @@ def fitted_planes(
     _, cells = held_out_cells(rows, seed)
     sprites = ChosenSprites(cells)
     latents = vae.encode(sprites)
-    codes = codes_of_cells(cells, FACTORS)
+    codes = codes_of_cells(cells, SPRITE_FACTORS)
     attributes: dict[str, Any] = {
         factor.name: factor.each(codes[factor.name]) if factor.circular else upper_half(factor.name, codes)
-        for factor in FACTORS
+        for factor in SPRITE_FACTORS
     }
     truth = hyperplanes_from_labels(latents, attributes, how, circular=CIRCULAR, seed=seed, least=least)
     size = vae.settings.latent_size

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.reports import Number
 from equipoise.reports._formats import safe_name
 from reproductions.sprites.document import SCHEMA

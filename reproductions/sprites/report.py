@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from equipoise.foundation.registry import report
+from equipoise.foundation import report
 from equipoise.reports import (
     Block,
     Bullets,

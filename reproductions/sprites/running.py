@@ -20,9 +20,7 @@ from typing import Any
 
 from equipoise.discovery import LEAST
 from equipoise.discovery.generative import StepProgress
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.files import write_whole
-from equipoise.foundation.imports import require
+from equipoise.foundation import BadInput, require, write_whole
 from reproductions.sprites.classifiers import (
     BiasedClassifier,
     ClassifierSettings,

@@ -20,8 +20,11 @@ from equipoise.discovery import (
     without,
 )
 from equipoise.discovery.generative import Generator
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import (
+    BadInput,
+    stream,
+    unknown_name,
+)
 from equipoise.training.fixing import seed_of
 from reproductions.sprites.methods import ABLATION, KNOWN, METHODS
 from reproductions.sprites.planes import GeneratorPlanes

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.discovery import leading
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import stream
 from equipoise.stats import percentiles
 from reproductions.sprites.methods import ABLATION, KNOWN, PAPER, TABLE
 

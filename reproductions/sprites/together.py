@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from equipoise.foundation.files import write_whole
+from equipoise.foundation import write_whole
 from reproductions.sprites.document import DIGITS
 from reproductions.sprites.methods import ABLATION
 from reproductions.sprites.summary import Row, known, skewed, table

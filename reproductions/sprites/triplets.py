@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation import (
+    BadInput,
+    unknown_name,
+)
 from reproductions.sprites.generators import GeneratorPlan
 from reproductions.sprites.sprite_bank import NAMES
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from equipoise.foundation.text import fitting, plural
+from equipoise.foundation import (
+    fitting,
+    plural,
+)
 from equipoise.reports import formats
 from reproductions.sprites.methods import PAPER
 from reproductions.sprites.reading import Place

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from equipoise.estimators import fit as fit
     from equipoise.estimators import load_model as load_model
     from equipoise.estimators import scorer as scorer
-    from equipoise.foundation.errors import BadInput as BadInput
-    from equipoise.foundation.errors import EquipoiseError as EquipoiseError
-    from equipoise.foundation.errors import MissingExtra as MissingExtra
-    from equipoise.foundation.registry import cohort as cohort
-    from equipoise.foundation.registry import condition as condition
-    from equipoise.foundation.registry import learner as learner
-    from equipoise.foundation.registry import treatment as treatment
-    from equipoise.measures.comparison import comparison as comparison
-    from equipoise.measures.measure import measure as measure
+    from equipoise.foundation import BadInput as BadInput
+    from equipoise.foundation import EquipoiseError as EquipoiseError
+    from equipoise.foundation import MissingExtra as MissingExtra
+    from equipoise.foundation import cohort as cohort
+    from equipoise.foundation import condition as condition
+    from equipoise.foundation import learner as learner
+    from equipoise.foundation import treatment as treatment
+    from equipoise.measures import comparison as comparison
+    from equipoise.measures import measure as measure
     from equipoise.studies.study import Study as Study
-    from equipoise.tallies.counts import Counts as Counts
+    from equipoise.tallies import Counts as Counts
     from equipoise.training.extract import extract as extract
     from equipoise.training.metric.estimator.metric_learner import MetricLearner as MetricLearner
 
@@ -51,17 +51,17 @@ _DOORS = {
     "fit": "equipoise.estimators",
     "load_model": "equipoise.estimators",
     "scorer": "equipoise.estimators",
-    "BadInput": "equipoise.foundation.errors",
-    "EquipoiseError": "equipoise.foundation.errors",
-    "MissingExtra": "equipoise.foundation.errors",
-    "cohort": "equipoise.foundation.registry",
-    "condition": "equipoise.foundation.registry",
-    "learner": "equipoise.foundation.registry",
-    "treatment": "equipoise.foundation.registry",
-    "comparison": "equipoise.measures.comparison",
-    "measure": "equipoise.measures.measure",
+    "BadInput": "equipoise.foundation",
+    "EquipoiseError": "equipoise.foundation",
+    "MissingExtra": "equipoise.foundation",
+    "cohort": "equipoise.foundation",
+    "condition": "equipoise.foundation",
+    "learner": "equipoise.foundation",
+    "treatment": "equipoise.foundation",
+    "comparison": "equipoise.measures",
+    "measure": "equipoise.measures",
     "Study": "equipoise.studies.study",
-    "Counts": "equipoise.tallies.counts",
+    "Counts": "equipoise.tallies",
     "extract": "equipoise.training.extract",
     "MetricLearner": "equipoise.training.metric.estimator.metric_learner",
 }
@@ -75,7 +75,7 @@ def __getattr__(name: str) -> Any:
     if name in ("conditions", "estimators", "measures", "testing"):
         return importlib.import_module(f"equipoise.{name}")
     if not name.startswith("_"):
-        from equipoise.foundation.registry import registry
+        from equipoise.foundation import registry
 
         for entry in registry.entries("audit"):
             if entry.name == name:

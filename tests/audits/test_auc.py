@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 import equipoise
 from equipoise import measures
 from equipoise.audits import _counting
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 pytestmark = pytest.mark.once
 
@@ -115,7 +115,7 @@ def test_a_file_too_large_to_rank_says_how_far_its_auc_can_be_off(
 ) -> None:
     monkeypatch.setattr(_counting, "MOST_READ", 1_000)
     monkeypatch.setattr(_counting, "SAMPLED", 5_000)
-    monkeypatch.setattr(_counting, "BINS", 1_000)
+    monkeypatch.setattr(_counting, "SCORE_BINS", 1_000)
     frame = people(kind)
     path = tmp_path / "people.parquet"
     frame.to_parquet(path)
@@ -177,7 +177,7 @@ def test_curves_and_calibration_do_not_depend_on_the_bins(tmp_path: Path, monkey
     frame.to_parquet(tmp_path / "people.parquet")
     exact = audited(frame)
     monkeypatch.setattr(_counting, "MOST_READ", 1_000)
-    monkeypatch.setattr(_counting, "BINS", 500)
+    monkeypatch.setattr(_counting, "SCORE_BINS", 500)
     binned = audited(tmp_path / "people.parquet")
     assert [curve.values for curve in binned.curves] == [pytest.approx(c.values, nan_ok=True) for c in exact.curves]
     assert [point.observed for point in binned.calibration] == pytest.approx([p.observed for p in exact.calibration])

@@ -25,7 +25,7 @@ from equipoise.audits.downstream import (
     estimator,
     stored_classifier,
 )
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.storage import kept_name
 from equipoise.training.metric.heads.downstream import TRAININGS, stored_name
 

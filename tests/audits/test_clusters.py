@@ -11,7 +11,7 @@ from equipoise import AuditResult
 from equipoise.audits._tallies import ClusterCounts
 from equipoise.audits._values import UnitValues
 from equipoise.results import Record
-from equipoise.stats import stretches
+from equipoise.stats import student_factors
 
 pytestmark = pytest.mark.once
 
@@ -197,7 +197,7 @@ def test_what_draws_are_off_can_only_weaken_a_test(values: tuple[float, float], 
     behind = ClusterCounts(("a", "b"), sparse.csc_array(np.repeat(np.eye(2), 10, axis=0)))
 
     def p(off: np.ndarray) -> float:
-        stretched = stretches(10, 500, np.random.default_rng(1))
+        stretched = student_factors(10, 500, np.random.default_rng(1))
         return UnitValues({"error": np.array(values)}, {"error": drawn - off}, behind, stretched).gap("error").p
 
     mean = drawn.mean(axis=0) - values

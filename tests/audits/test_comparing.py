@@ -32,8 +32,8 @@ from equipoise.audits.compare import (
     lowest,
     omega,
 )
-from equipoise.foundation.errors import BadInput
-from equipoise.measures.similarity import pnka
+from equipoise.foundation import BadInput
+from equipoise.measures import pnka
 from equipoise.results import because
 from equipoise.stats import Units
 

@@ -18,8 +18,8 @@ from jsonschema import Draft202012Validator
 from equipoise.audits._config import KEYS, AuditConfig, config_text, read_config, schema_text
 from equipoise.cli.commands.audit import audit as command
 from equipoise.cohorts import load
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.files import MOST_BYTES
+from equipoise.foundation import BadInput
+from equipoise.foundation._files import MOST_BYTES
 from running import Program
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ import pytest
 
 import equipoise
 from equipoise.audits import AuditResult
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from running import Program
 
 

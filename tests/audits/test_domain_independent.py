@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from equipoise.audits.downstream import DomainIndependent, classifiers_of, estimator
 from equipoise.audits.downstream._classifiers import objective
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 
 def drawn(seed: int = 0, rows: int = 120, classes: int = 4, columns: int = 3, noise: float = 1.0) -> tuple:

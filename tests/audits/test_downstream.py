@@ -28,9 +28,9 @@ from equipoise.audits.downstream import (
 )
 from equipoise.audits.downstream._downstream import read_rows, split_rows
 from equipoise.audits.downstream._macro import resampled_rows
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.results import because
-from equipoise.stats import spread_of
+from equipoise.stats import standard_deviation_of_draws
 
 MEASURES = ("macro_precision", "macro_recall", "accuracy")
 
@@ -164,7 +164,9 @@ def test_intervals_of_macro_values_cover() -> None:
         pairs = class_pairs(truth, np.where(generator.random(120) < right[truth], truth, wrong), 5)
         table = pairs.table(np.zeros(120, dtype=np.int64), 1)
         draws = np.concatenate([macro_values(pairs, part) for part in resampled_rows(table, 200, generator)])
-        covered += abs(macro_values(pairs, table)[0, 1] - right.mean()) <= 1.96 * spread_of(draws)[0, 1]
+        covered += (
+            abs(macro_values(pairs, table)[0, 1] - right.mean()) <= 1.96 * standard_deviation_of_draws(draws)[0, 1]
+        )
     assert 0.88 <= covered / 150 <= 0.99
 
 

@@ -10,14 +10,18 @@ import pytest
 
 from equipoise.audits.embedding import EMBEDDING_EVIDENCE
 from equipoise.audits.embedding._intervals import carried_codes, drawn_units, permuted_codes, permuted_units
-from equipoise.foundation.registry import registry
-from equipoise.measures.measure import get_measure
+from equipoise.foundation import registry
+from equipoise.measures import get_measure
 from equipoise.stats import wilson
-from equipoise.tallies.embedded import Embedded, Space, embed
-from equipoise.tallies.labels import Coded
+from equipoise.tallies import (
+    Coded,
+    EmbeddingSpace,
+    EmbeddingTally,
+    embed,
+)
 
 
-def some(seed: int = 0, rows: int = 240, by_class: bool = False, **options: Any) -> Embedded:
+def some(seed: int = 0, rows: int = 240, by_class: bool = False, **options: Any) -> EmbeddingTally:
     generator = np.random.default_rng(seed)
     classes = np.arange(rows) % 24
     points = generator.normal(size=(rows, 3)) + 1.5 * generator.normal(size=(24, 3))[classes]
@@ -49,7 +53,7 @@ def test_an_interval_holds_the_value_and_repeats_with_its_seed(name: str, by_cla
         assert 0 < rule.p <= 1
 
 
-class Answered(Space):
+class Answered(EmbeddingSpace):
     """A space whose queries are answered as told: what stands for the gallery is fixed."""
 
     def __init__(self, hits: np.ndarray, classes: np.ndarray) -> None:
@@ -66,7 +70,7 @@ def test_the_interval_of_recall_covers_as_often_as_it_says(rate: float, queries:
         groups = np.arange(2 * queries) % 2
         chances = np.where(groups == 0, rate, 0.8)
         space = Answered((generator.random(2 * queries) < chances).astype(float), np.arange(2 * queries) // 2 % 7)
-        embedded = Embedded(space, groups, ("a", "b"))
+        embedded = EmbeddingTally(space, groups, ("a", "b"))
         found = EMBEDDING_EVIDENCE["recall_at_k"](embedded, generator, 100)
         covered += (found.low <= [rate, 0.8]) & ([rate, 0.8] <= found.high)
     assert (covered / trials > 0.91).all()
@@ -80,7 +84,7 @@ def test_the_interval_of_recall_covers_where_whole_classes_succeed_or_fail() -> 
         classes = np.repeat(np.arange(40), 10)
         ease = generator.beta(4, 1, 40)  # a mean of 0.8
         space = Answered((generator.random(400) < ease[classes]).astype(float), classes)
-        embedded = Embedded(space, classes // 20, ("a", "b"))
+        embedded = EmbeddingTally(space, classes // 20, ("a", "b"))
         covered += holds(embedded, 0.8, generator)
         low, high = wilson(space.hits[:200].sum(), 200)  # rows as their own units
         naive += bool(low <= 0.8 <= high)
@@ -88,13 +92,13 @@ def test_the_interval_of_recall_covers_where_whole_classes_succeed_or_fail() -> 
     assert naive / trials < 0.85  # what counting rows as witnesses would claim
 
 
-def holds(embedded: Embedded, rate: float, generator: np.random.Generator) -> bool:
+def holds(embedded: EmbeddingTally, rate: float, generator: np.random.Generator) -> bool:
     found = EMBEDDING_EVIDENCE["recall_at_k"](embedded, generator, 100)
     return bool(found.low[0] <= rate <= found.high[0])
 
 
 def test_recall_that_is_always_right_is_not_certain() -> None:
-    embedded = Embedded(Answered(np.ones(40), np.arange(40) % 5), np.arange(40) % 2, ("a", "b"))
+    embedded = EmbeddingTally(Answered(np.ones(40), np.arange(40) % 5), np.arange(40) % 2, ("a", "b"))
     found = EMBEDDING_EVIDENCE["recall_at_k"](embedded, np.random.default_rng(0), 100)
     assert found.high.tolist() == [1.0, 1.0]
     assert (found.low < 0.9).all()
@@ -117,9 +121,9 @@ def test_spreads_in_closed_form_agree_with_leaving_units_out(name: str, unit: st
     for place in range(units.number):
         keep = units.of_row != place
         classes = Coded(embedded.space.classes.codes[keep], embedded.space.classes.labels)
-        space = Space(embedded.space.points[keep], classes)
+        space = EmbeddingSpace(embedded.space.points[keep], classes)
         space.__dict__["clusters"] = embedded.space.clusters[keep]  # the clustering stays as it is
-        left_out.append(get_measure(name).by_class(Embedded(space, embedded.codes[keep], embedded.groups)))
+        left_out.append(get_measure(name).by_class(EmbeddingTally(space, embedded.codes[keep], embedded.groups)))
     spread = np.var(left_out, axis=0) * (units.number - 1)
     found = EMBEDDING_EVIDENCE[name](embedded, np.random.default_rng(0))
     reach = (found.high - found.low) / 2
@@ -195,7 +199,7 @@ def test_a_planted_gap_is_found_and_equal_groups_are_seldom_called_different() -
 # A few rows that disagree with their unit.
 
 
-def flipped(embedded: Embedded, rows: list[int]) -> Embedded:
+def flipped(embedded: EmbeddingTally, rows: list[int]) -> EmbeddingTally:
     codes = embedded.codes.copy()
     codes[rows] = 1 - codes[rows]
     return replace(embedded, codes=codes)
@@ -231,7 +235,7 @@ def test_a_wrong_label_changes_neither_the_test_nor_the_width() -> None:
         generator = np.random.default_rng(seed)
         classes = np.repeat(np.arange(30), 20)
         hits = (generator.random(600) < generator.beta(2, 1, 30)[classes]).astype(float)
-        whole = Embedded(Answered(hits, classes), (classes >= 16).astype(np.int64), ("a", "b"))
+        whole = EmbeddingTally(Answered(hits, classes), (classes >= 16).astype(np.int64), ("a", "b"))
         for place, embedded in enumerate((whole, flipped(whole, [0]))):
             found = EMBEDDING_EVIDENCE["recall_at_k_gap"](embedded, generator, 99)
             assert found.unit == "classes"
@@ -257,7 +261,7 @@ def test_clusters_inside_classes_that_carry_the_group_are_no_witnesses_of_their_
     for seed in range(60):
         generator = np.random.default_rng(seed)
         hits = (generator.random(400) < generator.beta(2, 1, 20)[classes]).astype(float)
-        embedded = Embedded(Answered(hits, classes), (classes >= 12).astype(np.int64), ("a", "b"), day)
+        embedded = EmbeddingTally(Answered(hits, classes), (classes >= 12).astype(np.int64), ("a", "b"), day)
         assert drawn_units(embedded).name == permuted_units(embedded).name == "classes"
         rejected += EMBEDDING_EVIDENCE["recall_at_k_gap"](embedded, generator, 99).p <= 0.05
     assert rejected / 60 <= 0.15
@@ -271,7 +275,7 @@ def test_clusters_inside_classes_that_carry_the_group_are_no_witnesses_of_their_
 def test_fewer_than_three_units_have_no_interval_of_recall(units: int, known: bool) -> None:
     classes = np.repeat(np.arange(10), 8)
     hits = (np.random.default_rng(0).random(80) < 0.7).astype(float)
-    embedded = Embedded(Answered(hits, classes), (classes < units).astype(np.int64), ("many", "few"))
+    embedded = EmbeddingTally(Answered(hits, classes), (classes < units).astype(np.int64), ("many", "few"))
     found = EMBEDDING_EVIDENCE["recall_at_k"](embedded, np.random.default_rng(0), 100)
     assert np.isfinite(found.low).tolist() == np.isfinite(found.high).tolist() == [True, known]
     few = f"'few' has only {'1 class' if units == 1 else '2 classes'}: no interval"

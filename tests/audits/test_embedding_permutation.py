@@ -24,15 +24,25 @@ from equipoise.audits.embedding._intervals import (
     quick_singular_values,
     uniformity_spread,
 )
-from equipoise.measures.embeddings import aligned_across, aligned_within, divergence, rbf, singular_values
-from equipoise.measures.measure import get_measure
-from equipoise.tallies.embedded import Embedded, Moments, embed
-from equipoise.tallies.labels import Coded
+from equipoise.measures import (
+    across_class_distance,
+    divergence_from_uniform,
+    get_measure,
+    log_mean_rbf_kernel,
+    singular_values,
+    within_class_distance,
+)
+from equipoise.tallies import (
+    Coded,
+    EmbeddingMoments,
+    EmbeddingTally,
+    embed,
+)
 
 ROUNDED = float(np.finfo(np.float64).eps)
 
 
-def people(kind: str) -> Embedded:
+def people(kind: str) -> EmbeddingTally:
     """120 rows of 12 classes in 40 units; ``kind`` says what carries the group, and what disturbs it."""
     generator = np.random.default_rng(4)
     unit = np.arange(120) // 3
@@ -57,10 +67,11 @@ KINDS = ("clusters", "classes", "rows", "wrong labels", "no group")
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("name", "value"), [("intra_class_alignment", aligned_within), ("inter_class_alignment", aligned_across)]
+    ("name", "value"),
+    [("intra_class_alignment", within_class_distance), ("inter_class_alignment", across_class_distance)],
 )
 def test_alignment_of_permuted_groups_is_that_of_their_rows(
-    kind: str, name: str, value: Callable[[Moments, int], np.ndarray]
+    kind: str, name: str, value: Callable[[EmbeddingMoments, int], np.ndarray]
 ) -> None:
     embedded = people(kind)
     units, generator = permuted_units(embedded), np.random.default_rng(0)
@@ -82,7 +93,7 @@ def test_uniformity_of_permuted_groups_is_that_of_their_rows(kind: str) -> None:
     assert permuted_uniformity(embedded)(permuted) == pytest.approx(
         get_measure("uniformity").by_class(permuted), rel=1e-9
     )
-    slow = [rbf(permuted.space.rows(permuted.members(group))) for group in range(3)]
+    slow = [log_mean_rbf_kernel(permuted.space.rows(permuted.members(group))) for group in range(3)]
     assert permuted_rbf(embedded)(permuted) == pytest.approx(slow, rel=1e-9)
 
 
@@ -113,7 +124,8 @@ def rows_with(ratio: float, shape: tuple[int, int] = (60, 20)) -> np.ndarray:
 def test_quick_uniformity_agrees_with_the_decomposition(ratio: float, shape: tuple[int, int]) -> None:
     rows = rows_with(ratio, shape)
     quick, slow = (
-        divergence(values, shape, ROUNDED) for values in (quick_singular_values(rows), singular_values(rows))
+        divergence_from_uniform(values, shape, ROUNDED)
+        for values in (quick_singular_values(rows), singular_values(rows))
     )
     assert quick == pytest.approx(slow, abs=1e-7)
     if ratio >= 1e-4:
@@ -123,8 +135,10 @@ def test_quick_uniformity_agrees_with_the_decomposition(ratio: float, shape: tup
 def test_rows_that_do_not_span_the_space_have_no_uniformity_the_quick_way_either() -> None:
     rows = np.random.default_rng(6).normal(size=(40, 10))
     rows[:, 9] = rows[:, 0] + rows[:, 1]
-    assert np.isnan(divergence(quick_singular_values(rows), rows.shape, ROUNDED))
-    assert np.isnan(divergence(quick_singular_values(np.repeat(rows[:5, :8], 2, axis=0)), (10, 8), ROUNDED))
+    assert np.isnan(divergence_from_uniform(quick_singular_values(rows), rows.shape, ROUNDED))
+    assert np.isnan(
+        divergence_from_uniform(quick_singular_values(np.repeat(rows[:5, :8], 2, axis=0)), (10, 8), ROUNDED)
+    )
 
 
 # How many draws are made.

@@ -16,7 +16,10 @@ from equipoise.audits._multiple_testing import hypotheses
 from equipoise.audits.outcomes._attributes import planned_tests
 from equipoise.cli import app
 from equipoise.results import Record
-from equipoise.stats import excludes, ratio_interval
+from equipoise.stats import (
+    interval_excludes,
+    ratio_interval,
+)
 
 
 def predictions(sizes: list[int], rates: list[float], seed: int = 0) -> np.ndarray:
@@ -46,7 +49,7 @@ def test_tests_and_intervals_are_one_decision(seed: int, groups: int, base: floa
     assert len(levels) == 1
     for record in result.records:
         if record.kind == "contrast" and record.p_adjusted is not None:
-            assert record.finding == (record.p_adjusted <= 0.05 and excludes(record.low, record.high))
+            assert record.finding == (record.p_adjusted <= 0.05 and interval_excludes(record.low, record.high))
             if record.interval == "score":
                 assert record.finding == (record.p_adjusted <= 0.05)
         if record.kind == "gap" and record.finding is not None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.foundation.errors import BadInput
-from equipoise.measures.measure import get_measure
+from equipoise.foundation import BadInput
+from equipoise.measures import get_measure
 from equipoise.results import check_direction, parse_gate
 from running import Program
 

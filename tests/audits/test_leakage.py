@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits.leakage import Leakage, leakage
 from equipoise.audits.leakage._leakage import effective_rows, reading_of
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.stats import wilson
 
 

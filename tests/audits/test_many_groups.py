@@ -13,9 +13,12 @@ import pytest
 
 import equipoise
 from equipoise.audits._records import measures_for
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.stats import _resampling
-from equipoise.tallies.counts import ClassTotals, Confusion
+from equipoise.tallies import (
+    ClassTotals,
+    Confusion,
+)
 
 pytestmark = pytest.mark.once
 

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from equipoise.audits.embedding import embedding_map
-from equipoise.foundation.errors import BadInput, MissingExtra
-from equipoise.foundation.imports import installed
+from equipoise.foundation import (
+    BadInput,
+    MissingExtra,
+    installed,
+)
 
 BLOBS = np.random.default_rng(0).normal(size=(90, 6)) + 12 * np.eye(6)[np.arange(90) % 3]
 

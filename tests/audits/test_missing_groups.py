@@ -7,7 +7,7 @@ import pytest
 
 import equipoise
 from equipoise import AuditResult
-from equipoise.tallies.labels import is_missing
+from equipoise.tallies import is_missing
 
 
 @pytest.fixture(scope="module")

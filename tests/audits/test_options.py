@@ -13,8 +13,7 @@ import equipoise
 from equipoise.audits import AUDIT_OPTIONS, COMPARE_OPTIONS, EMBEDDING, EVIDENCE_OPTIONS, OUTCOMES
 from equipoise.audits.embedding import audit_embedding
 from equipoise.cli import app
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.options import Option
+from equipoise.foundation import BadInput, Option
 
 VERBS: dict[str, tuple[Callable[..., Any], tuple[Option, ...], str]] = {
     "audit": (equipoise.audit, AUDIT_OPTIONS, OUTCOMES),

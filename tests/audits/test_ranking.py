@@ -18,9 +18,13 @@ from hypothesis import strategies as st
 import equipoise
 from equipoise import BadInput
 from equipoise.audits.ranking import RankingResult, ranking
-from equipoise.foundation.registry import registry
+from equipoise.foundation import registry
 from equipoise.results import Direction, Status
-from equipoise.stats import ClusterMeans, RowMeans, Sides
+from equipoise.stats import (
+    ClusterMeans,
+    ComparisonSides,
+    RowMeans,
+)
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "ranking-1.json").read_text(encoding="utf-8"))
 
@@ -187,7 +191,7 @@ def test_the_null_of_many_rows_has_the_moments_of_permutations() -> None:
     numbers = np.stack([1 / np.log2(1 + np.arange(1.0, 6_001)), (np.arange(6_000) < 600).astype(float)], axis=1)
     codes = rng.permutation(np.repeat([0, 1, 2], [4_000, 1_700, 300]))
     means = RowMeans(numbers, codes, 3)
-    sides = Sides.pairs(np.ones(3, dtype=bool))
+    sides = ComparisonSides.pairs(np.ones(3, dtype=bool))
     fast = means.null(sides, np.random.default_rng(1))(2_000)
     slow = np.stack([RowMeans(numbers, rng.permutation(codes), 3).differences(sides).statistic for _ in range(2_000)])
     assert fast.std(axis=0) == pytest.approx(slow.std(axis=0), rel=0.1)
@@ -199,7 +203,7 @@ def test_a_changed_sign_gives_students_t() -> None:
     rng = np.random.default_rng(2)
     sums = rng.normal(size=(12, 2, 1))
     means = ClusterMeans(sums, np.ones((12, 2)))
-    sides = Sides.pairs(np.ones(2, dtype=bool))
+    sides = ComparisonSides.pairs(np.ones(2, dtype=bool))
     apart = sums[:, 0, 0] - sums[:, 1, 0]
     expected = apart.mean() / (apart.std(ddof=1) / math.sqrt(12))
     assert means.differences(sides).statistic[0, 0] == pytest.approx(expected)

@@ -11,12 +11,17 @@ from scipy import stats
 import equipoise
 from equipoise import AuditResult
 from equipoise.audits.outcomes._residuals import SPREADS
-from equipoise.measures.measure import get_measure
+from equipoise.measures import get_measure
 from equipoise.stats import MOST_BLOCKS, block_p, heterogeneity, jackknife, row_blocks
-from equipoise.tallies.scores import Pivot, Residuals, moments, quantities
+from equipoise.tallies import (
+    ResidualMoments,
+    ResidualPivot,
+    residual_moments,
+    residual_sums,
+)
 
 Data = dict[str, np.ndarray]
-PIVOT = Pivot(1.0, 2.0)
+PIVOT = ResidualPivot(1.0, 2.0)
 
 
 def sales(seed: int, sizes: tuple[int, ...] = (40, 300), factor: float = 1.0) -> Data:
@@ -36,11 +41,11 @@ def audited(data: object, **options: object) -> AuditResult:
 
 
 def row_sums(data: Data) -> np.ndarray:
-    made = quantities(data["y"], data["p"], PIVOT)
+    made = residual_sums(data["y"], data["p"], PIVOT)
     return np.stack([np.ones_like(data["y"])] * 3 + made, axis=1)
 
 
-def q_of(name: str, of: Residuals) -> np.ndarray:
+def q_of(name: str, of: ResidualMoments) -> np.ndarray:
     return heterogeneity(get_measure(name).by_class(of), SPREADS[name](of))
 
 
@@ -69,14 +74,16 @@ def test_permuted_blocks_agree_with_rows_permuted_one_by_one(name: str) -> None:
 
     def q(dealt: np.ndarray) -> float:
         by_group = np.stack([sums[dealt == group].sum(axis=0) for group in range(2)])
-        return float(q_of(name, moments(by_group, ("g0", "g1"), PIVOT)))
+        return float(q_of(name, residual_moments(by_group, ("g0", "g1"), PIVOT)))
 
     seen = q(codes)
     slow = np.mean([q(generator.permutation(codes)) >= seen for _ in range(2_000)])
     blocks = row_blocks(sums, codes, 2, generator)
     assert [len(own) for own in blocks] == [30, 80]
     statistics = {name: lambda of: q_of(name, of)}
-    p = block_p(blocks, lambda sums: moments(sums, ("g0", "g1"), PIVOT), statistics, generator, 2_000, tests=20)[name]
+    p = block_p(
+        blocks, lambda sums: residual_moments(sums, ("g0", "g1"), PIVOT), statistics, generator, 2_000, tests=20
+    )[name]
     # It stops at 20 extreme draws: three standard errors of p.
     assert p == pytest.approx(slow, abs=0.01 + 3 * slow * np.sqrt((1 - slow) / 20) + 3 * np.sqrt(slow / 2_000))
 
@@ -97,7 +104,9 @@ def test_blocks_are_of_one_size_and_leave_enough_to_the_smallest_group() -> None
 def test_the_jackknife_knows_the_error_of_a_mean_and_of_a_correlation() -> None:
     data = sales(2, (0, 500))
     measures = {name: get_measure(name).by_class for name in SPREADS}
-    found = jackknife(row_sums(data), lambda left: moments(left, ("",), PIVOT), measures, np.random.default_rng(0))
+    found = jackknife(
+        row_sums(data), lambda left: residual_moments(left, ("",), PIVOT), measures, np.random.default_rng(0)
+    )
     residual = data["p"] - data["y"]
     assert found["mean_residual"] == pytest.approx(residual.std(ddof=1) / np.sqrt(500))
     pair = data["y"], data["p"]

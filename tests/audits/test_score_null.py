@@ -6,16 +6,23 @@ import numpy as np
 import pytest
 
 from equipoise.audits._scores import coarse_starts, score_p, with_shared_scores
-from equipoise.measures.measure import get_measure, tally_of
-from equipoise.stats import auc_spread, heterogeneity, permutation_p
-from equipoise.tallies.scores import Scores
+from equipoise.measures import (
+    get_measure,
+    tally_of,
+)
+from equipoise.stats import (
+    auc_standard_error,
+    heterogeneity,
+    permutation_p,
+)
+from equipoise.tallies import ScoreHistogram
 
 pytestmark = pytest.mark.once
 
 
-def tallied(target: np.ndarray, score: np.ndarray, group: np.ndarray, weights: object = None) -> Scores:
+def tallied(target: np.ndarray, score: np.ndarray, group: np.ndarray, weights: object = None) -> ScoreHistogram:
     tally = tally_of("scores", (target, score), sensitive_features=group, sample_weight=weights)
-    assert isinstance(tally, Scores)
+    assert isinstance(tally, ScoreHistogram)
     return tally
 
 
@@ -27,8 +34,8 @@ def rows(generator: np.random.Generator, shift: float = 0.0, size: int = 300) ->
     return target, 1 / (1 + np.exp(-latent)), group.astype(int)
 
 
-def auc_q(drawn: Scores) -> np.ndarray:
-    return heterogeneity(get_measure("auc").by_class(drawn), auc_spread(drawn.weight, drawn.squared_weight))
+def auc_q(drawn: ScoreHistogram) -> np.ndarray:
+    return heterogeneity(get_measure("auc").by_class(drawn), auc_standard_error(drawn.weight, drawn.squared_weight))
 
 
 def test_a_coarser_histogram_keeps_every_sum_and_the_calibration_error() -> None:

@@ -12,9 +12,11 @@ import pytest
 import equipoise
 from comparison_oracles import COMPARISON_ORACLES
 from equipoise import measures
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
-from equipoise.measures.comparison import Comparison, get_comparison
+from equipoise.foundation import BadInput, registry
+from equipoise.measures import (
+    Comparison,
+    get_comparison,
+)
 from equipoise.testing import check
 
 NAMES = [entry.name for entry in registry.entries("comparison")]

@@ -11,7 +11,7 @@ import pytest
 import equipoise
 from condition_oracles import CONDITION_ORACLES
 from equipoise.conditions import shares_of
-from equipoise.foundation.registry import registry
+from equipoise.foundation import registry
 from equipoise.testing import check
 
 NAMES = [entry.name for entry in registry.entries("condition")]

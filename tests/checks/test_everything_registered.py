@@ -15,14 +15,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import equipoise
-from equipoise.cohorts.cohort import Cohort
-from equipoise.foundation.arrays import ratio
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import KINDS, PLUGIN_GROUP, Entry, PluginFailure, Registry, registry
-from equipoise.measures.classification import selection_rates
-from equipoise.measures.measure import get_measure, largest_difference
-from equipoise.testing import check
-from equipoise.testing.measure_checks import random_rows
+from equipoise.cohorts import Cohort
+from equipoise.foundation import (
+    KINDS,
+    BadInput,
+    Entry,
+    ratio,
+    registry,
+)
+from equipoise.foundation._registry import (
+    PLUGIN_GROUP,
+    PluginFailure,
+    Registry,
+)
+from equipoise.measures import (
+    get_measure,
+    largest_difference,
+)
+from equipoise.measures._classification import selection_rates
+from equipoise.testing import check, random_rows
 from oracles import AUTHORS, ORACLES
 
 # Means over classes are asked for on purpose.
@@ -301,7 +312,7 @@ def test_a_cohort_that_loads_differently_each_time_is_caught() -> None:
 
 PLUGIN = '''
 import equipoise
-from equipoise.foundation.arrays import ratio
+from equipoise.foundation import ratio
 
 
 @equipoise.measure("plugged_in", alias="PLUG", kind="gap", better="low", needs="predictions", paper="none",

@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 
 import equipoise
-from equipoise.foundation.registry import registry
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import registry, stream
 from equipoise.studies.plans import Named
-from equipoise.testing import check
-from equipoise.testing.planted import planted
-from equipoise.testing.planted_pictures import planted_pictures
-from equipoise.testing.treatment_checks import check_treatment_on, first_learner, quick_settings
+from equipoise.testing import (
+    check,
+    check_treatment_on,
+    first_learner,
+    planted,
+    planted_pictures,
+    quick_settings,
+)
 from equipoise.training.callback import TrainingCallback
 from equipoise.training.compatibility import has_own, learners, matrix
 from equipoise.training.material import Job, Predicted

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import equipoise.foundation.imports as imports
-import equipoise.foundation.registry as registries
-from equipoise.foundation.imports import install_line
+import equipoise.foundation._imports as imports
+import equipoise.foundation._registry as registries
+from equipoise.foundation import install_line
 from running import Program
 
 HEAVY = {"numpy", "scipy", "narwhals", "altair", "torch", "duckdb", "sklearn", "rich", "typer", "pandas", "polars"}
@@ -48,8 +48,7 @@ def test_asking_for_help_loads_no_library_of_numbers() -> None:
 
 def test_listing_loads_no_extra() -> None:
     loaded = modules_after(
-        "import equipoise.foundation.registry as r\n"
-        "assert r.registry.entries('measure')\nassert r.registry.entries('cohort')"
+        "import equipoise.foundation as r\nassert r.registry.entries('measure')\nassert r.registry.entries('cohort')"
     )
     assert not loaded & {"torch", "pandas", "polars", "pyarrow", "optuna", "sqlalchemy"}
 

@@ -47,7 +47,7 @@ def test_ctrl_c_while_rows_are_counted_stops_the_engine(people: Path) -> None:
     """The engine is asked for more than it could count in an hour: only an interrupt ends the query."""
     before = (
         "import threading, time\n"
-        "from equipoise.tallies import lazy\n"
+        "from equipoise.tallies import _lazy as lazy\n"
         "real = lazy.register_engine\n"
         "def counts_for_ever(engine):\n"
         "    real(engine)\n"
@@ -57,7 +57,7 @@ def test_ctrl_c_while_rows_are_counted_stops_the_engine(people: Path) -> None:
         "    threading.Thread(target=busy, daemon=True).start()\n"
         "    endless = 'SELECT sum((a.range * b.range) % 7) FROM range(10000000) a, range(10000000) b'\n"
         "    lazy.run_query(engine.sql(endless).fetchall)\n"
-        "from equipoise.cohorts import readers\n"
+        "from equipoise.cohorts import _readers as readers\n"
         "readers.register_engine = counts_for_ever\n"
     )
     done = pressed(people, before)
@@ -85,7 +85,8 @@ def test_ctrl_c_that_a_library_swallows_while_it_is_imported_still_ends_the_comm
 def test_ctrl_c_in_code_that_a_library_makes_up_ends_with_130_too(people: Path) -> None:
     """Python would end by the signal itself, as after every interrupt of such a call."""
     before = (
-        "from equipoise.cohorts import readers\nreaders.register_engine = lambda engine: exec('press()', globals())\n"
+        "from equipoise.cohorts import _readers as readers\n"
+        "readers.register_engine = lambda engine: exec('press()', globals())\n"
     )
     done = pressed(people, before)
     assert done.returncode == INTERRUPTED, done.stderr
@@ -98,7 +99,7 @@ def test_ctrl_c_that_meets_the_end_of_an_object_is_not_dropped(people: Path) -> 
         "import time\n"
         "class Ends:\n"
         "    def __del__(self): press()\n"
-        "from equipoise.cohorts import readers\n"
+        "from equipoise.cohorts import _readers as readers\n"
         "def register(engine):\n"
         "    Ends()\n"
         "    time.sleep(60)\n"

@@ -13,7 +13,7 @@ import pytest
 
 from equipoise.discovery import Hyperplane
 from equipoise.discovery.generative import VAESettings
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.planfile import read_plan
 from running import Program
 
@@ -62,7 +62,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def sprites(tmp_path: Path) -> Path:
     """A folder with two directions of a VAE that has learnt nothing, and predictions for 300 sprites."""
     from equipoise.cohorts import load
-    from equipoise.cohorts.pictures.sprites import SpritePictures
+    from equipoise.cohorts.pictures import SpritePictures
     from equipoise.discovery import save_directions
     from equipoise.discovery.generative import train_vae
 

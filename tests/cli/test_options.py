@@ -13,8 +13,7 @@ import typer
 
 from equipoise.cli import app
 from equipoise.discovery.options import DISCOVER_OPTIONS, LABEL_OPTIONS, NAME_OPTIONS
-from equipoise.foundation.imports import installed
-from equipoise.foundation.options import Option
+from equipoise.foundation import Option, installed
 from equipoise.studies.options import REPRODUCE_OPTIONS, STUDY_OPTIONS
 
 COMMANDS: dict[str, tuple[Option, ...]] = {

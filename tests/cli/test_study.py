@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.cohorts.readers import open_table
+from equipoise.cohorts import open_table
 from plan_cases import PLAN, columns, write_people, write_plan
 from running import Program
 

@@ -13,10 +13,13 @@ import numpy as np
 import pytest
 
 import equipoise
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.pictures.arrays import grey, low_resolution
+from equipoise.cohorts import Cohort
+from equipoise.cohorts.pictures._arrays import (
+    grey,
+    low_resolution,
+)
 from equipoise.cohorts.sources.cifar10s import CHANGED, COLOUR_MAJOR, domains
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.testing import check
 from picture_cases import CLASSES, write_binary
 

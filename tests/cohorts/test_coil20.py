@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import equipoise
-from equipoise.cohorts.pictures.arrays import read_grey_strips
+from equipoise.cohorts.pictures._arrays import read_grey_strips
 from equipoise.cohorts.sources import coil20 as source
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.testing import check
 
 images = pytest.importorskip("PIL.Image", reason="needs equipoise[vision]")

@@ -15,10 +15,15 @@ import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 
-from equipoise.cohorts import array_files
-from equipoise.cohorts.embeddings import Embedding, open_embedding
-from equipoise.cohorts.pairing import align, pair_rows, read_rows
-from equipoise.foundation.errors import BadInput
+from equipoise.cohorts import (
+    Embedding,
+    align_embeddings,
+    open_embedding,
+    pair_rows,
+)
+from equipoise.cohorts import _array_files as array_files
+from equipoise.cohorts._pairing import read_rows
+from equipoise.foundation import BadInput
 
 POINTS = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32)
 NAMES = [f"p{number}" for number in range(60)]
@@ -86,7 +91,7 @@ def test_fortran_order_big_ends_and_extra_axes_are_read_right(tmp_path: Path) ->
 def test_other_kinds_of_numbers_become_float_block_by_block(
     kind: type, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("equipoise.cohorts.embeddings.BLOCK_BYTES", 64)
+    monkeypatch.setattr("equipoise.cohorts._embeddings.BLOCK_BYTES", 64)
     values = (10 * np.abs(POINTS)).astype(kind)
     np.save(tmp_path / "z.npy", values)
     found = open_embedding(tmp_path / "z.npy")
@@ -295,13 +300,13 @@ def test_rows_are_matched_by_id_in_whatever_order_they_lie(tmp_path: Path) -> No
     order = np.random.default_rng(1).permutation(60)
     first = open_embedding(with_ids(tmp_path / "a.npz", POINTS, NAMES), id="person")
     second = open_embedding(with_ids(tmp_path / "b.npz", POINTS[order], np.array(NAMES)[order]), id="person")
-    assert np.array_equal(align(first, second, by_id=True).points, POINTS)
+    assert np.array_equal(align_embeddings(first, second, by_id=True).points, POINTS)
     frame = pd.DataFrame({"person": np.array(NAMES)[order], "age": order})
     for rows in (frame, frame.to_dict("list")):
         table = pair_rows(first, rows, columns=["age"], id="person")
         assert [int(age) for age in table.column("age")] == list(range(60))
     in_table = parquet(tmp_path / "c.parquet", POINTS[order], person=np.array(NAMES)[order])
-    assert np.array_equal(align(first, open_embedding(in_table, id="person"), by_id=True).points, POINTS)
+    assert np.array_equal(align_embeddings(first, open_embedding(in_table, id="person"), by_id=True).points, POINTS)
 
 
 def test_numbers_and_text_are_the_same_id(tmp_path: Path) -> None:
@@ -323,7 +328,7 @@ def test_numbers_and_text_are_the_same_id(tmp_path: Path) -> None:
 def test_ids_that_do_not_match_one_to_one_are_counted_and_shown(tmp_path: Path, ids: list[str], words: str) -> None:
     first = open_embedding(with_ids(tmp_path / "a.npz", POINTS, NAMES), id="person")
     with pytest.raises(BadInput, match=words):
-        align(first, open_embedding(with_ids(tmp_path / "b.npz", POINTS, ids), id="person"), by_id=True)
+        align_embeddings(first, open_embedding(with_ids(tmp_path / "b.npz", POINTS, ids), id="person"), by_id=True)
 
 
 def test_ids_that_are_not_there_are_asked_for(tmp_path: Path) -> None:
@@ -346,8 +351,8 @@ def test_files_whose_own_ids_contradict_their_order_are_not_taken_in_order(tmp_p
     np.savez(tmp_path / "b.npz", z=POINTS[::-1], id=np.arange(60)[::-1])
     first, second = (open_embedding(tmp_path / name) for name in ("a.npz", "b.npz"))
     with pytest.raises(BadInput, match=r"60 of 60 rows differ in them: row 0 is '0' in one and '59' in the other"):
-        align(first, second, by_id=False)
-    assert align(first, first, by_id=False) is first
+        align_embeddings(first, second, by_id=False)
+    assert align_embeddings(first, first, by_id=False) is first
     with pytest.raises(BadInput, match="rows differ in them"):
         pair_rows(first, {"id": list(range(1, 61)), "age": list(range(60))}, columns=["age"])
 
@@ -369,11 +374,11 @@ def test_any_column_that_says_whose_row_it_is_must_agree_with_the_order(tmp_path
         open_embedding(saved_with(file, column))
         for file, column in (("a", numbers), ("b", numbers.copy()), ("c", numbers[::-1]), ("d", numbers + 7))
     )
-    assert align(first, same, by_id=False) is same
+    assert align_embeddings(first, same, by_id=False) is same
     with pytest.raises(BadInput, match=rf"both have ids \({name!r}\), and 60 of 60(?s:.*)help: match.*--id {name}"):
-        align(first, turned, by_id=False)
+        align_embeddings(first, turned, by_id=False)
     with pytest.raises(BadInput, match=rf"help: keep the people who are in both, and match.*--id {name}"):
-        align(first, others, by_id=False)
+        align_embeddings(first, others, by_id=False)
     with pytest.raises(BadInput, match="rows differ in them"):
         pair_rows(first, {name: numbers[::-1], "age": numbers}, columns=["age"])
     with pytest.raises(BadInput, match="rows differ in them"):  # one side that repeats an id is no better
@@ -389,9 +394,9 @@ def test_what_holds_the_same_values_in_another_order_is_an_id_whatever_its_name(
 
     first = opened("a", who=np.array(NAMES), classes=np.array(["x", "y"]))
     with pytest.raises(BadInput, match=r"both have ids \('who'\)"):
-        align(first, opened("b", who=np.array(NAMES[::-1])), by_id=False)
+        align_embeddings(first, opened("b", who=np.array(NAMES[::-1])), by_id=False)
     with pytest.raises(BadInput, match=r"call 'ids' of d.npz 'id' too"):
-        align(opened("c", id=np.array(NAMES)), opened("d", ids=np.array(NAMES[::-1])), by_id=False)
+        align_embeddings(opened("c", id=np.array(NAMES)), opened("d", ids=np.array(NAMES[::-1])), by_id=False)
     # Labels, ranks, scores and other text may well differ from before to after.
     numbers = np.arange(60)
     for column in ("label", "rank", "score", "note"):
@@ -401,17 +406,17 @@ def test_what_holds_the_same_values_in_another_order_is_an_id_whatever_its_name(
             "score": (numbers / 7, numbers[::-1] / 7),
             "note": (np.array([f"one {n}" for n in numbers]), np.array([f"other {n}" for n in numbers])),
         }[column]
-        align(opened("e", **{column: before}), opened("f", **{column: after}), by_id=False)
+        align_embeddings(opened("e", **{column: before}), opened("f", **{column: after}), by_id=False)
     np.savez(tmp_path / "rows.npz", sex=numbers % 2, classes=np.array(["x", "y", "z"]))
     assert pair_rows(first, tmp_path / "rows.npz", columns=["sex"]).rows == 60
     turned = first.take(np.arange(60)[::-1])
-    assert align(turned, turned, by_id=False) is turned, "its file is in another order by now"
+    assert align_embeddings(turned, turned, by_id=False) is turned, "its file is in another order by now"
 
 
 def test_different_numbers_of_rows_are_refused() -> None:
     found = open_embedding(POINTS, name="a.npy")
     with pytest.raises(BadInput, match=r"a\.npy has 60, b\.npy has 59"):
-        align(found, open_embedding(POINTS[:59], name="b.npy"), by_id=False)
+        align_embeddings(found, open_embedding(POINTS[:59], name="b.npy"), by_id=False)
     with pytest.raises(BadInput, match="numbers of rows differ"):
         pair_rows(found, {"age": [1, 2]}, columns=["age"])
     with pytest.raises(BadInput, match="No table of rows"):

@@ -8,8 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.cohorts.cohort import Cohort, columns_text, with_extra_columns, with_parts
-from equipoise.foundation.errors import BadInput
+from equipoise.cohorts import (
+    Cohort,
+    columns_text,
+    with_extra_columns,
+    with_roles,
+)
+from equipoise.foundation import BadInput
 
 PEOPLE = Cohort(
     "people",
@@ -64,16 +69,16 @@ def test_a_table_of_other_rows_is_refused(text: str, words: str, tmp_path: Path)
 
 
 def test_other_columns_may_play_the_parts() -> None:
-    made = with_parts(PEOPLE, target="g", groups=["code"])
+    made = with_roles(PEOPLE, target="g", groups=["code"])
     assert (made.target, made.groups, made.favourable) == ("g", ("code",), None)
-    assert with_parts(PEOPLE, groups=["known"]).favourable == "yes"
-    assert with_parts(PEOPLE, target="g", groups=["y"], favourable="v").favourable == "v"
+    assert with_roles(PEOPLE, groups=["known"]).favourable == "yes"
+    assert with_roles(PEOPLE, target="g", groups=["y"], favourable="v").favourable == "v"
     two = replace(PEOPLE, groups=("g", "known"))
-    assert with_parts(two, target="g").groups == ("known",)
-    assert with_parts(two).groups == two.groups
+    assert with_roles(two, target="g").groups == ("known",)
+    assert with_roles(two).groups == two.groups
     with pytest.raises(BadInput, match="did you mean 'code'"):
-        with_parts(PEOPLE, groups=["cod"])
+        with_roles(PEOPLE, groups=["cod"])
     with pytest.raises(BadInput, match="is a feature"):
-        with_parts(PEOPLE, target="x")
+        with_roles(PEOPLE, target="x")
     with pytest.raises(BadInput, match="has no group column"):
-        with_parts(PEOPLE, target="g")
+        with_roles(PEOPLE, target="g")

@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import equipoise
-from equipoise.cohorts import readers
-from equipoise.cohorts.readers import open_table
-from equipoise.foundation.errors import BadInput
+from equipoise.cohorts import _readers as readers
+from equipoise.cohorts import open_table
+from equipoise.foundation import BadInput
 
 Rows = Sequence[Mapping[str, Any]]
 PEOPLE: Rows = [

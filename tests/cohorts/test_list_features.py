@@ -14,10 +14,8 @@ import pyarrow as pa
 import pytest
 
 import equipoise
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.embeddings import open_embedding
-from equipoise.cohorts.readers import open_table
-from equipoise.foundation.errors import BadInput
+from equipoise.cohorts import Cohort, open_embedding, open_table
+from equipoise.foundation import BadInput
 from equipoise.training.encoding import material_of
 
 ROWS = 90
@@ -178,7 +176,7 @@ def test_a_compressed_array_that_is_no_embedding_is_refused_before_it_is_unpacke
     np.save(content, np.zeros(50_000))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("z.npy", content.getvalue())
-    monkeypatch.setattr("equipoise.cohorts.embeddings.read_array", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr("equipoise.cohorts._embeddings.read_array", lambda *_: pytest.fail("it was read"))
     with pytest.raises(BadInput, match="not an embedding: it has 1 axis"):
         open_embedding(path, "z")
 

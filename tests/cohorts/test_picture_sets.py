@@ -16,7 +16,7 @@ import equipoise
 from equipoise.cohorts.sources import _known_files, cub200
 from equipoise.cohorts.sources._cub_colours import colours_of_pictures
 from equipoise.cohorts.sources._voting import halved, voted
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.plans import data_fingerprint
 from equipoise.testing import check
 from picture_set_cases import (

@@ -13,11 +13,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.pictures.arrays import grey, low_resolution, read_strips
-from equipoise.cohorts.pictures.cifar_files import read_cifar
-from equipoise.cohorts.pictures.files import cohort_of_folder, read_pictures, with_pictures
-from equipoise.foundation.errors import BadInput
+from equipoise.cohorts import Cohort
+from equipoise.cohorts.pictures import (
+    cohort_of_folder,
+    read_pictures,
+    with_pictures,
+)
+from equipoise.cohorts.pictures._arrays import (
+    grey,
+    low_resolution,
+    read_strips,
+)
+from equipoise.cohorts.pictures._cifar_files import read_cifar
+from equipoise.foundation import BadInput
 from picture_cases import drawn, strips, write_binary, write_strips
 
 # Other versions of a picture

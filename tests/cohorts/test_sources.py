@@ -16,10 +16,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.loading import DATA_VARIABLE, cache_folder, load
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
+from equipoise.cohorts import Cohort, load
+from equipoise.cohorts._loading import (
+    DATA_VARIABLE,
+    cache_folder,
+)
+from equipoise.foundation import BadInput, registry
 
 NAMES = ["compas", "german_credit", "acs_income", "law_school", "communities_crime"]
 DOWNLOADABLE = ["compas", "german_credit", "law_school", "communities_crime"]

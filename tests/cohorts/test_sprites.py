@@ -14,13 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import equipoise
-from equipoise.cohorts import array_files
-from equipoise.cohorts.array_files import read_array, read_rows
-from equipoise.cohorts.factors import Factor, codes_of_cells
-from equipoise.cohorts.pictures import norb_files
-from equipoise.cohorts.pictures.sprites import CELLS, FACTORS, SpritePictures, draw, drawings
+from equipoise.cohorts import (
+    Factor,
+    codes_of_cells,
+    read_array,
+)
+from equipoise.cohorts import _array_files as array_files
+from equipoise.cohorts._array_files import read_rows
+from equipoise.cohorts.pictures import (
+    NUMBER_OF_SPRITES,
+    SPRITE_FACTORS,
+    SpritePictures,
+    draw_sprites,
+    sprite_drawings,
+)
+from equipoise.cohorts.pictures import _norb_files as norb_files
 from equipoise.cohorts.sources.smallnorb import PARTS, smaller
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.testing import check
 
 DSPRITES = "dsprites_ndarray_co1sh3sc6or40x32y32_64x64.npz"
@@ -45,10 +55,10 @@ def slow_pixel(shape: str, scale: float, turn: float, x: int, y: int, row: int, 
 
 
 @settings(max_examples=25)
-@given(cell=st.integers(0, CELLS - 1), seed=st.integers(0, 1_000))
+@given(cell=st.integers(0, NUMBER_OF_SPRITES - 1), seed=st.integers(0, 1_000))
 def test_pixels_of_a_sprite_are_what_a_slow_drawing_of_its_factors_gives(cell: int, seed: int) -> None:
-    codes = {name: int(code[0]) for name, code in codes_of_cells(np.array([cell]), FACTORS).items()}
-    shape, scale, turn = (factor.values[codes[factor.name]] for factor in FACTORS[:3])
+    codes = {name: int(code[0]) for name, code in codes_of_cells(np.array([cell]), SPRITE_FACTORS).items()}
+    shape, scale, turn = (factor.values[codes[factor.name]] for factor in SPRITE_FACTORS[:3])
     made = SpritePictures()[np.array([cell])][0, :, :, 0]
     x, y = codes["x"], codes["y"]
     # Most of them near the sprite.
@@ -60,24 +70,24 @@ def test_pixels_of_a_sprite_are_what_a_slow_drawing_of_its_factors_gives(cell: i
 
 def test_there_are_as_many_different_drawings_as_shapes_allow_and_none_is_cut_off() -> None:
     # A square looks the same after a quarter of a turn, an ellipse after half of one.
-    assert [len(np.unique(one.reshape(240, -1), axis=0)) for one in drawings()] == [60, 120, 240]
-    ink = (drawings() > 0).sum(axis=(3, 4))
+    assert [len(np.unique(one.reshape(240, -1), axis=0)) for one in sprite_drawings()] == [60, 120, 240]
+    ink = (sprite_drawings() > 0).sum(axis=(3, 4))
     # The area of the scale, whatever the turn: nothing is cut off at the edge of a window.
     areas = np.array([22.0**2, np.pi * 15 * 7.5])[:, None] * np.linspace(0.5, 1, 6) ** 2
     assert np.abs(ink[:2].mean(axis=2) / areas - 1).max() < 0.03
     assert np.abs(ink / ink.mean(axis=2, keepdims=True) - 1).max() < 0.1
-    assert CELLS == 737_280
-    corners = SpritePictures()[np.array([0, CELLS - 1])]
+    assert NUMBER_OF_SPRITES == 737_280
+    corners = SpritePictures()[np.array([0, NUMBER_OF_SPRITES - 1])]
     assert corners.shape == (2, 64, 64, 1)
     assert (corners > 0).any(axis=(1, 2, 3)).all()
 
 
 def test_codes_out_of_range_are_refused() -> None:
-    codes = codes_of_cells(np.array([5]), FACTORS)
+    codes = codes_of_cells(np.array([5]), SPRITE_FACTORS)
     with pytest.raises(BadInput, match="codes of scale"):
-        draw({**codes, "scale": np.array([6])})
+        draw_sprites({**codes, "scale": np.array([6])})
     with pytest.raises(BadInput, match="codes of x"):
-        draw({**codes, "x": np.array([0.5])})
+        draw_sprites({**codes, "x": np.array([0.5])})
 
 
 def test_the_cohort_of_sprites_holds_the_rows_asked_for_and_its_factors_draw_its_pictures() -> None:
@@ -86,17 +96,17 @@ def test_the_cohort_of_sprites_holds_the_rows_asked_for_and_its_factors_draw_its
     assert made["image"].shape == (300, 64, 64, 1)
     codes = {
         factor.name: np.array([factor.values.index(value) for value in made[factor.name].tolist()])
-        for factor in FACTORS
+        for factor in SPRITE_FACTORS
     }
-    assert np.array_equal(draw(codes), made["image"])
+    assert np.array_equal(draw_sprites(codes), made["image"])
     assert len({tuple(row) for row in np.column_stack(list(codes.values())).tolist()}) == 300
-    for factor in FACTORS:
+    for factor in SPRITE_FACTORS:
         assert ((made[factor.half] == "upper") == (codes[factor.name] >= len(factor.values) // 2)).all()
     assert set(made["shape"][made["shape_half"] == "lower"]) == {"square"}
     assert not np.array_equal(made["image"], equipoise.load("sprites", rows=300, seed=4)["image"])
     assert max(map(len, made.datasheet.splitlines())) <= 130
     assert made.examples(np.array([7])).shape == (1, 64, 64, 3)
-    for rows in (0, CELLS + 1, True):
+    for rows in (0, NUMBER_OF_SPRITES + 1, True):
         with pytest.raises(BadInput, match="1 to 737,280"):
             equipoise.load("sprites", rows=rows)
 
@@ -115,7 +125,9 @@ def write_dsprites(folder: Path, *, compressed: bool = True, **changed: Any) -> 
     """A few rows in the layout of the published file, with its pickled description."""
     rows = 50
     draws = np.random.default_rng(2)
-    codes = np.column_stack([np.zeros(rows, int), *(draws.integers(0, len(one.values), rows) for one in FACTORS)])
+    codes = np.column_stack(
+        [np.zeros(rows, int), *(draws.integers(0, len(one.values), rows) for one in SPRITE_FACTORS)]
+    )
     arrays: dict[str, Any] = {
         "imgs": draws.integers(0, 2, (rows, 64, 64), dtype=np.uint8), "latents_classes": codes.astype(np.int64),
         "latents_values": codes.astype(np.float64), "metadata": np.array({"title": "dSprites"}, dtype=object),
@@ -131,7 +143,7 @@ def test_dsprites_reads_some_rows_and_never_the_pickle(compressed: bool, tmp_pat
     check("cohort", "dsprites", path=tmp_path, rows=None)
     whole = equipoise.load("dsprites", path=tmp_path, rows=None)
     assert np.array_equal(whole["image"][..., 0], 255 * arrays["imgs"])
-    assert whole["shape"].tolist() == [FACTORS[0].values[code] for code in arrays["latents_classes"][:, 1]]
+    assert whole["shape"].tolist() == [SPRITE_FACTORS[0].values[code] for code in arrays["latents_classes"][:, 1]]
     assert np.allclose(whole["orientation"], 2 * np.pi * arrays["latents_classes"][:, 3] / 39)
     some = equipoise.load("dsprites", path=tmp_path, rows=20)
     assert len(some) == 20

@@ -28,11 +28,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import equipoise
-from equipoise.cohorts.readers import open_table
-from equipoise.cohorts.tables import Axis, Bins, EagerTable, LazyTable, Span, Table, as_table, names_of, quantile_edges
-from equipoise.foundation.errors import BadInput
-from equipoise.tallies.cells import Cells
-from equipoise.tallies.scores import BINS, Pivot, Scale
+from equipoise.cohorts import (
+    Axis,
+    Bins,
+    ColumnRange,
+    EagerTable,
+    LazyTable,
+    Table,
+    as_table,
+    bin_names,
+    open_table,
+    quantile_edges,
+)
+from equipoise.foundation import BadInput
+from equipoise.tallies import (
+    SCORE_BINS,
+    Cells,
+    ResidualPivot,
+    ScoreScale,
+)
 
 ROWS = 30
 NAN = math.nan
@@ -268,14 +282,14 @@ def test_scores_are_counted_alike_in_every_source_and_rows_without_one_are_left_
     }  # fmt: skip
     table = SOURCES[source](columns, tmp_path)
     axes = {"target": Axis("truth"), "group:other": Axis("other")}
-    found = table.count_scores(axes, "score", Scale(), "weight" if weighted else None)
+    found = table.count_scores(axes, "score", ScoreScale(), "weight" if weighted else None)
     kept = [place for place in range(ROWS) if score[place] is not None and not math.isnan(score[place])]
     scores = [score[place] for place in kept]
     expected = counted(
         {
             "target": [truth[place] for place in kept],
             "group:other": [other[place] for place in kept],
-            "bin": [str(int(value * BINS)) for value in scores],
+            "bin": [str(int(value * SCORE_BINS)) for value in scores],
         },
         [weights[place] for place in kept] if weighted else None,
         scores,
@@ -295,7 +309,7 @@ def test_residuals_are_summed_alike_in_every_source(source: str, weighted: bool,
         "weight": (pl.Float64, weights),
     }  # fmt: skip
     table = SOURCES[source](columns, tmp_path)
-    found = table.sum_residuals({"g": Axis("other")}, "y", "p", Pivot(8.0, 9.5), "weight" if weighted else None)
+    found = table.sum_residuals({"g": Axis("other")}, "y", "p", ResidualPivot(8.0, 9.5), "weight" if weighted else None)
     kept = [place for place in range(ROWS) if target[place] == target[place] and None not in
             (target[place], prediction[place])]  # fmt: skip
     y, p = [target[place] - 8.0 for place in kept], [prediction[place] - 9.5 for place in kept]
@@ -450,7 +464,7 @@ def test_quantile_bins_are_the_same_in_every_source(source: str, tmp_path: Path)
     ages = [age for age in people()["age"][1] if age is not None]
     edges = quantile_edges(sorted(set(ages)), [ages.count(age) for age in sorted(set(ages))], 4)
     groups = [row.group for row in result.card.groups]
-    assert sorted(groups) == sorted([*names_of(edges), "(missing)"])
+    assert sorted(groups) == sorted([*bin_names(edges), "(missing)"])
     sizes = [row.rows for row in result.card.groups if row.group != "(missing)" and row.rows is not None]
     assert sum(sizes) == len(ages)
     assert max(sizes) - min(sizes) <= 3
@@ -526,7 +540,8 @@ def test_any_values_are_counted_alike_eagerly_and_lazily(values: list[Any]) -> N
 @MODERATE
 @given(
     scores=st.lists(
-        st.floats(-10, 10, allow_subnormal=False) | st.integers(0, BINS).map(lambda place: place / BINS), min_size=2
+        st.floats(-10, 10, allow_subnormal=False) | st.integers(0, SCORE_BINS).map(lambda place: place / SCORE_BINS),
+        min_size=2,
     ),
     unit=st.booleans(),
 )
@@ -538,7 +553,7 @@ def test_a_score_falls_into_the_same_bin_eagerly_and_lazily_and_never_below_its_
     low, high = (0.0, 1.0) if unit else (min(scores), max(scores))
     if high - low < 1e-6:
         return
-    scale = Scale(low, high)
+    scale = ScoreScale(low, high)
     eager = scale.bins_of(np.array(scores))
     for frame in (
         nw.from_native(pl.LazyFrame({"s": scores})),
@@ -549,7 +564,7 @@ def test_a_score_falls_into_the_same_bin_eagerly_and_lazily_and_never_below_its_
         assert [row[0] for row in rows] == eager.tolist()
     edges = np.append(scale.edges, math.inf)
     assert eager.min() >= 0
-    assert eager.max() <= BINS
+    assert eager.max() <= SCORE_BINS
     assert (edges[eager] <= scores).all()
     assert (edges[eager + 1] > scores).all()
 
@@ -572,7 +587,7 @@ def test_edges_that_do_not_rise_or_are_no_numbers_are_refused(text: str) -> None
 
 
 def test_an_edge_belongs_to_the_group_above_it() -> None:
-    assert names_of((25.0, 45.5)) == ["under 25", "25 to under 45.5", "45.5 and over"]
+    assert bin_names((25.0, 45.5)) == ["under 25", "25 to under 45.5", "45.5 and over"]
 
 
 @MODERATE
@@ -617,7 +632,7 @@ def test_long_codes_in_a_csv_stay_apart_and_numbers_stay_numbers(tmp_path: Path)
     assert [name for name in columns if table.is_number(name)] == ["whole", "huge", "mixed", "long"]
     for name in ("code", 'a "b"', "long"):
         same(table.count({name: Axis(name)}), counted({name: [cell or None for cell in columns[name]]}, None))
-    assert table.span("whole") == Span(1.0, 4.0, 1)
+    assert table.span("whole") == ColumnRange(1.0, 4.0, 1)
 
 
 def test_groups_that_differ_in_their_twentieth_digit_are_audited_apart(tmp_path: Path) -> None:
@@ -635,10 +650,10 @@ def test_columns_of_a_frame_may_be_named_by_numbers() -> None:
 
 
 def test_polars_puts_scores_that_lie_on_an_edge_into_the_bin_above_it() -> None:
-    scores = np.arange(BINS + 1) / BINS
+    scores = np.arange(SCORE_BINS + 1) / SCORE_BINS
     frame = nw.from_native(pl.LazyFrame({"s": scores}))
-    bins = frame.select(Scale().bin_expression(nw.col("s")).alias("bin")).collect()["bin"].to_list()
-    assert bins == list(range(BINS + 1))
+    bins = frame.select(ScoreScale().bin_expression(nw.col("s")).alias("bin")).collect()["bin"].to_list()
+    assert bins == list(range(SCORE_BINS + 1))
 
 
 def test_moments_in_nanoseconds_have_the_labels_that_pandas_gives_them() -> None:
@@ -656,7 +671,7 @@ def test_weights_that_are_all_0_are_refused_lazily_too(source: str, tmp_path: Pa
 
 def test_scores_that_differ_by_the_last_bit_can_be_binned() -> None:
     scores = np.array([2.0, np.nextafter(2.0, 3.0)])
-    assert Scale(*scores.tolist()).edges[Scale(*scores.tolist()).bins_of(scores)].tolist() == scores.tolist()
+    assert ScoreScale(*scores.tolist()).edges[ScoreScale(*scores.tolist()).bins_of(scores)].tolist() == scores.tolist()
 
 
 def test_continuous_predictions_that_only_the_last_rows_show_are_refused() -> None:

@@ -12,8 +12,8 @@ from hypothesis.extra.numpy import arrays
 
 from condition_oracles import interpolation as slowly
 from equipoise import BadInput
-from equipoise.conditions import interpolate
-from equipoise.conditions.interpolation import ALIASES, MODES
+from equipoise.conditions import ALIASES, interpolate
+from equipoise.conditions._interpolation import MODES
 
 # Paper 001, Table 2: men and women of each profession in the Bios training data.
 BIOS = np.array([

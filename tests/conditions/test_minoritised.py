@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort
 from equipoise.conditions import (
     AsGiven,
     Minoritised,
@@ -26,7 +26,7 @@ from equipoise.conditions import (
     settings_of,
     sizing_shares,
 )
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 DEGREES = (0.5, 0.6, 0.7, 0.8, 0.9)
 

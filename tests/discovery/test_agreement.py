@@ -16,7 +16,7 @@ from equipoise.discovery import Agreement, Hyperplane, agree
 from equipoise.discovery._agreement import BLANK, fleiss_kappa, same_share
 from equipoise.discovery._naming import Coded, Named
 from equipoise.discovery._reasons import AgreementReason
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.reports import markdown, page
 
 PLANE = (Hyperplane("x", np.ones(2)),)

@@ -19,7 +19,7 @@ from equipoise.discovery import (
     random_orthogonal_directions,
 )
 from equipoise.discovery.generative import Generator
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 
 def test_a_random_direction_of_ten_dimensions_has_the_cosine_that_theory_gives() -> None:

@@ -11,7 +11,7 @@ from discovery_cases import torch
 from equipoise.discovery import Classifier, Hyperplane, SearchSettings
 from equipoise.discovery._investigating import baseline_directions, chosen
 from equipoise.discovery.generative import Generator
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import stream
 
 
 class Tiny(torch.nn.Module):

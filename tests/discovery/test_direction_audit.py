@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discovery_cases import quick, reader
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort
 from equipoise.discovery import (
     DirectionAudit,
     Hyperplane,
@@ -23,8 +23,7 @@ from equipoise.discovery import (
     search,
 )
 from equipoise.discovery._reading import Probe
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, stream
 from equipoise.measures import equalized_odds
 from equipoise.reports import markdown
 from labelling_cases import LATENT, PATCH, TINT, TRAINED, painted, predicted, taught, wall

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from equipoise.discovery import Hyperplane, without
 from equipoise.discovery._hyperplane import basis_of, traversed
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 numbers = st.floats(-5, 5).filter(lambda value: abs(value) > 1e-3 or value == 0)
 

@@ -19,7 +19,7 @@ from equipoise.discovery._investigating import known_change, strips_of
 from equipoise.discovery._judging import Evaluator
 from equipoise.discovery._reasons import DiscoveryReason
 from equipoise.discovery.generative import Generator
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.results import because
 
 JUDGED = JudgeSettings(latents=32, null_latents=8, nulls=39)

@@ -13,8 +13,7 @@ from discovery_cases import BIAS, TARGET, Constant, meaning, painter, quick, rea
 from equipoise.discovery import Classifier, Hyperplane, JudgeSettings, judge, random_orthogonal_directions
 from equipoise.discovery._judging import Evaluator
 from equipoise.discovery.generative import Generator
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, stream
 
 WALKED = quick()
 ALPHAS = WALKED.alphas

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from equipoise.discovery import Hyperplane, read_known, save_directions
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 GIVEN = {
     "schema": "equipoise.known/1", "latent_size": 3, "target": "gender",

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort
 from equipoise.discovery import EncoderDistances, Hyperplane, labelled, pictures_of, read_distances
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 PLANE = Hyperplane("shade", [2.0, 0.0], 1.0)

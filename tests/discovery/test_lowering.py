@@ -7,7 +7,7 @@ import pytest
 from discovery_cases import BIAS, TARGET, meaning, painter, quick, reader, torch
 from equipoise.discovery import Classifier, search
 from equipoise.discovery._classifier import classifier_in, generator_in
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 
 def test_pictures_and_probabilities_are_the_same_but_for_their_last_digits() -> None:

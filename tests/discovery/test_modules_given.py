@@ -10,7 +10,7 @@ from discovery_cases import Painter, painter, reader, torch
 from equipoise.discovery import Classifier, search
 from equipoise.discovery._search import check_pair
 from equipoise.discovery.generative import Generator
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 nn = torch.nn
 

@@ -12,7 +12,7 @@ import pytest
 
 from equipoise.discovery import key_path, read_key, strips_path, write_sheet
 from equipoise.discovery._naming import COLUMNS, code_of, sheet_of
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.reports import page
 from investigation_cases import ALPHAS, constant, found, hostile, investigation, shown, undefined
 from page_checks import Tree, check_alone

@@ -22,7 +22,7 @@ from equipoise.discovery import (
 )
 from equipoise.discovery._reading import Probe
 from equipoise.discovery.generative import Generator, StepProgress, as_bytes
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from labelling_cases import LATENT, PATCH, QUICK, TINT, taught, wall
 
 FEW = replace(QUICK, steps=6, report_every=4, held_out=20)

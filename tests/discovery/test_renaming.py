@@ -7,7 +7,7 @@ import pytest
 
 from equipoise.discovery import Hyperplane, agree, agreed_names, given_names, renamed
 from equipoise.discovery._naming import Coded, Named
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 PLANES = tuple(Hyperplane(f"direction {place + 1}", row, 0.5) for place, row in enumerate(np.eye(4)[:3]))
 KEY = {

@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from equipoise.discovery import Hyperplane, load_directions, save_directions
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 PLANES = (Hyperplane("âge", np.array([1.0, 2.0, -0.5]), 0.7), Hyperplane("glasses", np.array([0.0, 1.0, 0.0]), -3.0))
 

@@ -24,7 +24,7 @@ from discovery_cases import (
 from equipoise.discovery import Classifier, Hyperplane, SearchSettings, judge, search
 from equipoise.discovery._search import Search
 from equipoise.discovery.generative import Generator
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 
 def searched(seed: int = 0, *, bias: float = 4.0, target: float = 6.0, **more: Any) -> Search:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from equipoise.discovery import key_path, read_key, read_sheet, write_sheet
 from equipoise.discovery._naming import Named, cleaned, same_word
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.tabular import FORMULA
+from equipoise.foundation import FORMULA_STARTS, BadInput
 from investigation_cases import found
 
 HEAD = "code,name,confidence,changes_what\n"
@@ -100,7 +99,7 @@ def test_of_a_cell_only_its_words_are_kept(cell: str, name: str) -> None:
 @given(st.text(max_size=60))
 def test_a_name_is_harmless_whatever_was_written(text: str) -> None:
     name = cleaned(text)
-    assert not name.startswith(FORMULA)
+    assert not name.startswith(FORMULA_STARTS)
     assert cleaned(name) == name
     assert name == " ".join(name.split())
     assert name.isprintable()

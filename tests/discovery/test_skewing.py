@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import equipoise
 from equipoise.discovery import halves, skewed_cells
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 
 @settings(max_examples=25)

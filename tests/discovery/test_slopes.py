@@ -13,7 +13,7 @@ from equipoise.discovery._classifier import predicted, slopes
 from equipoise.discovery._hyperplane import traversed
 from equipoise.discovery._objective import Objective, Weights, guard_of, orthogonality, variation_loss
 from equipoise.discovery.generative import Generator
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 nn = torch.nn
 

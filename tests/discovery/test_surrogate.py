@@ -11,7 +11,7 @@ import pytest
 from discovery_cases import BIAS, TARGET, Constant, meaning, painter, quick, reader
 from equipoise.discovery import Classifier, Hyperplane, SurrogateSettings, search, surrogate_search
 from equipoise.discovery._surrogate import FITTING, LABELLING, POLISH, ROUGH, fit_surrogate
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from equipoise.discovery import Hyperplane, hyperplanes_from_labels, leading, recovery
 from equipoise.discovery import _truth as fitting
 from equipoise.discovery._truth import Truth
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 pytest.importorskip("torch")
 ROWS, SIZE = 800, 6

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from equipoise.discovery._objective import orthogonality, total_variation, variation_loss
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 shapes = st.tuples(st.integers(1, 3), st.integers(2, 5), st.integers(1, 4))
 probabilities = arrays.arrays(np.float64, shapes, elements=st.floats(0, 1))

@@ -17,8 +17,7 @@ import pytest
 
 import equipoise
 from equipoise import measures
-from equipoise.foundation.imports import installed
-from equipoise.foundation.registry import registry
+from equipoise.foundation import installed, registry
 from picture_cases import write_binary, write_photos
 
 ROOT = Path(__file__).parents[2]

@@ -17,10 +17,9 @@ pytest.importorskip("torch")
 from safetensors.numpy import load_file, save_file
 
 import equipoise
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort
 from equipoise.estimators import GroupNames, SavedModel, TreatedClassifier, TreatedEmbedding, load_model
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
+from equipoise.foundation import BadInput, registry
 from equipoise.training.encoding import encoder_of, material_of
 from equipoise.training.material import Job, Outcome, Settings
 from equipoise.training.metric.embedding_model import EmbeddingModel

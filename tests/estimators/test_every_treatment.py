@@ -11,8 +11,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from equipoise import treatment
 from equipoise.estimators import TreatedClassifier, TreatedEmbedding, TreatedRegressor
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
+from equipoise.foundation import BadInput, registry
 from equipoise.training.compatibility import incompatibility, learners
 from equipoise.training.treatment import Treatment
 

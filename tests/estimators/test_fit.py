@@ -13,8 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 import equipoise
 from equipoise.estimators import TableModel, TreatedClassifier
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import installed
+from equipoise.foundation import BadInput, installed
 
 ROWS = 240
 QUICK = {"width": 8, "layers": 1, "epochs": 4, "batch_size": 32, "learning_rate": 0.03}

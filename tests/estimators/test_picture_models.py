@@ -23,10 +23,9 @@ from sklearn.model_selection import GridSearchCV
 
 import equipoise
 from equipoise.audits import audit
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort
 from equipoise.estimators import GroupNames, SavedModel, TreatedClassifier, TreatedEmbedding, load_model
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
+from equipoise.foundation import BadInput, registry
 from equipoise.networks.building import build
 from equipoise.training.encoding import encoder_of, material_of
 from equipoise.training.images import reading

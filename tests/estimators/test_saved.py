@@ -23,10 +23,9 @@ from safetensors.numpy import load_file, save_file
 
 import equipoise
 from equipoise.audits import audit
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort
 from equipoise.estimators import GroupNames, SavedModel, is_saved_model, load_model
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
+from equipoise.foundation import BadInput, registry
 from equipoise.training.encoding import encoder_of, material_of
 from equipoise.training.material import Job, Outcome
 from equipoise.training.network_model import MlpModel

@@ -22,8 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 import equipoise
 from equipoise.estimators import MeasureScorer
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
+from equipoise.foundation import BadInput, registry
 
 ROWS = 400
 

@@ -32,7 +32,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from equipoise.estimators._skops import TRUSTED, estimator_bytes, estimator_from
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 ROWS = np.random.default_rng(0).normal(size=(80, 3)).astype(np.float32)
 CLASSES = (ROWS[:, 0] > 0).astype(np.int64)

@@ -26,8 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 import equipoise
 from equipoise.estimators import TreatedClassifier, TreatedEmbedding, TreatedRegressor
 from equipoise.estimators._dataset import GroupCoder, held_out
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import installed
+from equipoise.foundation import BadInput, installed
 from equipoise.studies.plans import Named
 from equipoise.training.encoding import material_of
 from equipoise.training.material import Job, Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.foundation.arrays import over
+from equipoise.foundation import reduce_axis
 
 
 @pytest.mark.parametrize(
@@ -14,20 +14,20 @@ from equipoise.foundation.arrays import over
 @pytest.mark.parametrize("axis", [-1, -2])
 def test_sums_and_largest_values_are_those_of_numpy(shape: tuple[int, ...], axis: int) -> None:
     values = np.random.default_rng(0).normal(size=shape)
-    np.testing.assert_allclose(over(axis, values), values.sum(axis=axis), rtol=0, atol=1e-13)
-    np.testing.assert_array_equal(over(axis, values > 0), (values > 0).sum(axis=axis))
+    np.testing.assert_allclose(reduce_axis(axis, values), values.sum(axis=axis), rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(reduce_axis(axis, values > 0), (values > 0).sum(axis=axis))
     if values.shape[axis]:
-        np.testing.assert_array_equal(over(axis, values, np.maximum), values.max(axis=axis))
+        np.testing.assert_array_equal(reduce_axis(axis, values, np.maximum), values.max(axis=axis))
 
 
 def test_undefined_numbers_stay_undefined() -> None:
     values = np.ones((4_000, 2, 2))
     values[7, 1, 0] = np.nan
-    assert np.isnan(over(-1, values)).sum() == 1
-    assert np.isnan(over(-2, values, np.maximum)).sum() == 1
+    assert np.isnan(reduce_axis(-1, values)).sum() == 1
+    assert np.isnan(reduce_axis(-2, values, np.maximum)).sum() == 1
 
 
 def test_what_is_summed_is_not_changed() -> None:
     values = np.ones((4_000, 2))
-    over(-1, values)
+    reduce_axis(-1, values)
     assert (values == 1).all()

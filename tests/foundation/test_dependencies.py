@@ -7,7 +7,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from equipoise.foundation.registry import EXTRA_MODULES
+from equipoise.foundation import EXTRA_MODULES
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.files import make_output_folder, together, write_whole
+from equipoise.foundation import (
+    BadInput,
+    make_output_folder,
+    write_together,
+    write_whole,
+)
 
 
 def test_a_file_is_written_whole_and_readable_by_others(tmp_path: Path) -> None:
@@ -62,7 +66,7 @@ def test_files_that_belong_together_appear_together_or_not_at_all(tmp_path: Path
     (tmp_path / "a.json").write_text("old")
 
     def draw() -> None:
-        with together():
+        with write_together():
             write_whole(tmp_path / "a.json", "new")
             make_output_folder(tmp_path / "charts")
             raise BadInput("The page cannot be drawn")
@@ -70,7 +74,7 @@ def test_files_that_belong_together_appear_together_or_not_at_all(tmp_path: Path
     with pytest.raises(BadInput, match="cannot be drawn"):
         draw()
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.json": "old"}
-    with together():
+    with write_together():
         write_whole(tmp_path / "a.json", "new")
         write_whole(tmp_path / "b.html", "page")
         assert not (tmp_path / "b.html").exists()

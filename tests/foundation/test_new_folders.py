@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.foundation import files
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.files import check_new_folder, folder_when_whole, forget_written_files, written_files
+from equipoise.foundation import (
+    BadInput,
+    check_new_folder,
+    folder_when_whole,
+    forget_written_files,
+    written_files,
+)
+from equipoise.foundation import _files as files
 
 
 def write(target: Path, text: str = "new") -> None:

@@ -6,7 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from equipoise.foundation.long_work import ProgressTracker, StagedProgress, duration
+from equipoise.foundation import (
+    ProgressTracker,
+    StagedProgress,
+    duration,
+)
 
 
 def clock_at(times: list[float]) -> Callable[[], float]:

@@ -7,9 +7,14 @@ from urllib.parse import quote
 
 import pytest
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.reproducibility import provenance
-from equipoise.foundation.text import redacted, redacted_argument, redacted_traceback, remember_secrets
+from equipoise.foundation import (
+    BadInput,
+    provenance,
+    redacted,
+    redacted_argument,
+    redacted_traceback,
+    remember_secrets,
+)
 
 # Every letter sequence of them is found nowhere else in the URLs below.
 PASSWORDS = [

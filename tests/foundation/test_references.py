@@ -7,9 +7,18 @@ import re
 import pytest
 
 import equipoise
-from equipoise.foundation.references import PAPERS, REFERENCES, bibtex_of, references_of
-from equipoise.foundation.registry import KINDS, Entry, registry
-from equipoise.measures.measure import get_measure
+from equipoise.foundation import (
+    KINDS,
+    Entry,
+    bibtex_of,
+    registry,
+)
+from equipoise.foundation._references import (
+    PAPERS,
+    REFERENCES,
+    references_of,
+)
+from equipoise.measures import get_measure
 from running import Program
 
 OWN = [entry for kind in KINDS for entry in registry.entries(kind) if entry.module.startswith("equipoise.")]

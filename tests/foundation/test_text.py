@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.foundation.errors import BadInput, MissingExtra, nearest, nearest_file, unknown_name
-from equipoise.foundation.imports import require
-from equipoise.foundation.text import fitting, listing, plural, printable
+from equipoise.foundation import (
+    BadInput,
+    MissingExtra,
+    fitting,
+    listing,
+    nearest,
+    nearest_file,
+    plural,
+    printable,
+    require,
+    unknown_name,
+)
 
 
 def test_control_and_direction_characters_are_shown_as_codes() -> None:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.measures import comparison, kernels, neighbours
+from equipoise.measures import (
+    _comparison as comparison,
+)
+from equipoise.measures import (
+    _kernels as kernels,
+)
+from equipoise.measures import (
+    _neighbours as neighbours,
+)
 
 
 @pytest.fixture

@@ -31,8 +31,8 @@ from sklearn.metrics import (
 )
 
 from equipoise import measures
-from equipoise.measures.measure import tally_of
-from equipoise.tallies.scores import Scores
+from equipoise.measures import tally_of
+from equipoise.tallies import ScoreHistogram
 
 GROUPS = ["Asian", "Black", "Other", "White", "unknown", "10", "9"]
 WEIGHTS = st.integers(1, 40).map(lambda quarter: quarter / 4)
@@ -227,7 +227,7 @@ def test_auc_of_any_scores_is_that_of_sklearn_within_the_bound_that_is_given(
     if stretch is not None:
         scores = stretch[0] + (stretch[1] - stretch[0]) * scores
     tally = tally_of("scores", (target, scores), sensitive_features=group, sample_weight=weights)
-    assert isinstance(tally, Scores)
+    assert isinstance(tally, ScoreHistogram)
     values, bounds = measures.auc.by_class(tally), tally.auc_bound()
     for name, value, bound in zip(tally.groups, values, bounds, strict=True):
         here = group == name

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.measures.embeddings import (
-    RULES,
+from equipoise.measures import (
+    GAP_RULES,
+    halves_difference,
+)
+from equipoise.measures._embeddings import (
     against_worst,
     best_minus_worst,
     each_against_worst,
-    halves_difference,
     largest_and_others,
     sets_difference,
 )
@@ -48,14 +50,14 @@ def test_a_middle_group_is_in_neither_half() -> None:
     assert np.isnan(halves_difference(np.array([1.0])))
 
 
-@pytest.mark.parametrize("rule", RULES.values())
+@pytest.mark.parametrize("rule", GAP_RULES.values())
 def test_a_group_without_a_value_leaves_every_rule_undefined(rule: object) -> None:
     assert np.isnan(rule(np.array([0.2, np.nan, 0.5, 0.6])))  # type: ignore[operator]
 
 
 @given(values=st.lists(st.floats(-5, 5), min_size=2, max_size=8), add=st.floats(-3, 3))
 def test_rules_ignore_a_common_shift_and_the_order_of_groups(values: list[float], add: float) -> None:
-    for rule in RULES.values():
+    for rule in GAP_RULES.values():
         first = float(rule(np.array(values)))
         assert float(rule(np.array(values[::-1]))) == pytest.approx(first)
         assert rule(np.tile(np.array(values), (3, 1))) == pytest.approx([first] * 3)

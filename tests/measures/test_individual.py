@@ -12,9 +12,8 @@ from sklearn.neighbors import NearestNeighbors
 
 import equipoise
 from equipoise import BadInput
-from equipoise.measures import individual
-from equipoise.measures.classification import statistical_parity_difference
-from equipoise.measures.individual import consistency
+from equipoise.measures import _individual as individual
+from equipoise.measures import consistency, statistical_parity_difference
 
 
 def slow(rows: list[tuple[float, ...]], values: list[float], k: int, include_self: bool) -> float:

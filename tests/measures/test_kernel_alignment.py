@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import comparison_oracles as oracle
-from equipoise.foundation.errors import BadInput
-from equipoise.measures.similarity import aggregate_pnka, cka
+from equipoise.foundation import BadInput
+from equipoise.measures import (
+    aggregate_pnka,
+    cka,
+)
 
 KINDS: list[dict[str, Any]] = [{"kernel": "linear"}, {"kernel": "rbf"}, {"kernel": "rbf", "bandwidth": 1.5}]
 

@@ -15,7 +15,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from equipoise.measures.objectives import (
+from equipoise.measures import (
     ClassCounts,
     all_labels_have_collapsed,
     check_performance,

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import comparison_oracles as oracle
-from equipoise.foundation.errors import BadInput
-from equipoise.measures.neighbours import nearest_by_block, neighbour_overlap
+from equipoise.foundation import BadInput
+from equipoise.measures import neighbour_overlap
+from equipoise.measures._neighbours import nearest_by_block
 
 METRICS = ("cosine", "euclidean")
 

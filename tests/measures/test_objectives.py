@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 from equipoise import measures
-from equipoise.foundation.errors import BadInput
-from equipoise.measures.objectives import (
+from equipoise.foundation import BadInput
+from equipoise.measures import (
     FAIRNESSES,
     PERFORMANCES,
     ClassCounts,
     Fairness,
     Performance,
-    Reason,
+    PerformanceReason,
     auc_of,
     check_fairness,
     check_performance,
@@ -104,10 +104,10 @@ def test_r2_is_that_of_scikit_learn() -> None:
 
 
 def test_skewed_training_classes_ask_for_balanced_accuracy() -> None:
-    assert default_performance("class", [400, 100]) == ("accuracy", Reason.USUAL)
-    assert default_performance("class", [401, 100, 0]) == ("balanced_accuracy", Reason.SKEWED)
-    assert default_performance("class", [500, 0]) == ("accuracy", Reason.USUAL)
-    assert default_performance("regression", []) == ("pearson", Reason.USUAL)
+    assert default_performance("class", [400, 100]) == ("accuracy", PerformanceReason.USUAL)
+    assert default_performance("class", [401, 100, 0]) == ("balanced_accuracy", PerformanceReason.SKEWED)
+    assert default_performance("class", [500, 0]) == ("accuracy", PerformanceReason.USUAL)
+    assert default_performance("regression", []) == ("pearson", PerformanceReason.USUAL)
 
 
 def test_what_a_task_does_not_have_is_refused_with_what_it_has() -> None:

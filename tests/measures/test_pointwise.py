@@ -14,10 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import comparison_oracles as oracle
-from equipoise.foundation.errors import BadInput
-from equipoise.measures import kernels
-from equipoise.measures.comparison import as_pair
-from equipoise.measures.similarity import Approximation, aggregate_pnka, pnka
+from equipoise.foundation import BadInput
+from equipoise.measures import (
+    Approximation,
+    aggregate_pnka,
+    as_pair,
+    pnka,
+)
+from equipoise.measures import _kernels as kernels
 
 Array = np.ndarray[Any, Any]
 KERNELS: list[dict[str, Any]] = [

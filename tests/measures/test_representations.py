@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.foundation.errors import BadInput
-from equipoise.measures import comparison
-from equipoise.measures.neighbours import neighbour_overlap
-from equipoise.measures.similarity import aggregate_pnka, cka, pnka
+from equipoise.foundation import BadInput
+from equipoise.measures import _comparison as comparison
+from equipoise.measures import (
+    aggregate_pnka,
+    cka,
+    neighbour_overlap,
+    pnka,
+)
 
 GOOD = np.random.default_rng(0).normal(size=(30, 4))
 COMPARED: dict[str, Any] = {

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix
 
-from equipoise.measures.objectives import (
-    balanced_accuracy_interval,
+from equipoise.measures import (
     constant_prediction,
     has_collapsed,
     has_collapsed_regression,
 )
+from equipoise.measures._objectives import balanced_accuracy_interval
 
 
 def test_a_constant_prediction_has_collapsed_however_many_rows_there_are():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.networks.efficientnet_lite import FEATURES, efficientnet_lite0
 from equipoise.training.metric.estimator.metric_learner import MetricLearner
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.networks.building import DRAWING_NOTHING, build
 from equipoise.networks.resnet import block_kinds, resnet, resnet18
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.networks.building import build
 from equipoise.networks.resnet import resnet18
 from equipoise.networks.weights import load_weights

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from equipoise.audits import AuditResult
-from equipoise.foundation.registry import report_of
+from equipoise.foundation import report_of
 from equipoise.reports.charts import Chart
 from equipoise.reports.charts.dumbbells import _scale
 from report_cases import HOSTILE, adult, changed, periods

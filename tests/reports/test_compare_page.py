@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from compare_cases import CASES, HOSTILE, copies, hidden, noise, planted
-from equipoise.foundation.registry import report_of
+from equipoise.foundation import report_of
 from equipoise.reports._formats import safe_name
 from equipoise.reports._formats import short_percent as percent
 from page_checks import Tree, check_number

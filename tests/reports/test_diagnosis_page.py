@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from equipoise import reports
-from equipoise.foundation.registry import report_of
-from equipoise.foundation.reproducibility import provenance
+from equipoise.foundation import provenance, report_of
 from equipoise.studies.diagnosing import SCHEMA, Diagnosis
 from equipoise.training.diverging.divergence import ALL, Divergence, Flips, Growth
 from page_checks import check_alone, check_readable

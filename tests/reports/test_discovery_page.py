@@ -14,8 +14,7 @@ import pytest
 
 from equipoise import reports
 from equipoise.discovery._reasons import DiscoveryReason
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import report_of
+from equipoise.foundation import BadInput, report_of
 from equipoise.reports._formats import safe_name
 from equipoise.reports.narrative.discovery import CAUTIONS, KNOWN_CAUTIONS, ends_of
 from equipoise.results import Direction, because

@@ -11,7 +11,7 @@ import pytest
 
 from embedding_cases import CASES, classes, hidden, hostile, many_groups, plain
 from equipoise.audits import AuditResult, SpaceMap
-from equipoise.foundation.registry import report_of
+from equipoise.foundation import report_of
 from equipoise.reports._formats import fine, safe_name
 from equipoise.reports._records import Subject, is_embedding
 from equipoise.reports._spaces import RULES, main_gaps, map_caution, said_by

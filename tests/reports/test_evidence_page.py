@@ -11,7 +11,7 @@ import pytest
 
 import equipoise
 from equipoise.audits.evidence import EvidenceResult
-from equipoise.foundation.registry import report_of
+from equipoise.foundation import report_of
 from equipoise.reports._formats import safe_name
 from equipoise.reports.charts.chart import INK
 from equipoise.reports.charts.matrix import CHANGES, EFFECTS, GREY

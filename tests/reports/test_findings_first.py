@@ -21,7 +21,10 @@ from equipoise.reports.narrative._compare_words import answer_of, headline_of
 from equipoise.reports.narrative._outcome_words import headlines, lead_of, needed_for, outcome_story
 from equipoise.reports.narrative._spaces import space_story
 from equipoise.results import ReasonCode, Record, because
-from equipoise.stats import excludes, is_finding
+from equipoise.stats import (
+    interval_excludes,
+    is_finding,
+)
 
 
 def contrast(measure: str, group: str, value: float, *, finding: bool | None = True, **about: object) -> Record:
@@ -141,7 +144,7 @@ def test_no_audit_calls_something_a_finding_whose_interval_includes_no_differenc
         if record.finding:
             assert record.p_adjusted is not None
             assert record.p_adjusted <= 0.05
-            assert excludes(record.low, record.high, 1.0 if record.kind == "ratio" else 0.0), record
+            assert interval_excludes(record.low, record.high, 1.0 if record.kind == "ratio" else 0.0), record
     lead = lead_of(headlines(result.records))
     assert result.words[0].startswith("No difference") == (lead is None)
 

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from chromium import Browser
-from equipoise.foundation.registry import report_of
+from equipoise.foundation import report_of
 from equipoise.reports import charts_of, page, show
 from equipoise.reports.charts.chart import INK
 from equipoise.reports.charts.matrix import COSTLY, MOVES

@@ -9,7 +9,7 @@ import pytest
 
 import equipoise
 import report_cases
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from page_checks import Tree, check_alone
 from running import Program
 

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 import equipoise
-from equipoise.foundation.registry import report_of
+from equipoise.foundation import report_of
 from equipoise.reports._formats import distinct_names
 
 

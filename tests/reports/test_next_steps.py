@@ -10,7 +10,7 @@ from rich.console import Console
 import equipoise
 import report_cases
 import study_cases
-from equipoise.foundation.registry import report_of
+from equipoise.foundation import report_of
 from equipoise.reports import markdown, page, pieces, show
 from equipoise.results import Result
 from equipoise.studies.findings import seeds_needed

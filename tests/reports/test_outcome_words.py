@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import equipoise
-from equipoise.foundation.text import number_of_people
+from equipoise.foundation import number_of_people
 from equipoise.reports.narrative._outcome_words import say_untold
 from equipoise.results import Record
 

@@ -17,7 +17,11 @@ from rich.console import Console
 
 import equipoise
 from equipoise.audits import AuditResult
-from equipoise.foundation.registry import Entry, registry, report_of
+from equipoise.foundation import (
+    Entry,
+    registry,
+    report_of,
+)
 from equipoise.reports._formats import safe_name, safe_text
 from equipoise.reports.charts import chart as drawing
 from equipoise.reports.charts.chart import COLOURS, INK, MOST_MARKS, QUIET, WORSE, Chart

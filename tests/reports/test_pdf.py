@@ -10,7 +10,10 @@ import pytest
 
 import chromium
 import report_cases
-from equipoise.foundation.errors import BadInput, EquipoiseError
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+)
 from equipoise.reports import find_browser
 from equipoise.reports.render.pdf import VARIABLE, pdf
 from required import missing

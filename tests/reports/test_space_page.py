@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from chromium import Browser
-from equipoise.foundation.registry import report_of
+from equipoise.foundation import report_of
 from equipoise.reports import charts_of, page, show
 from equipoise.reports.charts import Chart
 from page_checks import check_number

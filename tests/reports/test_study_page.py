@@ -15,7 +15,7 @@ from rich.console import Console
 
 import equipoise
 from chromium import Browser
-from equipoise.foundation.registry import report_of
+from equipoise.foundation import report_of
 from equipoise.reports import Meaning, charts_of, page, show
 from equipoise.reports._document import NOT_CERTIFIED
 from equipoise.reports._formats import safe_name

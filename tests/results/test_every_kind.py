@@ -15,7 +15,7 @@ import altair
 import narwhals as nw
 import pytest
 
-from equipoise.foundation.registry import report_of
+from equipoise.foundation import report_of
 from equipoise.results import Finding, Records, Result, Table
 from result_cases import KINDS
 

@@ -7,7 +7,15 @@ import math
 
 import pytest
 
-from equipoise.results import Reason, ReasonCode, Record, Result, Status, all_of, because
+from equipoise.results import (
+    Reason,
+    ReasonCode,
+    Record,
+    Result,
+    Status,
+    all_reasons,
+    because,
+)
 from equipoise.results import record_as_json as as_json
 
 
@@ -45,9 +53,9 @@ def test_a_missing_detail_is_an_error() -> None:
 
 def test_several_reasons_are_one() -> None:
     few, absent = because(Why.FEW, people=2, least=30), because(Why.ABSENT, what="rows", groups=("a",))
-    assert all_of([]) is None
-    assert all_of([None, few]) == few
-    both = all_of([few, None, absent])
+    assert all_reasons([]) is None
+    assert all_reasons([None, few]) == few
+    both = all_reasons([few, None, absent])
     assert isinstance(both, Reason)
     assert str(both) == "2 people on one side: fewer than 30; there are no rows in 'a'"
     assert both.code == Why.FEW

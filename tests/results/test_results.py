@@ -12,8 +12,11 @@ import compare_cases
 import equipoise
 import evidence_cases
 import study_cases
-from equipoise.foundation import tabular
-from equipoise.foundation.errors import BadInput, MissingExtra
+from equipoise.foundation import (
+    BadInput,
+    MissingExtra,
+)
+from equipoise.foundation import _tabular as tabular
 from equipoise.results import (
     Direction,
     Finding,

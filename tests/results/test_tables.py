@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import equipoise
 from equipoise.audits.evidence import evidence
-from equipoise.foundation.tabular import csv_text
+from equipoise.foundation import csv_text
 from equipoise.reports.render.latex import LATEX, escaped, latex
 from equipoise.results import Interval, Table
 from report_cases import HOSTILE

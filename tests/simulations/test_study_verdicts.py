@@ -30,7 +30,11 @@ import pytest
 from scipy import special
 
 from equipoise import Cohort, Study
-from equipoise.stats import paired_change, sources_critical, with_people
+from equipoise.stats import (
+    add_people_variance,
+    paired_change,
+    sources_critical,
+)
 from equipoise.studies.running import run_in_store
 
 Rows = list[dict[str, Any]]
@@ -259,7 +263,7 @@ def simulate_test(seeds: int, ratio: float, simulations: int, effect: float = 0.
         number = min(left, 100_000)
         left -= number
         values = generator.normal(size=(seeds, number)) + math.sqrt(people) * generator.normal(size=number)
-        found = with_people(paired_change(values + effect * total, np.zeros_like(values)), people)
+        found = add_people_variance(paired_change(values + effect * total, np.zeros_like(values)), people)
         for name, level in LEVELS.items():
             critical = sources_critical(found.variances, found.degrees, level)
             rejected[name] += int((np.abs(found.change) > critical).sum())

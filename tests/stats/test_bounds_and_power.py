@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from equipoise.stats import (
-    box,
     detectable_gap,
     difference_p,
-    least_difference,
+    least_possible_difference,
     least_weighted_distance,
     people_needed,
     power_of,
+    simultaneous_intervals,
 )
 
 SIZES = np.array([400, 150, 90, 60])
@@ -29,9 +29,9 @@ def test_lower_bounds_are_below_the_truth_19_times_in_20(rates: tuple[float, ...
     held = np.zeros((2000, 2), dtype=bool)
     for draw in range(2000):
         x = generator.binomial(SIZES, truth)[:, None].astype(float)
-        low, high = box(x, SIZES[:, None].astype(float))
+        low, high = simultaneous_intervals(x, SIZES[:, None].astype(float))
         held[draw] = [
-            least_difference(low, high)[0] <= difference + 1e-12,
+            least_possible_difference(low, high)[0] <= difference + 1e-12,
             least_weighted_distance(low, high, shares)[0] <= distance + 1e-12,
         ]
     assert (held.mean(axis=0) >= 0.95).all()
@@ -50,8 +50,8 @@ def test_the_least_weighted_distance_is_found_by_a_slow_search_too() -> None:
 
 
 def test_a_wide_gap_has_a_bound_above_0() -> None:
-    low, high = box(np.array([[90.0], [10.0]]), np.array([[100.0], [100.0]]))
-    assert least_difference(low, high)[0] > 0.5
+    low, high = simultaneous_intervals(np.array([[90.0], [10.0]]), np.array([[100.0], [100.0]]))
+    assert least_possible_difference(low, high)[0] > 0.5
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from equipoise.stats import (
     Units,
     _cluster_permutation,
     compare_with_null,
-    dealt_out,
-    mean_of_values,
+    permuted_sums,
     share_interval,
     shares_of_groups,
+    weighted_mean_shift,
 )
 
 
@@ -34,7 +34,7 @@ def test_dealing_out_visits_every_order_equally_often(
     if not as_tables:
         monkeypatch.setattr(_cluster_permutation, "MOST_VALUES", 0)
     weights = np.array([[1.0, -1.0], [1.0, 0.0], [0.0, 2.0], [-2.0, -1.0], [0.0, 0.0]])
-    drawn = dealt_out(np.array(values), weights, 6_000, generator())
+    drawn = permuted_sums(np.array(values), weights, 6_000, generator())
     every = np.array([np.array(order) @ weights for order in itertools.permutations(values)])
     assert drawn.mean(axis=0) == pytest.approx(every.mean(axis=0), abs=0.06)
     for level in (0.2, 0.5, 0.8):
@@ -49,7 +49,7 @@ def test_people_who_are_all_distinct_are_tested_as_by_the_hypergeometric_distrib
     fraction[:seen] = fraction[women : women + changed - seen] = 1
     residual = ((member - women / people) / changed)[:, None]
     observed = fraction @ residual
-    tested = compare_with_null(observed, dealt_out(fraction, residual, 20_000, generator()))
+    tested = compare_with_null(observed, permuted_sums(fraction, residual, 20_000, generator()))
     counts = np.arange(changed + 1)
     chances = stats.hypergeom(people, women, changed).pmf(counts)
     expected = chances[np.abs(counts - 6) >= seen - 6].sum()
@@ -59,9 +59,9 @@ def test_people_who_are_all_distinct_are_tested_as_by_the_hypergeometric_distrib
 def test_many_units_are_dealt_out_by_the_normal_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = generator(4)
     values, weights = draw.normal(size=200), draw.random((200, 2))
-    each = dealt_out(values, weights, 4_000, generator())
+    each = permuted_sums(values, weights, 4_000, generator())
     monkeypatch.setattr(_cluster_permutation, "MANY_UNITS", 100)
-    limit = dealt_out(values, weights, 4_000, generator())
+    limit = permuted_sums(values, weights, 4_000, generator())
     spread = math.sqrt(200**2 / 199 * values.var() * weights[:, 0].var())
     for drawn in (each, limit):
         assert drawn[:, 0].mean() == pytest.approx(values.mean() * weights[:, 0].sum(), abs=0.05 * spread)
@@ -83,7 +83,7 @@ def test_shares_are_those_of_rows_and_their_null_is_centred(kind: str) -> None:
         assert found.observed[group] == pytest.approx(amounts[own].sum() / amounts.sum() - own.mean())
     assert found.null.mean(axis=0) == pytest.approx(np.zeros(3), abs=0.01)
     assert (found.null.std(axis=0) > 0).all()
-    as_values = mean_of_values(units, amounts, (groups == 1).astype(float), 2_000, draw)
+    as_values = weighted_mean_shift(units, amounts, (groups == 1).astype(float), 2_000, draw)
     assert as_values.observed[0] == pytest.approx(found.observed[1])
     assert as_values.null.std() == pytest.approx(found.null[:, 1].std(), rel=0.1)
 

@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.stats import band_of, cohens_d
+from equipoise.stats import (
+    cohens_d,
+    effect_band,
+)
 
 SAMPLES = st.lists(st.floats(-100, 100).map(lambda value: round(value, 3)), min_size=2, max_size=12)
 
@@ -31,7 +34,7 @@ def test_d_by_hand() -> None:
 def test_without_spread_d_is_zero_for_equal_means_and_undefined_for_others() -> None:
     assert cohens_d(0.5, 0.0, 0.5, 0.0) == 0.0
     assert math.isnan(cohens_d(0.5, 0.0, 0.4, 0.0))
-    assert band_of(math.nan) is None
+    assert effect_band(math.nan) is None
 
 
 def test_one_run_has_no_variance_so_d_is_undefined() -> None:
@@ -46,5 +49,5 @@ def test_one_run_has_no_variance_so_d_is_undefined() -> None:
     ],
 )  # fmt: skip
 def test_bands_start_where_the_paper_says_and_know_no_sign(d: float, band: str) -> None:
-    assert band_of(d) == band
-    assert band_of(-d) == band
+    assert effect_band(d) == band
+    assert effect_band(-d) == band

@@ -10,12 +10,12 @@ import pytest
 from equipoise.stats import (
     NullSample,
     PairBound,
-    bounds_of,
     candidate_pairs,
     critical_value,
     difference_interval,
     largest_studentised,
     null_variances,
+    pair_bounds,
     pairs_equivalence_p,
     ratio_interval,
     root_chi_square,
@@ -147,7 +147,7 @@ def test_bounds_are_the_best_of_the_pairs_and_the_pair_is_named() -> None:
     variances = null_variances(X, N, KEPT)[:, 0]
     counts, pair = candidate_pairs(X[:, 0], N[:, 0], KEPT[:, 0], variances)
     assert pair == (0, 1)  # 0.30 against 0.40; the tiny fourth group is not kept
-    low, ratio = bounds_of([PairBound(counts, 0.9), PairBound(counts, 0.9, "ratio")])
+    low, ratio = pair_bounds([PairBound(counts, 0.9), PairBound(counts, 0.9, "ratio")])
     pairs = [(1, 0), (1, 2), (0, 2)]
     ends = [difference_interval(X[a, 0], N[a, 0], X[b, 0], N[b, 0], 0.9)[0] for a, b in pairs]
     assert low == pytest.approx(max(0.0, *map(float, ends)))
@@ -157,7 +157,7 @@ def test_bounds_are_the_best_of_the_pairs_and_the_pair_is_named() -> None:
         for a, b in pairs
     ]  # fmt: skip
     assert ratio == pytest.approx(min(map(float, uppers)))
-    assert bounds_of([PairBound(np.empty((0, 4)), 0.9, known=0.25)]) == [0.25]
+    assert pair_bounds([PairBound(np.empty((0, 4)), 0.9, known=0.25)]) == [0.25]
 
 
 def test_every_pair_must_be_within_the_margin() -> None:

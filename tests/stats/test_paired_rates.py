@@ -10,9 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from equipoise.stats import CASES, pair_estimate, pair_interval, pair_p, pair_statistic, sample_estimate
+from equipoise.stats import (
+    PAIR_CASES,
+    pair_estimate,
+    pair_interval,
+    pair_p,
+    pair_statistic,
+    sample_estimate,
+)
 
-GAINED, LOST, BOTH, NEITHER = (CASES.index((1, 1, *case)) for case in ((1, 0), (0, 1), (1, 1), (0, 0)))
+GAINED, LOST, BOTH, NEITHER = (PAIR_CASES.index((1, 1, *case)) for case in ((1, 0), (0, 1), (1, 1), (0, 0)))
 DRAWS = 4_000
 
 pairs = st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 300)).filter(lambda t: sum(t) > 0)
@@ -20,7 +27,7 @@ pairs = st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 300)).f
 
 def table_of(drawn: np.ndarray) -> np.ndarray:
     """Put (gained, lost, neither) into tables of pairs."""
-    table = np.zeros((len(drawn), len(CASES)))
+    table = np.zeros((len(drawn), len(PAIR_CASES)))
     table[:, GAINED], table[:, LOST], table[:, NEITHER] = drawn.T
     return table
 
@@ -134,9 +141,9 @@ def predictive_tables(n: int, flip: float, seed: int) -> tuple[np.ndarray, float
                     (0.4 if truth else 0.6) * said * (1 - other if after == before else other)
                 )
     drawn = np.random.default_rng(seed).multinomial(n, shares.ravel(), DRAWS).reshape(-1, 2, 2, 2)
-    table = np.zeros((DRAWS, len(CASES)))
+    table = np.zeros((DRAWS, len(PAIR_CASES)))
     for truth, after, before in np.ndindex(2, 2, 2):
-        table[:, CASES.index((after, before, after * truth, before * truth))] += drawn[:, truth, after, before]
+        table[:, PAIR_CASES.index((after, before, after * truth, before * truth))] += drawn[:, truth, after, before]
     true = shares[1, 1].sum() / shares[:, 1].sum() - shares[1, :, 1].sum() / shares[:, :, 1].sum()
     return table, true
 
@@ -158,7 +165,7 @@ def test_the_spread_of_a_pair_is_that_of_drawing_rows_again() -> None:
 
 
 def test_nothing_that_changed_has_an_interval_around_0_all_the_same() -> None:
-    table = np.zeros(len(CASES))
+    table = np.zeros(len(PAIR_CASES))
     table[BOTH], table[NEITHER] = 30, 70
     found = pair_estimate(table)
     low, high = found.interval(0.95)

@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from equipoise.stats import combined_interval, crossing, difference_interval, difference_p, wilson
+from equipoise.stats import (
+    combined_interval,
+    difference_interval,
+    difference_p,
+    find_root,
+    wilson,
+)
 
 
 # Newcombe (1998), Statistics in Medicine 17, tables of the methods compared: method 3 (Wilson) and, for differences,
@@ -126,13 +132,13 @@ def test_a_crossing_is_where_brents_method_finds_it(power: float) -> None:
     def excess(x: np.ndarray) -> np.ndarray:
         return np.asarray(x**power - places)
 
-    found = crossing(excess, np.zeros(40), np.ones(40))
+    found = find_root(excess, np.zeros(40), np.ones(40))
     assert found == pytest.approx([optimize.brentq(lambda x, p=p: x**power - p, 0, 1) for p in places], abs=1e-12)
-    assert crossing(lambda x: -excess(x), np.ones(40), np.zeros(40)) == pytest.approx(found, abs=1e-12)
+    assert find_root(lambda x: -excess(x), np.ones(40), np.zeros(40)) == pytest.approx(found, abs=1e-12)
 
 
 def test_a_crossing_that_jumps_is_found_and_one_that_is_not_there_is_an_end() -> None:
     steps = np.array([0.25, 1.0, 2.0, -1.0, np.nan])
     below = np.where(np.isnan(steps), np.nan, -1.0)
-    found = crossing(lambda x: np.where(x > steps, np.inf, below), np.zeros(5), np.ones(5))
+    found = find_root(lambda x: np.where(x > steps, np.inf, below), np.zeros(5), np.ones(5))
     assert found == pytest.approx([0.25, 1.0, 1.0, 0.0, np.nan], abs=1e-12, nan_ok=True)

@@ -5,9 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.measures.measure import get_measure
-from equipoise.stats import null_totals, permutation_p, permuted, weighted_null
-from equipoise.tallies.counts import ClassTotals, Confusion, confusion
+from equipoise.measures import get_measure
+from equipoise.stats import (
+    null_totals,
+    permutation_p,
+    permuted_tables,
+    weighted_null,
+)
+from equipoise.tallies import (
+    ClassTotals,
+    Confusion,
+    confusion,
+)
 
 TABLE = np.array([[[30, 10], [12, 28]], [[14, 9], [20, 40]], [[5, 4], [3, 8]]])
 
@@ -28,7 +37,7 @@ def shuffled_rows(within_class: bool, draws: int) -> np.ndarray:
 
 @pytest.mark.parametrize("within_class", [False, True])
 def test_a_permutation_keeps_what_it_must(within_class: bool) -> None:
-    made = permuted(confusion(TABLE).cells, within_class, 200, np.random.default_rng(0))
+    made = permuted_tables(confusion(TABLE).cells, within_class, 200, np.random.default_rng(0))
     assert (made.sum(axis=(2, 3)) == TABLE.sum(axis=(1, 2))).all()
     assert (made.sum(axis=1) == TABLE.sum(axis=0)).all()
     if within_class:
@@ -40,7 +49,7 @@ def test_a_permutation_keeps_what_it_must(within_class: bool) -> None:
 def test_the_null_is_that_of_shuffled_rows(alias: str, within_class: bool) -> None:
     measure = get_measure(alias)
     table = confusion(TABLE)
-    drawn = permuted(table.cells, within_class, 4000, np.random.default_rng(3))
+    drawn = permuted_tables(table.cells, within_class, 4000, np.random.default_rng(3))
     fast = measure.by_class(Confusion(drawn, table.groups, table.classes))
     slow = measure.by_class(Confusion(shuffled_rows(within_class, 3000), table.groups, table.classes))
     for level in (0.25, 0.5, 0.75, 0.95):
@@ -51,7 +60,7 @@ def test_many_classes_and_empty_groups_are_permuted_too() -> None:
     table = np.zeros((3, 4, 4))
     table[0] = np.arange(16).reshape(4, 4)
     table[1] = 3
-    made = permuted(confusion(table).cells, False, 50, np.random.default_rng(0))
+    made = permuted_tables(confusion(table).cells, False, 50, np.random.default_rng(0))
     assert (made.sum(axis=(2, 3)) == table.sum(axis=(1, 2))).all()
     assert (made[:, 2] == 0).all()
 
@@ -65,7 +74,7 @@ def test_totals_of_many_classes_are_those_of_the_whole_tables(within_class: bool
     if weighted:
         whole = weighted_null(*heavy, within_class, 4000, np.random.default_rng(3))  # type: ignore[arg-type]
     else:
-        whole = permuted(cells, within_class, 4000, np.random.default_rng(3))
+        whole = permuted_tables(cells, within_class, 4000, np.random.default_rng(3))
     table = Confusion(whole, ("a", "b", "c"), tuple("wxyz"))
     expected = (table.predicted, table.positives, table.true_positives)
     for found, slow in zip(totals, expected, strict=True):
@@ -101,7 +110,7 @@ def test_equal_groups_are_rejected_as_often_as_promised() -> None:
         cells = np.stack([generator.multinomial(n, [0.4, 0.1, 0.2, 0.3]).reshape(2, 2) for n in (300, 80, 60, 150)])
         table = confusion(cells)
         null = get_measure("DP").by_class(
-            Confusion(permuted(table.cells, False, 200, generator), table.groups, table.classes)
+            Confusion(permuted_tables(table.cells, False, 200, generator), table.groups, table.classes)
         )
         found.append(float(permutation_p(get_measure("DP").by_class(table), null)[1]))
     assert np.mean(np.array(found) <= 0.05) <= 0.09

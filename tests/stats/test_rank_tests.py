@@ -12,7 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from equipoise.stats import levene_p, paired_lean, rank_test_p, share_above, smallest_p, smallest_paired_p
+from equipoise.stats import (
+    levene_p,
+    probability_of_superiority,
+    rank_test_p,
+    signed_rank_direction,
+    smallest_p,
+    smallest_paired_p,
+)
 from equipoise.stats._two_samples import TIED_ARRANGEMENTS
 
 # Few different values make ties, many make none.
@@ -129,7 +136,7 @@ def test_wilcoxon_with_ties_and_many_pairs_is_scipys_approximation() -> None:
 
 @given(st.lists(st.tuples(samples(), samples()), min_size=1, max_size=8))
 def test_the_share_above_is_counted_couple_by_couple(pairs: list[tuple[Any, Any]]) -> None:
-    found = share_above([x for x, _ in pairs], [y for _, y in pairs])
+    found = probability_of_superiority([x for x, _ in pairs], [y for _, y in pairs])
     for (x, y), share in zip(pairs, found, strict=True):
         couples = [(a > b) + (a == b) / 2 for a in x for b in y]
         assert share == pytest.approx(sum(couples) / len(couples))
@@ -138,8 +145,8 @@ def test_the_share_above_is_counted_couple_by_couple(pairs: list[tuple[Any, Any]
 def test_a_side_without_runs_has_no_p_and_no_share() -> None:
     none, some = np.empty(0), np.array([1.0, 2.0])
     assert np.isnan(rank_test_p("mann-whitney", [none, some], [some, none], ["two-sided", "less"])).all()
-    assert np.isnan(share_above([none], [some])).all()
-    assert math.isnan(paired_lean(none, none))
+    assert np.isnan(probability_of_superiority([none], [some])).all()
+    assert math.isnan(signed_rank_direction(none, none))
 
 
 @given(st.lists(st.tuples(samples(3), samples(3)), min_size=1, max_size=8))

@@ -8,32 +8,35 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from equipoise.measures.measure import get_measure, tally_of
-from equipoise.measures.scores import calibration_curve
+from equipoise.measures import (
+    calibration_curve,
+    get_measure,
+    tally_of,
+)
 from equipoise.stats import (
     auc_interval,
-    auc_spread,
-    brier_spread,
+    auc_standard_error,
+    brier_standard_error,
     calibration_bounds,
     calibration_p,
-    logit_spread,
-    mean_score_spread,
+    logit_standard_error,
+    mean_score_standard_error,
 )
 from equipoise.stats._scores import _CalibratedGroup
-from equipoise.tallies.scores import Scores
+from equipoise.tallies import ScoreHistogram
 
 
-def scores_of_rows(target: np.ndarray, score: np.ndarray, group: np.ndarray, weights: object = None) -> Scores:
+def scores_of_rows(target: np.ndarray, score: np.ndarray, group: np.ndarray, weights: object = None) -> ScoreHistogram:
     tally = tally_of("scores", (target, score), sensitive_features=group, sample_weight=weights)
-    assert isinstance(tally, Scores)
+    assert isinstance(tally, ScoreHistogram)
     return tally
 
 
-def auc_error(tally: Scores) -> np.ndarray:
-    return auc_spread(tally.weight, tally.squared_weight)
+def auc_error(tally: ScoreHistogram) -> np.ndarray:
+    return auc_standard_error(tally.weight, tally.squared_weight)
 
 
-def bounds(tally: Scores) -> tuple[np.ndarray, np.ndarray]:
+def bounds(tally: ScoreHistogram) -> tuple[np.ndarray, np.ndarray]:
     curve = calibration_curve(tally)
     return calibration_bounds(curve.observed, curve.mean_score, curve.weight, curve.squared_weight)
 
@@ -181,11 +184,11 @@ def test_the_spreads_of_brier_and_mean_score_are_those_of_the_rows() -> None:
     target, score = generator.integers(0, 2, 300), generator.random(300).round(4)
     tally = scores_of_rows(target, score, np.zeros(300))
     error = (score - target) ** 2
-    assert brier_spread(tally.weight, tally.score_sum, tally.squared_weight)[0] == pytest.approx(
+    assert brier_standard_error(tally.weight, tally.score_sum, tally.squared_weight)[0] == pytest.approx(
         error.std(ddof=1) / np.sqrt(300), rel=1e-9
     )
     parts = (tally.weight, tally.score_sum, tally.square_sum, tally.squared_weight)
-    assert mean_score_spread(*parts)[0] == pytest.approx(score.std(ddof=1) / np.sqrt(300), rel=1e-9)
+    assert mean_score_standard_error(*parts)[0] == pytest.approx(score.std(ddof=1) / np.sqrt(300), rel=1e-9)
 
 
 def test_a_weight_of_three_on_a_bin_counts_fewer_people_than_rows_would() -> None:
@@ -201,9 +204,9 @@ def test_a_weight_of_three_on_a_bin_counts_fewer_people_than_rows_would() -> Non
 def test_a_difference_of_aucs_has_the_z_of_their_logits() -> None:
     logit = np.log(0.95 / 0.05) - np.log(0.8 / 0.2)
     spread = np.hypot(0.02 / (0.95 * 0.05), 0.03 / (0.8 * 0.2))
-    assert 0.15 / logit_spread((0.95, 0.8), (0.02, 0.03)) == pytest.approx(logit / spread)
-    assert logit_spread((0.8, 0.8), (0.02, 0.03)) == pytest.approx(np.hypot(0.02, 0.03))
-    assert logit_spread((1.0, 0.8), (0.0, 0.03)) == pytest.approx(0.03)  # an AUC of 1 has no logit
+    assert 0.15 / logit_standard_error((0.95, 0.8), (0.02, 0.03)) == pytest.approx(logit / spread)
+    assert logit_standard_error((0.8, 0.8), (0.02, 0.03)) == pytest.approx(np.hypot(0.02, 0.03))
+    assert logit_standard_error((1.0, 0.8), (0.0, 0.03)) == pytest.approx(0.03)  # an AUC of 1 has no logit
 
 
 def test_with_degrees_of_freedom_the_interval_of_an_auc_is_students() -> None:

@@ -13,6 +13,7 @@ from scipy import optimize, stats
 
 from equipoise.stats import (
     LimitedBy,
+    add_people_variance,
     detection_power,
     limited_by,
     paired_change,
@@ -22,7 +23,6 @@ from equipoise.stats import (
     sources_interval,
     sources_p,
     unpaired_change,
-    with_people,
 )
 from equipoise.stats import _seeds_and_people as module
 
@@ -154,7 +154,7 @@ def test_power_is_the_share_of_simulations_that_reject(
 ) -> None:
     times, effect, level = 20_000, 1.5, 0.05 / 6
     values = effect + generator.normal(size=(seeds, times)) + math.sqrt(people) * generator.normal(size=times)
-    found = with_people(paired_change(values, np.zeros_like(values)), people)
+    found = add_people_variance(paired_change(values, np.zeros_like(values)), people)
     rejected = (sources_p(found.change, found.variances, found.degrees) <= level).mean()
     assert float(detection_power(effect, 1.0, people, seeds, level)) == pytest.approx(rejected, abs=0.012)
 
@@ -183,7 +183,7 @@ def test_a_true_null_is_rejected_at_most_as_often_as_stated(
     times = 40_000
     people = ratio**2 / seeds
     values = generator.normal(size=(seeds, times)) + math.sqrt(people) * generator.normal(size=times)
-    found = with_people(paired_change(values, np.zeros_like(values)), people)
+    found = add_people_variance(paired_change(values, np.zeros_like(values)), people)
     p = sources_p(found.change, found.variances, found.degrees)
     for level in (0.05, 0.05 / 6, 0.05 / 36):
         error = math.sqrt(level * (1 - level) / times)

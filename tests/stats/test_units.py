@@ -10,7 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from sklearn.metrics import roc_auc_score
 
-from equipoise.stats import Units, clustered_auc, clustered_mean_error, profiles_of
+from equipoise.stats import (
+    Units,
+    clustered_auc,
+    clustered_mean_standard_error,
+    unit_profiles,
+)
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -21,7 +26,7 @@ def generator(seed: int = 0) -> np.random.Generator:
 @given(some.lists(some.tuples(*[some.sampled_from([0.0, -0.0, 1.0, 1e-9, 2.5])] * 3), min_size=1, max_size=40))
 def test_profiles_are_the_distinct_rows(rows: list[tuple[float, ...]]) -> None:
     array = np.array(rows)
-    found = profiles_of(array[:, :2], array[:, 2:])
+    found = unit_profiles(array[:, :2], array[:, 2:])
     expected = np.unique(array + 0.0, axis=0, return_inverse=True)[1].reshape(-1)
     assert found.number == expected.max() + 1
     assert len(set(zip(found.codes.tolist(), expected.tolist(), strict=True))) == found.number
@@ -29,8 +34,8 @@ def test_profiles_are_the_distinct_rows(rows: list[tuple[float, ...]]) -> None:
 
 def test_profiles_of_whole_numbers_and_half_floats_are_told_apart() -> None:
     array = np.arange(2_000, dtype=np.uint16).reshape(-1, 2)
-    assert profiles_of(array).number == 1_000
-    assert profiles_of(array.astype(np.float16)[:, :1]).number == len(np.unique(array.astype(np.float16)[:, 0]))
+    assert unit_profiles(array).number == 1_000
+    assert unit_profiles(array.astype(np.float16)[:, :1]).number == len(np.unique(array.astype(np.float16)[:, 0]))
 
 
 def test_units_count_their_rows_by_group() -> None:
@@ -48,10 +53,12 @@ def test_units_count_their_rows_by_group() -> None:
 def test_the_spread_of_a_mean_counts_units() -> None:
     values = generator().normal(size=50)
     alone = Units.of_codes(np.arange(50))
-    assert clustered_mean_error(alone, values) == pytest.approx(values.std(ddof=1) / math.sqrt(50))
+    assert clustered_mean_standard_error(alone, values) == pytest.approx(values.std(ddof=1) / math.sqrt(50))
     cloned = Units.of_codes(np.repeat(np.arange(50), 10))
-    assert clustered_mean_error(cloned, np.repeat(values, 10)) == pytest.approx(clustered_mean_error(alone, values))
-    assert math.isnan(clustered_mean_error(Units.of_codes(np.zeros(5, dtype=int)), np.ones(5)))
+    assert clustered_mean_standard_error(cloned, np.repeat(values, 10)) == pytest.approx(
+        clustered_mean_standard_error(alone, values)
+    )
+    assert math.isnan(clustered_mean_standard_error(Units.of_codes(np.zeros(5, dtype=int)), np.ones(5)))
 
 
 def test_the_area_is_scikit_learns_and_its_spread_is_delongs_and_ignores_clones() -> None:

@@ -20,7 +20,7 @@ pytest.importorskip("torch")
 import equipoise
 from equipoise import BadInput
 from equipoise.cli import app
-from equipoise.cohorts.cohort import with_parts
+from equipoise.cohorts import with_roles
 from equipoise.studies import Study, StudyResult
 from equipoise.studies.analysis import Counted, quantities_of
 from equipoise.studies.analysis._quantities import measured
@@ -277,12 +277,12 @@ def test_what_a_study_of_labels_refuses(tmp_path: Path) -> None:
 
 def test_other_columns_of_a_cohort_become_its_labels() -> None:
     single = replace(label_cohort(), labels=(), target="dog", task="class")
-    several = with_parts(single, target=["cat", "dog"])
+    several = with_roles(single, target=["cat", "dog"])
     assert several.target_columns == ("cat", "dog")
     assert several.task == "multilabel"
-    assert with_parts(several, target="cat").task == "class"
+    assert with_roles(several, target="cat").task == "class"
     with pytest.raises(BadInput, match="cow"):
-        with_parts(single, target=["cat", "cow"])
+        with_roles(single, target=["cat", "cow"])
 
 
 def test_a_cell_is_refitted_audited_saved_and_loaded(ran: Ran, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ pytest.importorskip("skops")
 
 import equipoise
 from equipoise.estimators import load_model
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies import Study, read_plan, refit
 from equipoise.studies.plans import rows_of
 from equipoise.studies.running import MODEL

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.storage._database import store_location
 from plan_cases import PLAN, write_plan
 from postgres import Server

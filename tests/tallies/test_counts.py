@@ -19,10 +19,13 @@ from hypothesis import strategies as st
 
 import equipoise
 from equipoise import Counts, measures
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
-from equipoise.tallies.cells import Cells
-from equipoise.tallies.labels import label_of, ordered, shown
+from equipoise.foundation import BadInput, registry
+from equipoise.tallies import (
+    Cells,
+    label_of,
+    ordered,
+    shown,
+)
 
 pytestmark = pytest.mark.once
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.foundation.errors import BadInput
-from equipoise.tallies.embedded import Embedded, Options, embed
+from equipoise.foundation import BadInput
+from equipoise.tallies import (
+    EmbeddingOptions,
+    EmbeddingTally,
+    embed,
+)
 
 GENERATOR = np.random.default_rng(0)
 POINTS = GENERATOR.normal(size=(40, 3))
@@ -108,7 +112,7 @@ def test_more_classes_than_distinct_points_are_clustered_without_a_word() -> Non
 
 def test_work_is_done_once_for_all_attributes() -> None:
     found = embed(POINTS, CLASSES, GROUPS)
-    other = Embedded(found.space, np.arange(40) % 2, ("a", "b"))
+    other = EmbeddingTally(found.space, np.arange(40) % 2, ("a", "b"))
     assert other.space.hits is found.space.hits
     assert found.everyone.space is found.space
-    assert found.options == Options()
+    assert found.options == EmbeddingOptions()

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.foundation.errors import BadInput
-from equipoise.tallies import embedded as module
-from equipoise.tallies.embedded import Moments
-from equipoise.tallies.labels import Coded
+from equipoise.foundation import BadInput
+from equipoise.tallies import Coded, EmbeddingMoments
+from equipoise.tallies import _embedded as module
 
 NUMBER = st.floats(-50, 50, width=32)
 
@@ -23,7 +22,7 @@ def coded(codes: list[int], prefix: str) -> Coded:
     return Coded(np.array(codes, dtype=np.int64), labels)
 
 
-def by_label(moments: Moments) -> dict[tuple[str | None, str | None], tuple[float, list[float], float]]:
+def by_label(moments: EmbeddingMoments) -> dict[tuple[str | None, str | None], tuple[float, list[float], float]]:
     """The sums about 0 under the names of class and group."""
     plain = moments.about(np.zeros(moments.total.shape[1]))
     return {
@@ -58,7 +57,7 @@ def test_sums_are_those_of_a_loop_whatever_the_size_of_a_block(
         second[group] += np.outer(point, point)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(module, "BLOCK", 3 * block)
-        found = Moments.of(np.array(points), coded(classes, "c"), Coded(np.array(groups), ("g0", "g1", "g2")))
+        found = EmbeddingMoments.of(np.array(points), coded(classes, "c"), Coded(np.array(groups), ("g0", "g1", "g2")))
     assert by_label(found).keys() == expected.keys()
     for key, (number, total, square) in by_label(found).items():
         assert number == expected[key][0]
@@ -72,13 +71,15 @@ def test_shards_add_up_and_their_labels_are_united() -> None:
     points = generator.normal(size=(60, 4)) + 1e4
     classes, groups = generator.integers(0, 5, 60), generator.integers(0, 3, 60)
     names, sites = np.array(list("vwxyz")), np.array(["north", "south", "west"])
-    whole = Moments.of(points, Coded(classes, tuple(names)), Coded(groups, tuple(sites)))
+    whole = EmbeddingMoments.of(points, Coded(classes, tuple(names)), Coded(groups, tuple(sites)))
 
-    def shard(rows: slice) -> Moments:
+    def shard(rows: slice) -> EmbeddingMoments:
         # Every shard knows only the labels it has, in an order of its own.
         known, codes = np.unique(names[classes[rows]], return_inverse=True)
         places, where = np.unique(sites[groups[rows]], return_inverse=True)
-        return Moments.of(points[rows], Coded(codes, tuple(known.tolist())), Coded(where, tuple(places.tolist())))
+        return EmbeddingMoments.of(
+            points[rows], Coded(codes, tuple(known.tolist())), Coded(where, tuple(places.tolist()))
+        )
 
     merged = shard(slice(40, 60)).merge(shard(slice(0, 7))).merge(shard(slice(7, 40)))
     first, second = by_label(whole), by_label(merged)
@@ -94,7 +95,7 @@ def test_shards_add_up_and_their_labels_are_united() -> None:
 def test_points_far_from_the_origin_keep_their_spread() -> None:
     points = np.random.default_rng(0).normal(size=(500, 3)) + 1e7
     one = Coded(np.zeros(500, dtype=np.int64), ("all",))
-    found = Moments.of(points, one, one)
+    found = EmbeddingMoments.of(points, one, one)
     spread = float(found.square[0]) / 500 - float(found.total[0] @ found.total[0]) / 500**2
     assert spread == pytest.approx(points.var(axis=0).sum(), rel=1e-7)
 
@@ -107,7 +108,7 @@ def test_a_memory_mapped_file_is_read_in_blocks(tmp_path: Path) -> None:
     mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
     classes = Coded(np.arange(shape[0]) % 7, tuple("abcdefg"))
     tracemalloc.start()
-    found = Moments.of(mapped, classes, classes)
+    found = EmbeddingMoments.of(mapped, classes, classes)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < points.nbytes / 1.2  # ten megabytes in all, most of them codes and one block in float64
@@ -123,7 +124,9 @@ def test_tensors_give_the_same_sums_as_arrays_and_stay_tensors() -> None:
     classes = Coded(generator.integers(0, 4, 300), tuple("abcd"))
     groups = Coded(generator.integers(-1, 2, 300), tuple("xy"))
     norms = np.linalg.norm(points.astype(np.float64), axis=1)
-    array, tensor = (Moments.of(given, classes, groups, norms=norms) for given in (points, torch.from_numpy(points)))
+    array, tensor = (
+        EmbeddingMoments.of(given, classes, groups, norms=norms) for given in (points, torch.from_numpy(points))
+    )
     assert isinstance(tensor.total, torch.Tensor)
     assert tensor.total.dtype == torch.float64
     for name in ("total", "square", "second", "pivot"):
@@ -134,9 +137,9 @@ def test_tensors_give_the_same_sums_as_arrays_and_stay_tensors() -> None:
 def test_what_does_not_fit_together_is_refused() -> None:
     two, three = (Coded(np.zeros(n, dtype=np.int64), ("all",)) for n in (2, 3))
     with pytest.raises(BadInput, match="2 points, 3 classes and 2 groups"):
-        Moments.of(np.zeros((2, 1)), three, two)
-    flat, wide = (Moments.of(np.zeros((2, width)), two, two) for width in (1, 2))
+        EmbeddingMoments.of(np.zeros((2, 1)), three, two)
+    flat, wide = (EmbeddingMoments.of(np.zeros((2, width)), two, two) for width in (1, 2))
     with pytest.raises(BadInput, match="1 dimension and the other 2"):
         flat.merge(wide)
     with pytest.raises(BadInput, match="Only one of the shards has second moments"):
-        flat.merge(Moments.of(np.zeros((2, 1)), two, two, second=False))
+        flat.merge(EmbeddingMoments.of(np.zeros((2, 1)), two, two, second=False))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.foundation.arrays import distinct_rows
+from equipoise.foundation import distinct_rows
 
 VALUE = st.sampled_from([0.0, -0.0, 1.0, 0.1, -3.5, 1e300])
 

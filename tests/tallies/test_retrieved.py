@@ -10,8 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.tallies import neighbours
-from equipoise.tallies.neighbours import Search, average_precisions, hits
+from equipoise.tallies import NeighbourSearch
+from equipoise.tallies import _neighbours as neighbours
+from equipoise.tallies._neighbours import (
+    average_precisions,
+    hits,
+)
 
 FEW = st.integers(0, 3)
 
@@ -58,7 +62,7 @@ def test_copies_and_ties_count_as_their_mean_over_all_orders(
 ) -> None:
     points, classes = np.array([row[:2] for row in rows], dtype=float), np.array([row[2] for row in rows])
     classes = np.unique(classes, return_inverse=True)[1]
-    search = Search(points + shift)
+    search = NeighbourSearch(points + shift)
     assert hits(search, classes, k) == pytest.approx(slowly(slow_hit, points, classes, k), nan_ok=True)
     expected = slowly(slow_precision, points, classes, k)
     assert average_precisions(search, classes) == pytest.approx(expected, nan_ok=True)
@@ -81,7 +85,7 @@ def test_small_blocks_find_the_same_neighbours_as_one_sort(
     np.fill_diagonal(apart, np.inf)
     order = np.argsort(apart, axis=1)
     right = classes[order] == classes[:, None]
-    search = Search(points, lengths if norms else None)
+    search = NeighbourSearch(points, lengths if norms else None)
     assert hits(search, classes, k) == pytest.approx(right[:, :k].any(axis=1).astype(float))
     expected = []
     for row, wanted in zip(right, np.bincount(classes)[classes] - 1, strict=True):
@@ -94,12 +98,12 @@ def test_neighbours_closer_than_float32_can_tell_are_told_apart() -> None:
     # Far from the origin and a hair apart: in float32 all four are one point.
     points = np.array([[1e6, 0.0], [1e6, 1e-3], [1e6, 3e-3], [1e6, 6e-3]])
     classes = np.array([0, 1, 1, 0])
-    assert hits(Search(points), classes, 1).tolist() == [0.0, 0.0, 1.0, 0.0]
+    assert hits(NeighbourSearch(points), classes, 1).tolist() == [0.0, 0.0, 1.0, 0.0]
 
 
 def test_an_embedding_that_has_collapsed_to_one_point_is_all_ties() -> None:
     classes = np.array([0] * 30 + [1] * 10)
-    found = hits(Search(np.ones((40, 3))), classes, 1)
+    found = hits(NeighbourSearch(np.ones((40, 3))), classes, 1)
     assert found == pytest.approx([29 / 39] * 30 + [9 / 39] * 10)
 
 
@@ -110,4 +114,4 @@ def test_a_far_outlier_does_not_blur_the_others() -> None:
     apart = ((points[:, None] - points[None]) ** 2).sum(axis=-1)
     np.fill_diagonal(apart, np.inf)
     expected = (classes[apart.argmin(axis=1)] == classes).astype(float)
-    assert hits(Search(points), classes, 1) == pytest.approx(expected)
+    assert hits(NeighbourSearch(points), classes, 1) == pytest.approx(expected)

@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 import matrix_cases
 from equipoise.cli import app
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
+from equipoise.foundation import BadInput, registry
 from equipoise.training.compatibility import (
     LACKING,
     Need,

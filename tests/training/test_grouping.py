@@ -9,7 +9,7 @@ import pytest
 
 import equipoise
 from equipoise import BadInput
-from equipoise.foundation.registry import registry
+from equipoise.foundation import registry
 from equipoise.training.compatibility import (
     NETWORK,
     Incompatibility,

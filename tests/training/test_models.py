@@ -10,8 +10,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
+from equipoise.foundation import BadInput, registry
 from equipoise.training.material import Material, Outcome, Settings
 from equipoise.training.model import FittedModel, Transformation, checked_array, fitted_part
 from equipoise.training.train import learner_of, train

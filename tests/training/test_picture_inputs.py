@@ -11,7 +11,7 @@ import pytest
 
 import equipoise
 from equipoise import BadInput, Cohort, Study
-from equipoise.foundation.registry import registry
+from equipoise.foundation import registry
 from equipoise.studies.plans import data_fingerprint, trained_fingerprint
 from equipoise.studies.running import Work, pack, unpack
 from equipoise.training.encoding import material_of

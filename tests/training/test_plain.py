@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-from equipoise.foundation.errors import BadInput  # noqa: E402
+from equipoise.foundation import BadInput  # noqa: E402
 from equipoise.training.plain import (  # noqa: E402
     Plain,
     PlainTraining,

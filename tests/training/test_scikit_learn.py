@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from equipoise import BadInput
-from equipoise.foundation.registry import registry
+from equipoise.foundation import registry
 from equipoise.training.material import Predicted, Settings
 from equipoise.training.train import learner_of, train
 from equipoise.training.treatment import Afterwards, Treatment

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput, Study
-from equipoise.foundation.registry import registry
+from equipoise.foundation import registry
 from equipoise.studies.plans import BadPlan, Named
-from equipoise.testing.planted import planted
-from equipoise.testing.planted_pictures import planted_pictures
-from equipoise.testing.treatment_checks import quick_settings
+from equipoise.testing import planted, planted_pictures, quick_settings
 from equipoise.training.material import Job, Material, Outcome, Settings
 from equipoise.training.train import train
 from plan_cases import cohort

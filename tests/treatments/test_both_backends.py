@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.foundation.registry import registry
-from equipoise.testing.planted_pictures import planted_pictures
+from equipoise.foundation import registry
+from equipoise.testing import planted_pictures
 from equipoise.training.callback import NETWORK
 from equipoise.training.compatibility import has_own, matrix
 from equipoise.training.material import Job, Settings

@@ -12,9 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from equipoise import BadInput, Study
-from equipoise.foundation.registry import registry
+from equipoise.foundation import registry
 from equipoise.studies.plans import Named
-from equipoise.testing.planted import planted
+from equipoise.testing import planted
 from equipoise.training.fixing import copies_of, sample_uniforms
 from equipoise.training.material import Job, Outcome, Predicted
 from equipoise.training.model import part_of_kind

@@ -12,7 +12,7 @@ import pytest
 from equipoise import BadInput
 from equipoise.studies.plans import Named
 from equipoise.studies.plans._naming import control_of, treatment_name
-from equipoise.testing.planted_pictures import planted_pictures
+from equipoise.testing import planted_pictures
 from equipoise.training.callback import CallbackList, TrainingCallback
 from equipoise.training.material import Job, Settings
 from equipoise.treatments.fairalm import STEPS, FairALM

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput
-from equipoise.testing.planted_pictures import planted_pictures
+from equipoise.testing import planted_pictures
 from equipoise.training.callback import NETWORK
 from equipoise.training.material import Job, Settings
 from equipoise.training.train import train

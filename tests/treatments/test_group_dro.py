@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput
-from equipoise.testing.planted_pictures import planted_pictures
+from equipoise.testing import planted_pictures
 from equipoise.training.callback import RowLosses
 from equipoise.training.material import Job, Settings
 from equipoise.training.train import train

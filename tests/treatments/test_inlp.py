@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
 from equipoise import BadInput
-from equipoise.measures.classification import distance_to_optimum
+from equipoise.measures._classification import distance_to_optimum
 from equipoise.training.material import Rows
 from equipoise.training.selecting import UNDEFINED
 from equipoise.treatments import inlp

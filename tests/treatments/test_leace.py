@@ -12,10 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from equipoise import BadInput, Study
-from equipoise.foundation.imports import installed
-from equipoise.foundation.registry import registry
+from equipoise.foundation import installed, registry
 from equipoise.studies.plans import Named
-from equipoise.testing.planted import planted
+from equipoise.testing import planted
 from equipoise.training.material import Job, Settings
 from equipoise.training.model import part_of_kind
 from equipoise.training.preparing import training_rows

@@ -15,7 +15,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from equipoise import BadInput
-from equipoise.foundation.registry import registry
+from equipoise.foundation import registry
 from equipoise.testing import check
 from equipoise.treatments.lfr import LearnedFairRepresentations
 from equipoise.treatments.lfr_objective import Objective, Weights, memberships, objective_parts, patterns_of

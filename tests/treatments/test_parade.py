@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.training.metric.heads.ending import MetricEnded
 from equipoise.training.metric.presets import TABLE
 from equipoise.treatments.parade import Parade, Separated, told

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.studies.plans import Named
-from equipoise.testing.planted import planted
-from equipoise.testing.planted_pictures import planted_pictures
+from equipoise.testing import planted, planted_pictures
 from equipoise.training.grouping import kind_of
 from equipoise.training.learners.metric_learner import MetricLearning
 from equipoise.training.material import Job, Material, Outcome, Settings

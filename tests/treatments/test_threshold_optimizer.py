@@ -10,9 +10,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from equipoise import BadInput, Study
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort
 from equipoise.studies.plans import Named
-from equipoise.testing.planted import planted
+from equipoise.testing import planted
 from equipoise.training.compatibility import incompatibility
 from equipoise.training.material import Job, Predicted
 from equipoise.training.model import part_of_kind

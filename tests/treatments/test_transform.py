@@ -13,10 +13,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from equipoise import BadInput, Study
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import stream
 from equipoise.studies.plans import Named
-from equipoise.testing.planted import planted
-from equipoise.testing.planted_pictures import planted_pictures
+from equipoise.testing import planted, planted_pictures
 from equipoise.training.compatibility import incompatibility
 from equipoise.training.finishing import adjusted
 from equipoise.training.learners.mlp import MultilayerPerceptron

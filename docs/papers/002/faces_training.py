@@ -15,8 +15,7 @@ import torch
 from faces_models import network
 from safetensors.torch import save_file
 
-from equipoise.cohorts import load
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort, load
 from equipoise.discovery.generative import GANSettings, StepProgress, VAESettings, sample_grid, train_gan, train_vae
 
 # With beta 1 only 22 of 32 latents were used, and a plane told women from men with an AUC of 0.68; hence more of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.imports import door
+from equipoise.foundation import door
 
 if TYPE_CHECKING:
     from equipoise.audits._config import config_text as config_text

@@ -8,13 +8,38 @@ from dataclasses import replace
 import numpy as np
 
 from equipoise.audits._spec import AuditSpec
-from equipoise.cohorts.tables import Axis, Bins, Span, Table, names_of, quantile_edges
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.text import listing, plural, shortened
-from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import CLUSTER, CONTROL, GROUP, PREDICTION, SPLIT, TARGET, group_axis, group_labels
-from equipoise.tallies.labels import Coded, Label, continuous_classes, is_fraction, shown
-from equipoise.tallies.scores import BIN
+from equipoise.cohorts import (
+    Axis,
+    Bins,
+    ColumnRange,
+    Table,
+    bin_names,
+    quantile_edges,
+)
+from equipoise.foundation import (
+    BadInput,
+    listing,
+    plural,
+    shortened,
+    unknown_name,
+)
+from equipoise.tallies import (
+    CLUSTER_AXIS,
+    CONTROL_AXIS,
+    GROUP_AXIS_PREFIX,
+    PREDICTION_AXIS,
+    SCORE_AXIS,
+    SPLIT_AXIS,
+    TARGET_AXIS,
+    Cells,
+    Coded,
+    Label,
+    continuous_classes_error,
+    group_axis,
+    group_labels,
+    is_fraction,
+    shown,
+)
 
 MOST_GROUPS = 1_000
 MOST_CLASSES = 1_000
@@ -33,7 +58,7 @@ def check_before_counting(spec: AuditSpec) -> None:
     if spec.task == "class":
         earlier = () if spec.against_prediction is None else (spec.against_prediction,)
         for role, columns in (
-            (TARGET, spec.target), (PREDICTION, spec.prediction), ("earlier prediction", earlier)
+            (TARGET_AXIS, spec.target), (PREDICTION_AXIS, spec.prediction), ("earlier prediction", earlier)
         ):  # fmt: skip
             for column in columns:
                 _check_classes(table, column, role)
@@ -99,7 +124,7 @@ def _check_classes(table: Table, column: str, role: str) -> None:
 def _refuse_fractions(table: Table, column: str, role: str, labels: Sequence[Label]) -> None:
     fraction = next((label for label in labels if label is not None and is_fraction(label)), None)
     if fraction is not None and table.is_number(column):
-        raise continuous_classes(f"{role} column {column!r}", fraction)
+        raise continuous_classes_error(f"{role} column {column!r}", fraction)
 
 
 def check_group(table: Table, column: str, labels: Sequence[Label], *, declared: bool) -> None:
@@ -142,11 +167,11 @@ def check_counts(spec: AuditSpec, cells: Cells) -> None:
             )
         _check_reference(spec, attribute, [shown(labels[0]) for labels in groups])
     _check_crossed(spec, cells)
-    for axis, columns in ((TARGET, spec.target), (PREDICTION, spec.prediction)):
+    for axis, columns in ((TARGET_AXIS, spec.target), (PREDICTION_AXIS, spec.prediction)):
         if axis in cells.axes and spec.task == "class" and columns:  # what the first rows did not show
             _refuse_fractions(spec.table, columns[0], axis, cells.axis(axis))
         if axis in cells.axes and set(cells.axis(axis)) == {None}:
-            names = spec.target if axis == TARGET else spec.prediction
+            names = spec.target if axis == TARGET_AXIS else spec.prediction
             raise BadInput(
                 f"Every value of the {axis} column {names[0] if names else spec.score!r} is missing",
                 help="name another column.",
@@ -157,7 +182,11 @@ def _check_lengths(axis: str, labels: Sequence[Label]) -> None:
     """Refuse values that are no names: texts, or what somebody made to fill a disk."""
     longest = max((label for label in labels if label is not None), key=len, default="")
     if len(longest) > MOST_LETTERS:
-        of = f"group column {axis.removeprefix(GROUP)!r}" if axis.startswith(GROUP) else f"{axis} column"
+        of = (
+            f"group column {axis.removeprefix(GROUP_AXIS_PREFIX)!r}"
+            if axis.startswith(GROUP_AXIS_PREFIX)
+            else f"{axis} column"
+        )
         raise BadInput(
             f"A value of the {of} has {len(longest):,} characters: {shortened(longest, 40)!r}",
             available=f"names of classes and groups of up to {MOST_LETTERS:,} characters",
@@ -167,7 +196,7 @@ def _check_lengths(axis: str, labels: Sequence[Label]) -> None:
 
 def _check_crossed(spec: AuditSpec, cells: Cells) -> None:
     """Refuse more groups than a report can compare, crossed or by class."""
-    classes = {label for axis in (TARGET, PREDICTION) if axis in cells.axes for label in cells.axis(axis)}
+    classes = {label for axis in (TARGET_AXIS, PREDICTION_AXIS) if axis in cells.axes for label in cells.axis(axis)}
     for attributes in spec.attributes:
         groups = len(cells.marginal([group_axis(attribute) for attribute in attributes]).sums)
         crossed = " & ".join(attributes)
@@ -205,14 +234,14 @@ def axes_of(spec: AuditSpec) -> tuple[dict[str, Axis], dict[str, dict[Label, Lab
     axes: dict[str, Axis] = {}
     words: dict[str, dict[Label, Label]] = {}
     columns = {group_axis(attribute): column for attribute, column in spec.groups.items()}
-    columns |= {SPLIT: spec.split} if spec.split is not None else {}
-    columns |= {CONTROL: spec.control} if spec.control is not None else {}
+    columns |= {SPLIT_AXIS: spec.split} if spec.split is not None else {}
+    columns |= {CONTROL_AXIS: spec.control} if spec.control is not None else {}
     for name, column in columns.items():
         request = spec.bins.get(column)
         axes[name] = Axis(column, None if request is None else edges_of(spec.table, column, request))
         edges = axes[name].edges
         if edges is not None:
-            words[name] = {str(place): text for place, text in enumerate(names_of(edges))}
+            words[name] = {str(place): text for place, text in enumerate(bin_names(edges))}
     unused = set(spec.bins) - set(columns.values())
     if unused:
         raise BadInput(
@@ -244,7 +273,7 @@ def named_cells(cells: Cells, spec: AuditSpec, words: Mapping[str, dict[Label, L
     for axis, names in words.items():
         cells = cells.relabel(axis, names)
     # Bins of a score, and 0 and 1 for below and above its threshold, are not values of the file.
-    made = {BIN} if spec.prediction else {BIN, PREDICTION}
+    made = {SCORE_AXIS} if spec.prediction else {SCORE_AXIS, PREDICTION_AXIS}
     for axis in (axis for axis in cells.axes if axis not in made):
         if set(spec.missing) & set(cells.axis(axis)):
             cells = cells.relabel(axis, dict.fromkeys(spec.missing))
@@ -254,7 +283,7 @@ def named_cells(cells: Cells, spec: AuditSpec, words: Mapping[str, dict[Label, L
 def without_missing(cells: Cells) -> tuple[Cells, dict[str, int]]:
     """Leave out rows without a target or prediction, and count them."""
     dropped = {}
-    for axis in (TARGET, PREDICTION):
+    for axis in (TARGET_AXIS, PREDICTION_AXIS):
         if axis in cells.axes and None in cells.axis(axis):
             kept = cells.where(axis, [label for label in cells.axis(axis) if label is not None])
             dropped[axis] = cells.rows - kept.rows
@@ -266,14 +295,14 @@ def without_missing(cells: Cells) -> tuple[Cells, dict[str, int]]:
 
 def notes_on_clusters(cells: Cells) -> list[str]:
     """Return what is to be said of clusters; rows without one are a cluster of their own."""
-    clusters = cells.axis(CLUSTER)
+    clusters = cells.axis(CLUSTER_AXIS)
     if len(clusters) < 2:
         raise BadInput(
             "The cluster column has one value only", available="an identifier shared by rows that belong together"
         )
     notes = [f"Intervals and tests draw {plural(len(clusters), 'cluster')}, not {plural(cells.rows, 'row')}."]
     if None in clusters:
-        notes.append(f"{cells.where(CLUSTER, [None]).rows:,} rows have no cluster: they are taken as one cluster.")
+        notes.append(f"{cells.where(CLUSTER_AXIS, [None]).rows:,} rows have no cluster: they are taken as one cluster.")
     return notes
 
 
@@ -283,7 +312,7 @@ def named_labels(coded: Coded, words: Mapping[Label, Label], missing: Sequence[s
     return Coded(coded.codes, tuple(None if label in missing else label for label in labels))
 
 
-def finite_span(table: Table, column: str, role: str = "column", *, help: str = "") -> Span:
+def finite_span(table: Table, column: str, role: str = "column", *, help: str = "") -> ColumnRange:
     """Return the range of a column of numbers; refuse one without any, or with infinite ones."""
     span = table.span(column)
     if np.isnan(span.low):

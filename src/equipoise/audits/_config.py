@@ -11,9 +11,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from equipoise.audits._options import AUDIT_OPTIONS
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.files import read_toml
-from equipoise.foundation.options import Option
+from equipoise.foundation import (
+    BadInput,
+    Option,
+    read_toml,
+    unknown_name,
+)
 
 SCHEMA = "equipoise.audit-config/1"
 

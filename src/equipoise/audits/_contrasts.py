@@ -14,16 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special, stats
 
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._tallies import ClusterCounts, View
-from equipoise.foundation.arrays import ratio
-from equipoise.measures.measure import Measure, get_measure
+from equipoise.foundation import Floats, ratio
+from equipoise.measures import (
+    Measure,
+    get_measure,
+)
 from equipoise.results import Reason, Record, Scope, Status, because
 from equipoise.stats import (
-    FEWEST_UNITS,
+    MIN_UNITS,
     detectable_gap,
     difference_equivalence_p,
     difference_interval,
@@ -36,12 +38,9 @@ from equipoise.stats import (
     is_rare,
     pair_interval,
     people_needed,
-    spread_of,
+    standard_deviation_of_draws,
 )
-from equipoise.tallies.counts import Confusion
-from equipoise.tallies.labels import is_missing
-
-Floats = NDArray[np.float64]
+from equipoise.tallies import Confusion, is_missing
 
 REST = "the rest"
 CONTRASTED = (
@@ -138,7 +137,7 @@ def contrast_by_error(
     record = contrast_record(about, value, error, undefined, few)
     if clusters is not None:
         how, degrees = "bootstrap", clusters - 1.0
-        error = error * float(np.sqrt(clusters / (clusters - 1))) if clusters >= FEWEST_UNITS else float("nan")
+        error = error * float(np.sqrt(clusters / (clusters - 1))) if clusters >= MIN_UNITS else float("nan")
     p = float("nan") if record.reason is not None else normal_p(value, error, degrees)
     return Contrast(record, p, None, error if error > 0 else float("nan"), how, degrees)
 
@@ -271,7 +270,7 @@ def _cluster_spreads(measure: Measure, drawn: Confusion, pairs: Sequence[tuple[i
         own = ratio(numerators[:, group], denominators[:, group])
         rest = ratio(numerators[:, others].sum(axis=1), denominators[:, others].sum(axis=1))
         made.append(own - rest)
-    return spread_of(np.stack(made, axis=1))
+    return standard_deviation_of_draws(np.stack(made, axis=1))
 
 
 def clusters_behind(behind: ClusterCounts, group: int, others: Sequence[int], groups: Sequence[str]) -> int:
@@ -281,9 +280,9 @@ def clusters_behind(behind: ClusterCounts, group: int, others: Sequence[int], gr
 
 def too_few_clusters(clusters: int) -> Reason | None:
     """Say that there are too few clusters on a side for a test; None where there are enough."""
-    if clusters >= FEWEST_UNITS:
+    if clusters >= MIN_UNITS:
         return None
-    return because(AuditReason.FEW_CLUSTERS_ON_ONE_SIDE, clusters=clusters, least=FEWEST_UNITS)
+    return because(AuditReason.FEW_CLUSTERS_ON_ONE_SIDE, clusters=clusters, least=MIN_UNITS)
 
 
 def too_few_people(people: float, least: int, of: str = "") -> Reason | None:

@@ -25,33 +25,47 @@ from equipoise.audits._columns import (
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._spec import AuditSpec
 from equipoise.audits._tallies import LabelRows, NumberRows, Tallies
-from equipoise.cohorts.tables import Axis, EagerTable, LazyTable, Span, Table
-from equipoise.foundation.arrays import as_floats, as_weights
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.text import fitting, plural
+from equipoise.cohorts import (
+    Axis,
+    ColumnRange,
+    EagerTable,
+    LazyTable,
+    Table,
+)
+from equipoise.foundation import (
+    BadInput,
+    as_floats,
+    as_weights,
+    fitting,
+    plural,
+    unknown_name,
+)
 from equipoise.results import Record, Status, because
-from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import CLUSTER, PREDICTION, TARGET, Counts, class_labels, group_axis
-from equipoise.tallies.labels import (
-    TRUTHS,
+from equipoise.tallies import (
+    BOOLEAN_LABELS,
+    CLUSTER_AXIS,
+    PREDICTION_AXIS,
+    SCORE_AXIS,
+    SCORE_BINS,
+    TARGET_AXIS,
+    Cells,
     Coded,
+    Counts,
     Label,
+    RankedScores,
+    ResidualPivot,
+    ScoreScale,
+    boolean_spellings,
     check_same_classes,
+    class_labels,
+    cut_scale,
+    fit_scale,
+    group_axis,
     match_class,
     ordered,
-    same_truths,
-    truth_names,
-)
-from equipoise.tallies.scores import (
-    BIN,
-    BINS,
-    Pivot,
-    RankedScores,
-    Scale,
-    fitted_scale,
-    range_of,
     scale_of_rows,
-    with_cuts,
+    score_range,
+    unify_booleans,
 )
 
 # Rows of a regression are kept up to this number; a larger table is summed where it lies, and its tests have their
@@ -75,7 +89,7 @@ class _Counter:
     @property
     def by(self) -> dict[str, Axis]:
         """The axes, and the clusters."""
-        clusters = {} if self.spec.cluster is None else {CLUSTER: Axis(self.spec.cluster)}
+        clusters = {} if self.spec.cluster is None else {CLUSTER_AXIS: Axis(self.spec.cluster)}
         return {**self.axes, **clusters}
 
     def count(self, outcome: Mapping[str, Axis], table: Table | None = None) -> Cells:
@@ -105,7 +119,7 @@ def tallies_of_counts(spec: AuditSpec, counts: Counts) -> Tallies:
         raise BadInput("Nothing was counted yet", help="call update() with at least one batch first.")
     for cells in counts.tables.values():
         check_counts(spec, cells)
-    named = {label: same_truths(cells, truth_names(cells)) for label, cells in counts.tables.items()}
+    named = {label: unify_booleans(cells, boolean_spellings(cells)) for label, cells in counts.tables.items()}
     kept = {label: without_missing(cells) for label, cells in named.items()}
     for cells, _ in kept.values():
         check_same_classes(cells, "the target", "the prediction")
@@ -119,12 +133,12 @@ def tallies_of_counts(spec: AuditSpec, counts: Counts) -> Tallies:
 
 def outcome_axes(spec: AuditSpec) -> dict[str, Axis]:
     """Return the axes of the target, where there is one, and of the prediction: a column, or the score that is cut."""
-    outcome = {TARGET: Axis(spec.target[0])} if spec.target else {}
+    outcome = {TARGET_AXIS: Axis(spec.target[0])} if spec.target else {}
     if spec.prediction:
-        return {**outcome, PREDICTION: Axis(spec.prediction[0])}
+        return {**outcome, PREDICTION_AXIS: Axis(spec.prediction[0])}
     assert spec.score is not None
     assert spec.threshold is not None
-    return {**outcome, PREDICTION: Axis(spec.score, (spec.threshold,))}
+    return {**outcome, PREDICTION_AXIS: Axis(spec.score, (spec.threshold,))}
 
 
 def dropped_rows(number: int, total: int, what: str) -> Record:
@@ -149,8 +163,8 @@ def _count_classes(counter: _Counter) -> Tallies:
     unclustered = [*outcome, *counter.axes]
     everyone = counter.count(outcome)
     check_counts(spec, everyone.marginal(unclustered))
-    truths = truth_names(everyone)
-    everyone = same_truths(everyone, truths)
+    truths = boolean_spellings(everyone)
+    everyone = unify_booleans(everyone, truths)
     of_class, notes = None, []
     if spec.score is not None:
         of_class = _score_class(spec, everyone)
@@ -165,7 +179,7 @@ def _count_classes(counter: _Counter) -> Tallies:
     binned = BinnedScores()
     if spec.score is not None and spec.target:
         assert of_class is not None
-        keys = {TARGET: outcome[TARGET], **counter.by}
+        keys = {TARGET_AXIS: outcome[TARGET_AXIS], **counter.by}
         binned = bin_scores(spec, keys, counter.words, truths, of_class, everyone)
         notes += _without_score(spec, everyone, binned)
     return Tallies(
@@ -194,7 +208,7 @@ def _check_threshold(spec: AuditSpec, cells: Cells) -> None:
     """Refuse a threshold that no score of this range crosses: everybody would be predicted the same."""
     assert spec.score is not None
     span = spec.table.span(spec.score)
-    if len({label for label in cells.axis(PREDICTION) if label is not None}) == 1 and not (
+    if len({label for label in cells.axis(PREDICTION_AXIS) if label is not None}) == 1 and not (
         span.low >= 0 and span.high <= 1
     ):
         raise BadInput(
@@ -207,7 +221,7 @@ def _check_threshold(spec: AuditSpec, cells: Cells) -> None:
 def _score_class(spec: AuditSpec, cells: Cells) -> str:
     """Return the class that the score is for."""
     named = spec.score_class or spec.favourable
-    classes = [label for label in cells.axis(TARGET) if label is not None] if spec.target else []
+    classes = [label for label in cells.axis(TARGET_AXIS) if label is not None] if spec.target else []
     if named is not None:
         known = classes if len(classes) > 1 else list(dict.fromkeys([*classes, *_said(spec, cells)]))
         if len(known) < 2:  # a file with rows of one class alone does not show the other
@@ -220,8 +234,8 @@ def _score_class(spec: AuditSpec, cells: Cells) -> str:
         return "selected"
     if set(classes) <= {"0", "1"}:
         return "1"
-    if set(classes) <= set(TRUTHS):
-        return next((label for label, truth in TRUTHS.items() if label in classes and truth == "1"), "True")
+    if set(classes) <= set(BOOLEAN_LABELS):
+        return next((label for label, truth in BOOLEAN_LABELS.items() if label in classes and truth == "1"), "True")
     raise BadInput(
         f"It is not clear which class the score {spec.score!r} is for",
         available=", ".join(ordered(classes)),
@@ -231,29 +245,29 @@ def _score_class(spec: AuditSpec, cells: Cells) -> str:
 
 def _said(spec: AuditSpec, cells: Cells) -> list[str]:
     """Return the predicted classes; a score that is cut by its threshold names none."""
-    return [label for label in cells.axis(PREDICTION) if label is not None] if spec.prediction else []
+    return [label for label in cells.axis(PREDICTION_AXIS) if label is not None] if spec.prediction else []
 
 
 def _thresholded(cells: Cells, of_class: str) -> Cells:
     """Turn 0 and 1 (below and above the threshold) into classes."""
-    if TARGET not in cells.axes:
-        return cells.relabel(PREDICTION, {"1": of_class, "0": f"not {of_class}"})
-    others = [label for label in cells.axis(TARGET) if label is not None and label != of_class]
+    if TARGET_AXIS not in cells.axes:
+        return cells.relabel(PREDICTION_AXIS, {"1": of_class, "0": f"not {of_class}"})
+    others = [label for label in cells.axis(TARGET_AXIS) if label is not None and label != of_class]
     other = others[0] if len(others) == 1 else f"not {of_class}"
     if len(others) > 1:
-        cells = cells.relabel(TARGET, dict.fromkeys(others, other))
+        cells = cells.relabel(TARGET_AXIS, dict.fromkeys(others, other))
     # Two steps, since "1" may itself be the name of a class.
-    cells = cells.relabel(PREDICTION, {"1": "above the threshold", "0": "below the threshold"})
-    return cells.relabel(PREDICTION, {"above the threshold": of_class, "below the threshold": other})
+    cells = cells.relabel(PREDICTION_AXIS, {"1": "above the threshold", "0": "below the threshold"})
+    return cells.relabel(PREDICTION_AXIS, {"above the threshold": of_class, "below the threshold": other})
 
 
 def _strange_predictions(cells: Cells) -> list[str]:
-    if TARGET not in cells.axes:
+    if TARGET_AXIS not in cells.axes:
         return []
-    strange = set(cells.axis(PREDICTION)) - set(cells.axis(TARGET))
+    strange = set(cells.axis(PREDICTION_AXIS)) - set(cells.axis(TARGET_AXIS))
     if not strange:
         return []
-    rows = cells.where(PREDICTION, strange).rows
+    rows = cells.where(PREDICTION_AXIS, strange).rows
     names = ", ".join(repr(label) for label in ordered(label for label in strange if label is not None)[:5])
     return [
         f"The predictions have values the target never has: {names} ({plural(rows, 'row')}). They count as classes."
@@ -268,7 +282,7 @@ def _sum_numbers(counter: _Counter) -> Tallies:
     target, prediction = spec.target[0], spec.prediction[0]
     for column in (target, prediction):
         finite_span(spec.table, column)
-    pivot = Pivot(*spec.table.means([target, prediction]))
+    pivot = ResidualPivot(*spec.table.means([target, prediction]))
     sums = counter.named(spec.table.sum_residuals(counter.by, target, prediction, pivot, spec.weight))
     lost = everyone.rows - sums.rows
     if not sums.rows:
@@ -310,8 +324,8 @@ def _count_labels(counter: _Counter) -> Tallies:
     everyone = counter.named(table.count(counter.axes, spec.weight))
     check_counts(spec, everyone)
     for label, (target, prediction) in pairs.items():
-        cells = counter.count({TARGET: Axis(target), PREDICTION: Axis(prediction)}, table)
-        kept, lost = without_missing(same_truths(cells, truth_names(cells)))
+        cells = counter.count({TARGET_AXIS: Axis(target), PREDICTION_AXIS: Axis(prediction)}, table)
+        kept, lost = without_missing(unify_booleans(cells, boolean_spellings(cells)))
         dropped = max(dropped, sum(lost.values()))
         check_same_classes(kept, f"label {label!r}", "its prediction")
         classes = class_labels(kept)
@@ -320,7 +334,7 @@ def _count_labels(counter: _Counter) -> Tallies:
                 f"The label {label!r} has the values {', '.join(classes[:5])}",
                 available="two values a label: absent and present, such as 0 and 1",
             )
-        counts[label] = kept.marginal([TARGET, PREDICTION, *counter.axes])
+        counts[label] = kept.marginal([TARGET_AXIS, PREDICTION_AXIS, *counter.axes])
         if spec.cluster is not None:
             clusters[label] = kept
     notes = tuple(_notes_on_clusters(counter, next(iter(clusters.values())))) if clusters else ()
@@ -347,7 +361,7 @@ def _label_rows(table: Table, pairs: Mapping[str, tuple[str, str]], counter: _Co
     axes = {
         name: Coded(coded.codes[known], coded.labels) for name, coded in _coded_axes(eager, counter.by, counter).items()
     }
-    cluster = axes.pop(CLUSTER, None)
+    cluster = axes.pop(CLUSTER_AXIS, None)
     return LabelRows(sides[0][known], sides[1][known], axes, None if cluster is None else cluster.codes)
 
 
@@ -424,7 +438,7 @@ class BinnedScores:
     """Counts by group, target and bin; the bins; and rows by rank where bins alone would not give the exact AUC."""
 
     cells: Cells | None = None
-    scale: Scale = field(default_factory=Scale)
+    scale: ScoreScale = field(default_factory=ScoreScale)
     ranked: RankedScores | None = None
 
 
@@ -456,13 +470,13 @@ def _affordable_bins(spec: AuditSpec, counted: Cells) -> int:
         len(counted.marginal([group_axis(attribute) for attribute in attributes]).sums)
         for attributes in spec.attributes
     )
-    return int(np.clip(MOST_CELLS // groups, FEWEST_BINS, BINS))
+    return int(np.clip(MOST_CELLS // groups, FEWEST_BINS, SCORE_BINS))
 
 
 def _tidy(
     cells: Cells, spec: AuditSpec, words: Mapping[str, dict[Label, Label]], truths: Mapping[Label, Label]
 ) -> Cells:
-    return same_truths(named_cells(cells, spec, words), truths)
+    return unify_booleans(named_cells(cells, spec, words), truths)
 
 
 def _in_memory(
@@ -472,32 +486,32 @@ def _in_memory(
     assert spec.score is not None
     rows = spec.table.score_rows(keys, spec.score, spec.weight)
     ranked = RankedScores.from_rows(rows.axes, rows.scores, rows.weights)
-    target = ranked.axes[TARGET]
+    target = ranked.axes[TARGET_AXIS]
     member = np.array([truths.get(label, label) == of_class for label in target.labels], dtype=bool)[target.codes]
     scale = scale_of_rows(ranked, member, bins)
     cells = _tidy(ranked.cells(scale), spec, words, truths)
     if scale.exact:
         return BinnedScores(cells, scale)
     for axis in rows.axes:
-        names = {**words.get(axis, {}), **(truths if axis == TARGET else {})}
+        names = {**words.get(axis, {}), **(truths if axis == TARGET_AXIS else {})}
         ranked = ranked.renamed(axis, names).renamed(axis, dict.fromkeys(spec.missing))
     return BinnedScores(cells, scale, ranked)
 
 
 def _fitted(
-    spec: AuditSpec, span: Span, truths: Mapping[Label, Label], of_class: str, bins: int, counted: Cells
-) -> Scale:
+    spec: AuditSpec, span: ColumnRange, truths: Mapping[Label, Label], of_class: str, bins: int, counted: Cells
+) -> ScoreScale:
     """Return bins fitted to a sample of the scores; equally wide ones where the engine cannot sample."""
     assert isinstance(spec.table, LazyTable)
     assert spec.score is not None
-    labels = {label for label in counted.axis(TARGET) if label is not None}
+    labels = {label for label in counted.axis(TARGET_AXIS) if label is not None}
     sides = [[label for label in labels if (label == of_class) == member] for member in (False, True)]
-    rare = min(sides, key=lambda side: counted.where(TARGET, side).rows)
-    few = counted.where(TARGET, rare).rows <= bins // 2
+    rare = min(sides, key=lambda side: counted.where(TARGET_AXIS, side).rows)
+    few = counted.where(TARGET_AXIS, rare).rows <= bins // 2
     spelled = [label for label in (*truths, *rare) if truths.get(label, label) in rare] if few else []
     sample = spec.table.score_sample(spec.score, spec.target[0], SAMPLED, spelled)
     if not sample:
-        return range_of(span.low, span.high)
+        return score_range(span.low, span.high)
     values, places = np.unique([score for _, score, _ in sample], return_inverse=True)
     member = np.array([truths.get(label, label) == of_class for label, _, _ in sample])
     rows = np.array([number for _, _, number in sample], dtype=np.float64)
@@ -505,18 +519,18 @@ def _fitted(
         np.bincount(places, weights=np.where(chosen, rows, 0.0), minlength=len(values)).astype(np.float64)
         for chosen in (~member, member)
     )
-    return replace(fitted_scale(span.low, span.high, values, others, members, bins), exact=False)
+    return replace(fit_scale(span.low, span.high, values, others, members, bins), exact=False)
 
 
-def _with_frequent_scores(spec: AuditSpec, scale: Scale, cells: Cells, of_class: str) -> Scale:
+def _with_frequent_scores(spec: AuditSpec, scale: ScoreScale, cells: Cells, of_class: str) -> ScoreScale:
     """Give scores that many rows share bins to themselves, where they blur the AUC; a sample can miss them."""
     if scale.cuts is None or scale.single is None:
         return scale
     assert isinstance(spec.table, LazyTable)
     assert spec.score is not None
-    labels = [label for label in cells.axis(TARGET) if label is not None]
+    labels = [label for label in cells.axis(TARGET_AXIS) if label is not None]
     bins = [str(place) for place in range(len(scale.cuts))]
-    rows = cells.crossed([], [()], [TARGET, BIN], [labels, bins])[0, ..., 0]
+    rows = cells.crossed([], [()], [TARGET_AXIS, SCORE_AXIS], [labels, bins])[0, ..., 0]
     member = np.array([label == of_class for label in labels], dtype=bool)
     others, members = rows[~member].sum(axis=0), rows[member].sum(axis=0)
     tied = np.where(scale.single, 0.0, others * members) / max(2 * others.sum() * members.sum(), 1.0)
@@ -531,4 +545,4 @@ def _with_frequent_scores(spec: AuditSpec, scale: Scale, cells: Cells, of_class:
         return scale
     alone = np.union1d(scale.cuts[scale.single], frequent)
     cuts = np.concatenate([scale.cuts, np.nextafter(frequent, np.inf)])
-    return with_cuts(range_of(scale.low, scale.high), cuts, alone)
+    return cut_scale(score_range(scale.low, scale.high), cuts, alone)

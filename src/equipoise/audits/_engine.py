@@ -35,24 +35,23 @@ from equipoise.audits._multiple_testing import GapTest, MeansBound, MultipleTest
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._records import number_of_group
 from equipoise.audits._tallies import suppressed
-from equipoise.measures.measure import Better
+from equipoise.foundation import Floats
+from equipoise.measures import Better
 from equipoise.results import Reason, ReasonCode, Record, Status, because
 from equipoise.stats import (
     ENOUGH_CLUSTERS,
-    FEWEST_UNITS,
-    MOST_PAIRED,
-    Differences,
+    MAX_PAIRED_GROUPS,
+    MIN_UNITS,
+    ComparisonSides,
     GroupMeans,
+    MeanDifferences,
     NullSample,
     RowMeans,
-    Sides,
-    most_draws,
+    draw_limits,
     sequential_permutation,
     wilson,
 )
-from equipoise.tallies.labels import is_missing
-
-Floats = NDArray[np.float64]
+from equipoise.tallies import is_missing
 
 LEVEL = 0.95
 # Draws of means cost little: so many times as many as were asked for are made where the tests need them.
@@ -196,7 +195,7 @@ class _Groups:
                 "measure": one.name, "alias": one.alias, "kind": one.kind, "label": one.label,
                 "attribute": self.attribute, "group": group,
             }  # fmt: skip
-            few = self.clustered and units[at] < FEWEST_UNITS
+            few = self.clustered and units[at] < MIN_UNITS
             reason = because(one.undefined) if math.isnan(value) else self._why_small(group, number, units[at])
             ends = None if few else (float(low[at]), float(high[at]), "score" if one.kind == "rate" else "normal")
             record = number_of_group(about, value, number, reason, ends, float(trials[at]))
@@ -210,8 +209,8 @@ class _Groups:
     def _why_small(self, group: str, people: float, units: float) -> Reason | None:
         if people < self.settings.least_people:
             return because(AuditReason.FEW_PEOPLE, people=float(people), least=self.settings.least_people)
-        if self.clustered and units < FEWEST_UNITS:
-            return because(AuditReason.FEW_CLUSTERS, group=group, clusters=int(units), least=FEWEST_UNITS)
+        if self.clustered and units < MIN_UNITS:
+            return because(AuditReason.FEW_CLUSTERS, group=group, clusters=int(units), least=MIN_UNITS)
         return None
 
     def no_gaps(self, one: GroupStatistic) -> Iterator[Record]:
@@ -232,12 +231,12 @@ class _Comparison:
         means, settings = view.means, view.settings
         number = len(view.groups)
         self.opponents = opponents(view.groups, view.reference, means.people)
-        self.sides = Sides.of([([group], others) for group, others, _ in self.opponents], number)
+        self.sides = ComparisonSides.of([([group], others) for group, others, _ in self.opponents], number)
         self.contrasted = means.differences(self.sides)
         self.people = np.minimum(self.sides.left @ means.people, self.sides.right @ means.people)
-        self.every = Sides.pairs(np.ones(number, dtype=bool))
+        self.every = ComparisonSides.pairs(np.ones(number, dtype=bool))
         self.apart = means.differences(self.every)
-        enough = FEWEST_UNITS if view.clustered else 1
+        enough = MIN_UNITS if view.clustered else 1
         # Who is tested, ``[group, statistic]``.
         self.kept = (means.people >= settings.least_people)[:, None] & (means.units >= enough)
 
@@ -247,10 +246,10 @@ class _Comparison:
         if not settings.draws:
             return {}
         number = len(self.view.groups)
-        pairs = self.every if number <= MOST_PAIRED else Sides.of(
+        pairs = self.every if number <= MAX_PAIRED_GROUPS else ComparisonSides.of(
             [([group], [other for other in range(number) if other != group]) for group in range(number)], number
         )  # fmt: skip
-        both = Sides(np.vstack([self.sides.left, pairs.left]), np.vstack([self.sides.right, pairs.right]))
+        both = ComparisonSides(np.vstack([self.sides.left, pairs.left]), np.vstack([self.sides.right, pairs.right]))
         tested = self._both_kept(pairs)
         draw = self.view.means.null(both, generator)
         first = len(self.sides)
@@ -259,7 +258,7 @@ class _Comparison:
             sizes = np.where(tested, np.abs(np.nan_to_num(values)), -np.inf)
             return np.asarray(sizes.max(axis=-2), dtype=np.float64)
 
-        most, needed = most_draws(tests, CHEAP * settings.draws)
+        most, needed = draw_limits(tests, CHEAP * settings.draws)
         gaps = largest(self.view.means.differences(pairs).statistic)
         size = 2 * len(both) * len(self.statistics) * number
         return sequential_permutation(
@@ -271,7 +270,7 @@ class _Comparison:
             most=most, needed=needed, signed=("contrasts",), largest_batch=int(np.clip(MOST_NUMBERS // size, 16, 256)),
         )  # fmt: skip
 
-    def _both_kept(self, sides: Sides) -> NDArray[np.bool_]:
+    def _both_kept(self, sides: ComparisonSides) -> NDArray[np.bool_]:
         """Tell which comparisons have a tested group on both sides, ``[comparison, statistic]``."""
         kept = self.kept.astype(np.float64)
         return np.asarray((sides.left @ kept > 0) & (sides.right @ kept > 0), dtype=np.bool_)
@@ -292,8 +291,8 @@ class _Comparison:
         degrees, units = float(found.degrees[at]), float(found.units[at])
         undefined = because(one.undefined) if math.isnan(value) else None
         few = too_few_people(float(self.people[at[0]]), view.settings.least_people)
-        if few is None and view.clustered and units < FEWEST_UNITS:
-            few = because(AuditReason.FEW_CLUSTERS_WITH_BOTH, clusters=int(units), least=FEWEST_UNITS)
+        if few is None and view.clustered and units < MIN_UNITS:
+            few = because(AuditReason.FEW_CLUSTERS_WITH_BOTH, clusters=int(units), least=MIN_UNITS)
         tested = undefined is None and few is None and error != 0 and sample is not None
         about = {
             "measure": one.name, "alias": one.alias, "label": one.label, "attribute": view.attribute, "group": group,
@@ -331,7 +330,7 @@ class _Comparison:
             if one.ratio is not None:
                 yield self._ratio(one, apart), None if test is None else replace(test, bound=None)
 
-    def _ratio(self, one: GroupStatistic, apart: Differences) -> Record:
+    def _ratio(self, one: GroupStatistic, apart: MeanDifferences) -> Record:
         """Return the smallest value over the largest, of any two groups; undefined where none is above 0."""
         low, high = np.minimum(apart.left, apart.right), np.maximum(apart.left, apart.right)
         defined = (low >= 0) & (high > 0)
@@ -348,7 +347,7 @@ class _Comparison:
             record, value=float(ratios[row]), group=names[0], against=names[1], status=Status.OK, reason=None
         )
 
-    def _names(self, sides: Sides, row: int, apart: Differences) -> tuple[str, str]:
+    def _names(self, sides: ComparisonSides, row: int, apart: MeanDifferences) -> tuple[str, str]:
         """Return the two groups of a pair, the one with the lower value first."""
         names = [self.view.groups[int(np.argmax(side[row]))] for side in (sides.left, sides.right)]
         return (names[0], names[1]) if apart.value[row] <= 0 else (names[1], names[0])
@@ -365,7 +364,7 @@ class _Comparison:
         if kept.sum() < 2 or math.isnan(sample.p):
             few = because(AuditReason.FEW_LARGE_GROUPS, least=self.view.settings.least_people, whom="people")
             return GapTest(left_out=left_out, reason=few)
-        sides = Sides.pairs(kept)
+        sides = ComparisonSides.pairs(kept)
         apart = _column(self.view.means.differences(sides), place)
         row = int(np.argmax(np.abs(np.nan_to_num(apart.statistic))))
         bound = MeansBound(apart.value, apart.error, np.maximum(apart.degrees, 1.0), complete=not left_out)
@@ -374,6 +373,6 @@ class _Comparison:
         return GapTest.of(sample, left_out=left_out, pair=self._names(sides, row, apart), bound=bound)
 
 
-def _column(found: Differences, place: int) -> Differences:
+def _column(found: MeanDifferences, place: int) -> MeanDifferences:
     parts = (found.left, found.right, found.error, found.degrees, found.units, found.skewness)
-    return Differences(*(part[:, place] for part in parts))
+    return MeanDifferences(*(part[:, place] for part in parts))

@@ -27,8 +27,11 @@ from equipoise.audits._multiple_testing import GapTest, bound_of
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._records import NOT_PROPORTIONS, trials_of
 from equipoise.audits._tallies import View
-from equipoise.foundation.arrays import ratio
-from equipoise.measures.measure import Measure, get_measure
+from equipoise.foundation import Floats, ratio
+from equipoise.measures import (
+    Measure,
+    get_measure,
+)
 from equipoise.results import Reason, Record, because
 from equipoise.stats import (
     MOST_DENSE_CLASSES,
@@ -40,16 +43,18 @@ from equipoise.stats import (
     largest_studentised,
     null_totals,
     null_variances,
-    permuted,
+    permuted_tables,
     root_chi_square,
     sequential_permutation,
-    spread_of,
-    stretches,
+    standard_deviation_of_draws,
+    student_factors,
     weighted_null,
 )
-from equipoise.tallies.counts import ClassTotals, Confusion
+from equipoise.tallies import (
+    ClassTotals,
+    Confusion,
+)
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Kind = Literal["pairs", "chi", "value"]
 
@@ -187,7 +192,7 @@ def _rate_table(name: str, view: View) -> RateTable:
     if view.drawn is not None:
         drawn = ratio(*rate.function(view.only_compared(view.drawn)))
         drawn = drawn if rate.classwise else drawn[..., None]
-        errors = np.stack([spread_of(drawn - drawn[:, [g]]) for g in range(len(groups))])
+        errors = np.stack([standard_deviation_of_draws(drawn - drawn[:, [g]]) for g in range(len(groups))])
     successes, trials = np.nan_to_num(np.asarray(successes)), np.nan_to_num(np.asarray(trials))
     kept = np.broadcast_to(rows >= view.least_people, successes.shape)
     return RateTable(name, successes, trials, kept, errors, proportion)
@@ -375,7 +380,7 @@ def null_tables(
         by_truth = (positives, hits) if rows.has_target else (None, None)
         return ClassTotals.of(rows.groups, rows.classes, predicted, *by_truth)
     if heavy is None or square is None:
-        tables = permuted(rows.cells, within_class, draws, generator)
+        tables = permuted_tables(rows.cells, within_class, draws, generator)
     else:
         tables = weighted_null(heavy, square, within_class, draws, generator)
     return replace(rows, cells=tables)
@@ -471,7 +476,7 @@ class _Clusters(_Null):
         return made
 
     def permute(self, number: int, names: Sequence[str]) -> tuple[Floats, dict[str, Floats]]:
-        stretched = stretches(self.clusters, number, self.generator)
+        stretched = student_factors(self.clusters, number, self.generator)
         used = dict.fromkeys(
             rate for name in names if self.statistics[name].kind != "value" for rate in self.statistics[name].rates
         )

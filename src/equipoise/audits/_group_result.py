@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.options import Option
-from equipoise.foundation.registry import Entry, registry
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    BadInput,
+    Entry,
+    Option,
+    listing,
+    registry,
+)
 from equipoise.results import (
     Better,
     Breach,
@@ -159,7 +162,7 @@ class GroupResult(GatedResult):
                     yield Breach(gate.text, f"{_gate_name(record)} is {value:.4g}")
 
     def _held(self, gate: Gate) -> list[Record]:
-        from equipoise.tallies.labels import is_missing
+        from equipoise.tallies import is_missing
 
         measure = type(self).measure_of(gate.name)
         found = [record for record in self.gated(measure) if record.attribute and not is_missing(record.group or "")]
@@ -229,7 +232,7 @@ def _people(records: Iterable[Record]) -> dict[Subject, dict[str, float]]:
 def _statement(
     record: Record, place: int, people: Mapping[Subject, Mapping[str, float]], better_of: Callable[[str], Better]
 ) -> Finding:
-    from equipoise.tallies.labels import is_missing
+    from equipoise.tallies import is_missing
 
     groups = people.get(_subject(record), {})
     own, other = record.group, record.against

@@ -19,39 +19,36 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special, stats
 
 from equipoise.audits._contrasts import Contrast, intervals_of
 from equipoise.audits._tallies import View
-from equipoise.foundation.arrays import ratio
-from equipoise.measures.measure import Measure
+from equipoise.foundation import Floats, ratio
+from equipoise.measures import Measure
 from equipoise.results import Reason, Record
 from equipoise.stats import (
     LEVEL,
-    MOST_PAIRED,
+    MAX_PAIRED_GROUPS,
     NullSample,
     PairBound,
     benjamini_hochberg,
-    bounds_of,
-    box,
     critical_value,
     equivalence_p,
     is_equivalent,
     is_finding,
     least_weighted_distance,
+    pair_bounds,
     pairs_equivalence_p,
-    spread_of,
-    widening,
+    simultaneous_intervals,
+    small_sample_factor,
+    standard_deviation_of_draws,
 )
-from equipoise.tallies.counts import Confusion
+from equipoise.tallies import Confusion
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     from equipoise.audits._gap_tests import RateTable
-
-Floats = NDArray[np.float64]
 
 
 class Bound(Protocol):
@@ -192,7 +189,7 @@ class GapBound:
             critical = critical_value(None, alpha / max(len(self.columns), 1), pairs * len(self.tables))
         else:
             # The null of more groups is of each against all, and tells nothing of pairs.
-            sample = None if kept > MOST_PAIRED else self.sample
+            sample = None if kept > MAX_PAIRED_GROUPS else self.sample
             critical = critical_value(sample, alpha, pairs * len(self.tables))
         counts, _ = table.candidates(column)
         level = 1.0 - 2.0 * float(special.ndtr(-critical))
@@ -228,7 +225,7 @@ class GapBound:
         columns = self.columns
         if not columns:
             return None
-        low, high = box(table.successes[:, columns], table.trials[:, columns], 1.0 - alpha)
+        low, high = simultaneous_intervals(table.successes[:, columns], table.trials[:, columns], 1.0 - alpha)
         shares = ratio(self.view.compared.people, self.view.compared.everyone.people)[:, [0]]
         return float(least_weighted_distance(low, high, np.broadcast_to(shares, low.shape)).mean())
 
@@ -245,7 +242,7 @@ def bound_of(
 def resolve(bounds: Sequence[Bound], alphas: Sequence[float]) -> list[tuple[float | None, float | None]]:
     """Return the (low, high) of every bound, all pairs of all of them at once."""
     requests = [bound.requests(alpha) for bound, alpha in zip(bounds, alphas, strict=True)]
-    ends = bounds_of([one for own in requests for one in own])
+    ends = pair_bounds([one for own in requests for one in own])
     made, start = [], 0
     for bound, alpha, own in zip(bounds, alphas, requests, strict=True):
         made.append(bound.finish(ends[start : start + len(own)], alpha))
@@ -277,8 +274,8 @@ def _least_amplification(view: View, column: int | None, alpha: float) -> float 
     ties = np.maximum(largest.sum(axis=0), 1)
     if view.drawn is not None:
         drawn_true, drawn_predicted = _shares(view.only_compared(view.drawn))
-        spread = spread_of(drawn_predicted - drawn_true)
-        spread *= 1.0 if view.behind is None else widening(view.behind.fewest(table.groups))
+        spread = standard_deviation_of_draws(drawn_predicted - drawn_true)
+        spread *= 1.0 if view.behind is None else small_sample_factor(view.behind.fewest(table.groups))
     else:
         squares = view.only_compared(view.squares).everyone
         people = (ratio(everyone.predicted**2, squares.predicted), ratio(everyone.positives**2, squares.positives))

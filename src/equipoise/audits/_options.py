@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from equipoise.foundation.options import Option
+from equipoise.foundation import Option
 
 OUTCOMES, EMBEDDING = "outcomes", "embedding"
 COLUMN, ROWS_OF = "column name or array", "column name, list of names, or array"

@@ -16,24 +16,30 @@ from scipy import sparse
 
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._tallies import ClusterCounts, View
-from equipoise.foundation.arrays import ratio
-from equipoise.foundation.registry import registry
-from equipoise.measures.measure import Floats, Measure, get_measure, mean_over_classes
+from equipoise.foundation import Floats, ratio, registry
+from equipoise.measures import (
+    Measure,
+    get_measure,
+    mean_over_classes,
+)
 from equipoise.results import Reason, Record, Scope, Status, because
 from equipoise.stats import (
-    FEWEST_UNITS,
     LEVEL,
+    MIN_UNITS,
+    bootstrap_counts,
     clustered_trials,
-    drawn_cells,
     effective_counts,
     exact_ratio_interval,
     is_rare,
     percentiles,
     ratio_interval,
-    widening,
+    small_sample_factor,
     wilson,
 )
-from equipoise.tallies.counts import ClassTotals, Confusion
+from equipoise.tallies import (
+    ClassTotals,
+    Confusion,
+)
 
 
 def measures_for(needs: Sequence[str]) -> list[Measure]:
@@ -379,7 +385,7 @@ def clustered(
     rates = ratio(*measure.function(table))
     trials = np.full_like(rates, np.nan)
     for place, group in enumerate(groups):
-        if behind.of([group]) >= FEWEST_UNITS:
+        if behind.of([group]) >= MIN_UNITS:
             x, n = measure.function(_of_clusters(behind, group, table))
             trials[place] = clustered_trials(x[:, 0], n[:, 0], level)
     return np.nan_to_num(rates) * trials, trials
@@ -457,7 +463,7 @@ def with_drawn_intervals(
             yield replace(record, reason=untold)
             continue
         values = rates[record.measure][:, table.groups.index(record.group), table.classes.index(record.class_)]
-        wider = 1.0 if view.behind is None else widening(view.behind.fewest([record.group]), 1.0 - LEVEL)
+        wider = 1.0 if view.behind is None else small_sample_factor(view.behind.fewest([record.group]), 1.0 - LEVEL)
         low, high = (float(edge[0]) for edge in percentiles(_widened(values[:, None], wider), 1.0 - LEVEL))
         yield with_interval(record, low, high, "bootstrap")
 
@@ -476,5 +482,5 @@ def _drawn(view: View, generator: np.random.Generator, draws: int) -> Confusion:
         return view.only_compared(view.drawn)
     rows, squares = view.only_compared(view.rows), view.only_compared(view.squares)
     if np.array_equal(rows.cells, table.cells):
-        return replace(table, cells=drawn_cells(rows.cells, draws, generator))
-    return replace(table, cells=drawn_cells(table.cells, draws, generator, squares.cells))
+        return replace(table, cells=bootstrap_counts(rows.cells, draws, generator))
+    return replace(table, cells=bootstrap_counts(table.cells, draws, generator, squares.cells))

@@ -13,35 +13,37 @@ from equipoise.audits._reasons import AuditReason
 from equipoise.audits._records import measures_for
 from equipoise.audits._tallies import View, cluster_counts
 from equipoise.audits._values import Evidence, ValueStatistic, clustered_evidence, least_gap
-from equipoise.foundation.arrays import ratio
-from equipoise.measures.measure import Measure, get_measure
-from equipoise.measures.scores import CALIBRATION_BINS, calibration_curve
+from equipoise.foundation import Floats, ratio
+from equipoise.measures import (
+    CALIBRATION_BINS,
+    Measure,
+    calibration_curve,
+    get_measure,
+)
 from equipoise.results import Record, because
 from equipoise.stats import (
     NullSample,
-    auc_spread,
-    brier_spread,
+    auc_standard_error,
+    brier_standard_error,
     calibration_bounds,
     calibration_p,
     draws_needed,
     heterogeneity,
-    least_difference,
-    mean_score_spread,
-    permuted,
+    least_possible_difference,
+    mean_score_standard_error,
+    permuted_tables,
     permuted_weights,
     sequential_permutation,
 )
-from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import CLUSTER
-from equipoise.tallies.scores import (
-    Scores,
+from equipoise.tallies import (
+    CLUSTER_AXIS,
+    Cells,
+    ScoreHistogram,
     score_units,
 )
 
-Floats = NDArray[np.float64]
-
 # A number of a histogram, one for each draw; as a statistic it is large when groups differ.
-Statistic = Callable[[Scores], Floats]
+Statistic = Callable[[ScoreHistogram], Floats]
 
 MOST_BINS = 200
 # So many cells are drawn in all, and so many of them are held at once.
@@ -52,14 +54,17 @@ MOST_SCORE_CELLS = 40_000_000
 
 STATISTICS = (
     ValueStatistic(
-        name="auc", error=lambda of: auc_spread(of.weight, of.squared_weight), contrasted=True, within_class=True
+        name="auc",
+        error=lambda of: auc_standard_error(of.weight, of.squared_weight),
+        contrasted=True,
+        within_class=True,
     ),
     ValueStatistic(
-        name="brier_score", error=lambda of: brier_spread(of.weight, of.score_sum, of.squared_weight)
+        name="brier_score", error=lambda of: brier_standard_error(of.weight, of.score_sum, of.squared_weight)
     ),
     ValueStatistic(
         name="mean_score", standardised="score_standardised_difference",
-        error=lambda of: mean_score_spread(of.weight, of.score_sum, of.square_sum, of.squared_weight),
+        error=lambda of: mean_score_standard_error(of.weight, of.score_sum, of.square_sum, of.squared_weight),
     ),
     ValueStatistic(name="calibration_error"),
 )  # fmt: skip
@@ -85,12 +90,12 @@ def with_calibration(records: Iterable[Record], view: View, generator: np.random
             yield record
 
 
-def _calibration_p(scores: Scores, generator: np.random.Generator, tests: int) -> Floats:
+def _calibration_p(scores: ScoreHistogram, generator: np.random.Generator, tests: int) -> Floats:
     curve, error = calibration_curve(scores), get_measure("calibration_error").by_class(scores)
     return calibration_p(error, curve.mean_score, curve.weight, curve.squared_weight, generator, tests)
 
 
-def _calibration(scores: Scores) -> tuple[Floats, Floats]:
+def _calibration(scores: ScoreHistogram) -> tuple[Floats, Floats]:
     """Return the least and the greatest calibration error of each group, all of them together at 95%."""
     curve = calibration_curve(scores)
     return calibration_bounds(curve.observed, curve.mean_score, curve.weight, curve.squared_weight)
@@ -101,7 +106,7 @@ def _gaps(view: View, generator: np.random.Generator, draws: int) -> dict[str, G
 
     A group with too few people for a number is left out of its test.
     """
-    scores: Scores = view.compared
+    scores: ScoreHistogram = view.compared
     found: dict[str, GapTest] = {}
     for within in (True, False):
         statistics = [one for one in STATISTICS if one.within_class == within]
@@ -122,7 +127,7 @@ def _gaps(view: View, generator: np.random.Generator, draws: int) -> dict[str, G
     return found
 
 
-def _statistic(one: ValueStatistic, scores: Scores) -> Statistic:
+def _statistic(one: ValueStatistic, scores: ScoreHistogram) -> Statistic:
     """Heterogeneity in units of each group's error, where it has one; else the largest difference itself."""
     error = one.error
     if error is not None and (error(scores) > 0).all():
@@ -130,19 +135,19 @@ def _statistic(one: ValueStatistic, scores: Scores) -> Statistic:
     return lambda drawn: np.ptp(one.values(drawn), axis=-1)
 
 
-def _least(one: ValueStatistic, scores: Scores) -> float:
+def _least(one: ValueStatistic, scores: ScoreHistogram) -> float:
     if one.error is None:
         low, high = _calibration(scores)
-        return float(least_difference(low[:, None], high[:, None])[0])
+        return float(least_possible_difference(low[:, None], high[:, None])[0])
     return least_gap(one.values(scores), one.error(scores))
 
 
-def coarse_bins(scores: Scores, draws: int) -> int:
+def coarse_bins(scores: ScoreHistogram, draws: int) -> int:
     """Return how many bins so many draws can afford."""
     return int(np.clip(CELLS // max(2 * draws * len(scores.groups), 1), CALIBRATION_BINS, MOST_BINS))
 
 
-def coarse_starts(scores: Scores, bins: int) -> NDArray[np.int64]:
+def coarse_starts(scores: ScoreHistogram, bins: int) -> NDArray[np.int64]:
     """Return where bins start: at the ten of a calibration curve, and at equal shares of the people in between."""
     fixed = scores.places_of(scores.scale.steps(CALIBRATION_BINS))
     below = np.cumsum(scores.weight.sum(axis=(0, 1)))
@@ -151,7 +156,7 @@ def coarse_starts(scores: Scores, bins: int) -> NDArray[np.int64]:
 
 
 def score_p(
-    scores: Scores, statistics: Mapping[str, Statistic], *, within_class: bool, generator: np.random.Generator,
+    scores: ScoreHistogram, statistics: Mapping[str, Statistic], *, within_class: bool, generator: np.random.Generator,
     draws: int, tests: int = 1,
 ) -> dict[str, NullSample]:  # fmt: skip
     """Return the test of each statistic under permuted groups: across all rows, or within the true class.
@@ -165,11 +170,11 @@ def score_p(
     observed = with_shared_scores(coarse, coarse.weight)
     weighted = not np.array_equal(coarse.rows, coarse.weight)
 
-    def permute(number: int, names: Sequence[str]) -> Scores:
+    def permute(number: int, names: Sequence[str]) -> ScoreHistogram:
         drawn = (
             permuted_weights(coarse.rows, coarse.weight, coarse.squared_weight, within_class, number, generator)
             if weighted
-            else permuted(coarse.weight, within_class, number, generator)
+            else permuted_tables(coarse.weight, within_class, number, generator)
         )
         return with_shared_scores(coarse, drawn)
 
@@ -184,7 +189,7 @@ def score_p(
     return {name: tested[0] for name, tested in found.items()}
 
 
-def with_shared_scores(coarse: Scores, weight: Floats) -> Scores:
+def with_shared_scores(coarse: ScoreHistogram, weight: Floats) -> ScoreHistogram:
     """Return a histogram with these weights, in which a row's score is the mean of its bin over all groups."""
     total = coarse.weight.sum(axis=0)
     score, square, squared = (
@@ -199,9 +204,9 @@ def clustered_score_evidence(
 ) -> Evidence:
     """Return errors, tests and bounds from clusters drawn again; ``cells`` tells the clusters."""
     coarse = view.compared.coarser(coarse_starts(view.compared, coarse_bins(view.compared, draws)))
-    units = score_units(cells, CLUSTER, view.attribute, of_class, coarse)
+    units = score_units(cells, CLUSTER_AXIS, view.attribute, of_class, coarse)
 
-    def read(totals: Floats) -> Scores:
+    def read(totals: Floats) -> ScoreHistogram:
         return with_shared_scores(coarse, totals.reshape(-1, *coarse.weight.shape))
 
     behind = cluster_counts(units, coarse.groups)
@@ -240,7 +245,7 @@ class CalibrationPoint:
 
 
 def threshold_curves(
-    scores: Scores, attribute: tuple[str, ...], split: str | None, classes: tuple[str, str], member: str
+    scores: ScoreHistogram, attribute: tuple[str, ...], split: str | None, classes: tuple[str, str], member: str
 ) -> Iterator[Curve]:
     """Yield the curve of every measure of counts, for the class the score is for."""
     thresholds = np.linspace(scores.scale.low, scores.scale.high, POINTS)
@@ -271,7 +276,9 @@ def _values(measure: Measure, table: object, place: int) -> Floats:
     return values[..., place] if measure.classwise else values
 
 
-def calibration_points(scores: Scores, attribute: tuple[str, ...], split: str | None) -> Iterator[CalibrationPoint]:
+def calibration_points(
+    scores: ScoreHistogram, attribute: tuple[str, ...], split: str | None
+) -> Iterator[CalibrationPoint]:
     """Yield the calibration of each group, where scores are probabilities; bins without anybody are left out."""
     if not scores.scale.probabilities:
         return

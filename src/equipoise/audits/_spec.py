@@ -13,15 +13,27 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.audits._options import AUDIT_OPTIONS, OUTCOMES
-from equipoise.cohorts.cohort import Cohort, Task
-from equipoise.cohorts.readers import open_table
-from equipoise.cohorts.tables import Bins, EagerTable, LazyTable, Table, as_table, bins_of
-from equipoise.foundation.arrays import as_array, as_column, as_columns
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.options import check_values
-from equipoise.foundation.registry import registry
-from equipoise.tallies.counts import Counts
-from equipoise.tallies.labels import label_of
+from equipoise.cohorts import (
+    Bins,
+    Cohort,
+    EagerTable,
+    LazyTable,
+    Table,
+    Task,
+    as_table,
+    open_table,
+    parse_bins,
+)
+from equipoise.foundation import (
+    BadInput,
+    as_array,
+    as_column,
+    as_columns,
+    check_options,
+    registry,
+    unknown_name,
+)
+from equipoise.tallies import Counts, label_of
 
 INTERSECTIONS = (False, True, "all", "pairs")
 OPTIONS = tuple(option for option in AUDIT_OPTIONS if option.used_by(OUTCOMES))
@@ -162,14 +174,14 @@ def _table_of(data: object, missing: object, wanted: Sequence[object]) -> Table:
 
 def _checked_options(given: Mapping[str, object]) -> dict[str, Any]:
     """Check the options that say how to look, not at what."""
-    check_values(OPTIONS, given, "audit")
+    check_options(OPTIONS, given, "audit")
     chosen: dict[str, Any] = dict(given)
     if chosen["intersections"] not in INTERSECTIONS:
         raise BadInput(
             f"intersections is {chosen['intersections']!r}",
             available='True or "all" (all group columns crossed), "pairs" (two at a time), or False',
         )
-    chosen["bins"] = bins_of(chosen["bins"])
+    chosen["bins"] = parse_bins(chosen["bins"])
     for name in ("favourable", "score_class"):
         chosen[name] = label_of(chosen[name])
     reference = chosen["reference"] or {}

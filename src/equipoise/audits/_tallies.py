@@ -17,24 +17,30 @@ from scipy import sparse
 
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._spec import AuditSpec
-from equipoise.cohorts.cohort import Card
-from equipoise.foundation.reproducibility import fingerprint_of
+from equipoise.cohorts import CohortCard
+from equipoise.foundation import Floats, fingerprint_of
 from equipoise.results import Reason, Record, Status, because, without_tests
-from equipoise.stats import ENOUGH_CLUSTERS, FEWEST_UNITS
-from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import Confusion, class_labels, group_labels, group_places
-from equipoise.tallies.labels import Coded, Label, presence_of
-from equipoise.tallies.scores import (
-    BIN,
-    Pivot,
+from equipoise.stats import (
+    ENOUGH_CLUSTERS,
+    MIN_UNITS,
+)
+from equipoise.tallies import (
+    SCORE_AXIS,
+    Cells,
+    Coded,
+    Confusion,
+    Label,
     RankedScores,
-    Scale,
-    Scores,
-    quantities,
+    ResidualPivot,
+    ScoreHistogram,
+    ScoreScale,
+    class_labels,
+    group_labels,
+    group_places,
+    presence_classes,
+    residual_sums,
     scores_of,
 )
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +66,9 @@ class NumberRows:
         """Return the place of each row's group; -1 where it is in none of these."""
         return group_places(self.axes, attributes, groups)
 
-    def sums(self, pivot: Pivot) -> Floats:
+    def sums(self, pivot: ResidualPivot) -> Floats:
         """Return what is summed of each row, ``[row, WIDTH]``."""
-        made = quantities(self.target, self.prediction, pivot)
+        made = residual_sums(self.target, self.prediction, pivot)
         weighted = [self.weight, self.weight**2, *(self.weight * quantity for quantity in made)]
         return np.stack([np.ones_like(self.weight), *weighted], axis=1)
 
@@ -83,11 +89,11 @@ class Tallies:
 
     counts: Mapping[Label, Cells] = field(default_factory=dict)
     scores: Cells | None = None
-    scale: Scale = field(default_factory=Scale)
+    scale: ScoreScale = field(default_factory=ScoreScale)
     ranked: RankedScores | None = None
     score_class: str | None = None
     residuals: Cells | None = None
-    pivot: Pivot = field(default_factory=lambda: Pivot(0.0, 0.0))
+    pivot: ResidualPivot = field(default_factory=lambda: ResidualPivot(0.0, 0.0))
     everyone: Cells | None = None
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -95,13 +101,13 @@ class Tallies:
     label_rows: LabelRows | None = None
     number_rows: NumberRows | None = None
     known_classes: Mapping[Label, Sequence[str]] = field(default_factory=dict)
-    _histograms: dict[tuple[tuple[str, ...], tuple[tuple[Label, ...], ...]], Scores] = field(
+    _histograms: dict[tuple[tuple[str, ...], tuple[tuple[Label, ...], ...]], ScoreHistogram] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     def histogram(
         self, attributes: Sequence[str], *, include_missing: bool = False, only: Collection[str] | None = None
-    ) -> Scores:
+    ) -> ScoreHistogram:
         """Return the histogram of scores of an attribute, or of several crossed; the same groups are counted once."""
         assert self.scores is not None
         assert self.score_class is not None
@@ -135,14 +141,14 @@ class Tallies:
         if self.known_classes.get(label):
             return list(self.known_classes[label])
         classes = class_labels(self.counts[label])
-        return presence_of(classes) if label is not None else classes
+        return presence_classes(classes) if label is not None else classes
 
     @property
     def fingerprint(self) -> str:
         """A hash of everything that was counted; of scores their sums, which do not depend on the bins."""
         scores = self.scores
         if scores is not None:
-            scores = scores.marginal([axis for axis in scores.axes if axis != BIN])
+            scores = scores.marginal([axis for axis in scores.axes if axis != SCORE_AXIS])
         tables = [*self.counts.values(), scores, self.residuals]
         return fingerprint_of(cells.fingerprint.encode() for cells in tables if cells is not None)
 
@@ -260,11 +266,11 @@ class ClusterCounts:
 
     def why_untold(self, groups: Sequence[str]) -> Reason | None:
         """Return which of these groups has too few clusters for an interval or a test; None where all have enough."""
-        few = [group for group in groups if self.of([group]) < FEWEST_UNITS]
+        few = [group for group in groups if self.of([group]) < MIN_UNITS]
         if not few:
             return None
         clusters = self.of(few[:1])
-        return because(AuditReason.FEW_CLUSTERS, group=few[0], clusters=clusters, least=FEWEST_UNITS)
+        return because(AuditReason.FEW_CLUSTERS, group=few[0], clusters=clusters, least=MIN_UNITS)
 
     @property
     def everyone(self) -> ClusterCounts:
@@ -348,7 +354,7 @@ def _hidden(record: Record, least: int) -> Record:
     )
 
 
-def suppressed_card(card: Card, least: int) -> Card:
+def suppressed_card(card: CohortCard, least: int) -> CohortCard:
     """Return the card with small groups and small classes emptied."""
     if not least:
         return card

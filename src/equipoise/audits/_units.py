@@ -14,10 +14,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.tallies.labels import Label, ordered, shown
+from equipoise.foundation import Floats
+from equipoise.tallies import (
+    Label,
+    ordered,
+    shown,
+)
 
 Codes = NDArray[np.int64]
-Floats = NDArray[np.float64]
 UnitName = Literal["rows", "classes", "clusters"]
 
 # Units carry a value where so many of the rows have the value that most rows of their unit have.

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from equipoise.audits._contrasts import (
@@ -27,23 +26,25 @@ from equipoise.audits._multiple_testing import GapTest, MultipleTesting
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._records import with_interval
 from equipoise.audits._tallies import ClusterCounts, View
-from equipoise.measures.measure import Measure, get_measure
+from equipoise.foundation import Floats
+from equipoise.measures import (
+    Measure,
+    get_measure,
+)
 from equipoise.results import Reason, Record, because
 from equipoise.stats import (
     auc_interval,
+    bootstrap_totals,
     heterogeneity,
-    least_difference,
-    logit_spread,
+    least_possible_difference,
+    logit_standard_error,
+    normal_quantile,
     permutation_p,
-    quantile,
-    spread_of,
-    stretches,
-    unit_totals,
-    widening,
+    small_sample_factor,
+    standard_deviation_of_draws,
+    student_factors,
 )
-from equipoise.tallies.scores import Scores
-
-Floats = NDArray[np.float64]
+from equipoise.tallies import ScoreHistogram
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,16 +91,18 @@ class UnitValues:
 
     def errors(self, name: str) -> Floats:
         """The standard error in each group; NaN where most draws cannot tell."""
-        return spread_of(self.drawn[name])
+        return standard_deviation_of_draws(self.drawn[name])
 
     def difference_error(self, name: str, group: int, others: Sequence[int], weights: Floats) -> float:
         """The standard error of a group's distance from the weighted mean of others."""
         drawn = self.drawn[name]
-        return float(spread_of(drawn[:, [group]] - (drawn[:, others] * weights).sum(axis=1, keepdims=True))[0])
+        return float(
+            standard_deviation_of_draws(drawn[:, [group]] - (drawn[:, others] * weights).sum(axis=1, keepdims=True))[0]
+        )
 
     def errors_for(self, name: str, wanted: Sequence[str]) -> Floats:
         """The errors of the wanted groups for an interval of 95%; NaN where not drawn, or of too few clusters."""
-        wider = [widening(self.behind.of([group])) for group in self.behind.groups]
+        wider = [small_sample_factor(self.behind.of([group])) for group in self.behind.groups]
         known = dict(zip(self.behind.groups, (self.errors(name) * wider).tolist(), strict=True))
         return np.array([known.get(group, np.nan) for group in wanted])
 
@@ -140,8 +143,8 @@ def unit_values(
     """Compute numbers from the totals of all units, and from those of units drawn with replacement."""
     totals = np.asarray(units.sum(axis=0), dtype=np.float64).reshape(1, -1)
     observed = {name: values[0] for name, values in numbers(totals).items()}
-    drawn = numbers(unit_totals(units, generator, draws))
-    return UnitValues(observed, drawn, behind, stretches(behind.fewest(behind.groups), draws, generator))
+    drawn = numbers(bootstrap_totals(units, generator, draws))
+    return UnitValues(observed, drawn, behind, student_factors(behind.fewest(behind.groups), draws, generator))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +216,7 @@ def _with_interval(record: Record, spread: float) -> Record:
     if record.measure == "auc":
         low, high = (float(edge) for edge in auc_interval(np.asarray(record.value), np.asarray(spread)))
     else:
-        half = float(quantile(0.95)) * spread
+        half = float(normal_quantile(0.95)) * spread
         low, high = record.value - half, record.value + half
     return with_interval(record, low, high, "normal")
 
@@ -226,8 +229,8 @@ def least_gap(values: Floats, errors: Floats, units: int | None = None, risk: fl
     if np.isnan(values).any() or np.isnan(errors).any():
         return float("nan")
     level = 1 - risk / len(values)
-    half = float(quantile(level)) * errors * (1.0 if units is None else widening(units, level))
-    return float(least_difference((values - half)[:, None], (values + half)[:, None])[0])
+    half = float(normal_quantile(level)) * errors * (1.0 if units is None else small_sample_factor(units, level))
+    return float(least_possible_difference((values - half)[:, None], (values + half)[:, None])[0])
 
 
 def _standardised(test: GapTest, view: View, one: ValueStatistic) -> GapTest:
@@ -259,7 +262,7 @@ def value_contrasts(one: ValueStatistic, view: View, evidence: Evidence) -> Iter
         if units is not None:
             spread = units.difference_error(measure.name, group, others, weights)
         elif measure.name == "auc":
-            spread = logit_spread((float(values[group]), rest), errors)
+            spread = logit_standard_error((float(values[group]), rest), errors)
         else:
             spread = float(np.hypot(*errors))
         if permuted is not None and spread > 0:
@@ -281,7 +284,7 @@ def value_contrasts(one: ValueStatistic, view: View, evidence: Evidence) -> Iter
 
 def _people(measure: Measure, view: View) -> dict[str, Floats]:
     """Return how many people each group has; for an AUC how many of the class, and how many others."""
-    if measure.name == "auc" and isinstance(view.compared, Scores):
+    if measure.name == "auc" and isinstance(view.compared, ScoreHistogram):
         rows = np.asarray(view.compared.rows, dtype=np.float64).sum(axis=-1)
         return {" of the class": rows[:, 1], " not of the class": rows[:, 0]}
     return {"": np.asarray(view.compared.people, dtype=np.float64)}

@@ -8,8 +8,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.imports import installed
-from equipoise.foundation.long_work import interrupt_received, noticing_interrupts
+from equipoise.foundation import (
+    installed,
+    interrupt_received,
+    watch_interrupts,
+)
 
 if TYPE_CHECKING:
     from equipoise.cli.commands._program import app as app
@@ -30,7 +33,7 @@ def __getattr__(name: str) -> object:
 
 def main() -> None:
     """Run the program. Ctrl-C counts from the first moment on, while libraries are imported too."""
-    with noticing_interrupts():
+    with watch_interrupts():
         try:
             if all(installed(module) for module in NEEDED):
                 from equipoise.cli.commands._program import main as run

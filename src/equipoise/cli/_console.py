@@ -18,10 +18,18 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.foundation.files import STANDARD_OUTPUT, check_writable, together, write_whole, written_files
-from equipoise.foundation.long_work import ProgressTracker, interrupt_received
-from equipoise.foundation.text import printable
+from equipoise.foundation import (
+    STANDARD_OUTPUT,
+    BadInput,
+    EquipoiseError,
+    ProgressTracker,
+    check_writable,
+    interrupt_received,
+    printable,
+    write_together,
+    write_whole,
+    written_files,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,9 +72,9 @@ def show_progress(stage: str, *, quiet: bool, measure: Callable[[], float] | Non
 
 def query_share() -> float:
     """Return how much of the running query is done, from 0 to 1."""
-    from equipoise.cohorts.readers import engine_progress
+    from equipoise.cohorts import engine_percent
 
-    return engine_progress() / 100
+    return engine_percent() / 100
 
 
 def _log(tracker: ProgressTracker, console: Console, ended: threading.Event) -> None:
@@ -157,7 +165,7 @@ class Output:
 
     def write(self, result: Result, more: Callable[[], Sequence[str]] | None = None) -> Sequence[str]:
         """Write the files that were asked for: all of them appear at the end, or none."""
-        with together():
+        with write_together():
             lines = more() if more is not None else ()
             if self.html is not None:
                 _report(result).write(result, self.html)
@@ -215,7 +223,10 @@ def _markdown(result: Result, path: Path | None = None) -> str:
 
 def _report(result: Result) -> Report:
     """Return what shows a result."""
-    from equipoise.foundation.registry import kind_of, report_of
+    from equipoise.foundation import (
+        kind_of,
+        report_of,
+    )
 
     found: Report = report_of(kind_of(result.schema))
     return found

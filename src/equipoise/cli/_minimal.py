@@ -6,9 +6,12 @@ import sys
 import time
 from collections.abc import Sequence
 
-from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.foundation.imports import install_line
-from equipoise.foundation.text import printable
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+    install_line,
+    printable,
+)
 from equipoise.studies.running import Standing
 
 BAD_INPUT = 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.cli._options import arguments
 from equipoise.discovery.options import CLASSIFIER, SAID_OF_CLASSIFIER
-from equipoise.foundation.options import Option
+from equipoise.foundation import Option
 
 if TYPE_CHECKING:
     from equipoise.discovery import Classifier
@@ -30,7 +30,7 @@ def named_classifier(options: Iterable[Option], values: Mapping[str, Any]) -> Cl
 
 def check_used(values: Mapping[str, Any]) -> None:
     """Refuse what is said of a classifier where none is given."""
-    from equipoise.foundation.errors import BadInput
+    from equipoise.foundation import BadInput
 
     unused = [of.flag for of in SAID_OF_CLASSIFIER if values[of.name] is not None]
     if values["classifier"] is None and unused:
@@ -42,7 +42,7 @@ def _names(given: str | None) -> tuple[str, ...]:
 
 
 def _size(given: str | None) -> tuple[int, int] | None:
-    from equipoise.foundation.errors import BadInput
+    from equipoise.foundation import BadInput
 
     if given is None:
         return None

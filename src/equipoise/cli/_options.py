@@ -14,8 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.options import Option
+from equipoise.foundation import BadInput, Option
 
 TYPES: dict[str, Any] = {
     "flag": bool, "text": str, "texts": list[str], "label": str, "pairs": list[str], "whole": int, "number": float,
@@ -149,7 +148,10 @@ def registered(*kinds: str) -> Completion:
     """Offer the names and aliases of what is registered."""
 
     def names(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-        from equipoise.foundation.registry import KINDS, registry
+        from equipoise.foundation import (
+            KINDS,
+            registry,
+        )
 
         for kind in kinds or KINDS:
             for entry in registry.entries(kind):
@@ -165,7 +167,10 @@ measures = registered("measure")
 @_safely
 def kinds(ctx: typer.Context, incomplete: str) -> Iterable[str]:
     """Offer the kinds of things that ``equipoise list`` knows."""
-    from equipoise.foundation.registry import KINDS, plural_of
+    from equipoise.foundation import (
+        KINDS,
+        plural_of,
+    )
 
     return map(plural_of, KINDS)
 
@@ -199,8 +204,7 @@ COMPLETIONS: dict[str, Completion] = {
 def _table(ctx: typer.Context) -> Any:
     from pathlib import Path
 
-    from equipoise.cohorts.readers import open_table
-    from equipoise.cohorts.tables import LazyTable
+    from equipoise.cohorts import LazyTable, open_table
 
     # An option that waits for its value keeps the rest of the line from being parsed: the file is then among ctx.args.
     named = [ctx.params[name] for name in FILES if ctx.params.get(name)]

@@ -10,22 +10,30 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort
 from equipoise.conditions._sampling import (
     Draw,
     Feasibility,
-    Floats,
     Rows,
     checked_size,
     draw,
     feasibility_of,
     largest_size,
 )
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.registry import registry
-from equipoise.foundation.text import listing
-from equipoise.tallies.counts import group_name
-from equipoise.tallies.labels import Coded, factorise, ordered, shown
+from equipoise.foundation import (
+    BadInput,
+    Floats,
+    listing,
+    registry,
+    unknown_name,
+)
+from equipoise.tallies import (
+    Coded,
+    factorise,
+    group_name,
+    ordered,
+    shown,
+)
 
 
 @runtime_checkable

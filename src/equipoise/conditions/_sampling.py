@@ -15,12 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.reproducibility import stream
-from equipoise.foundation.text import listing
-from equipoise.tallies.labels import label_of
-
-Floats = NDArray[np.float64]
+from equipoise.foundation import BadInput, Floats, listing, stream
+from equipoise.tallies import label_of
 
 # How far from what it should be a sum of shares may lie: rounding, and nothing more.
 ROUNDING = 1e-9

@@ -26,9 +26,14 @@ from numpy.typing import NDArray
 from equipoise.discovery._hyperplane import Hyperplane
 from equipoise.discovery._naming import LONGEST, SEARCHED, Coded, Named, cleaned, same_word
 from equipoise.discovery._reasons import AgreementReason
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.reproducibility import fingerprint_of, provenance, stream
-from equipoise.foundation.text import plural
+from equipoise.foundation import (
+    BadInput,
+    fingerprint_of,
+    plural,
+    provenance,
+    stream,
+    unknown_name,
+)
 from equipoise.results import Direction, Finding, Reason, Result, because, reason_as_json, record_as_json
 from equipoise.stats import permutation_p
 

@@ -12,9 +12,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from equipoise.discovery.generative import Generator, check_module, device_of, frozen, number_kind, others_code
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.imports import require
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    BadInput,
+    listing,
+    require,
+    unknown_name,
+)
 
 if TYPE_CHECKING:
     import torch

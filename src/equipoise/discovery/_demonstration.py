@@ -16,9 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.factors import LOWER, UPPER
-from equipoise.cohorts.pictures.sprites import FACTORS, draw
+from equipoise.cohorts import (
+    LOWER_HALF,
+    UPPER_HALF,
+    Cohort,
+)
+from equipoise.cohorts.pictures import (
+    SPRITE_FACTORS,
+    draw_sprites,
+)
 from equipoise.discovery._classifier import Classifier
 from equipoise.discovery._hyperplane import Hyperplane
 from equipoise.discovery._investigating import investigate
@@ -27,10 +33,13 @@ from equipoise.discovery._judging import JudgeSettings
 from equipoise.discovery._search import SearchSettings
 from equipoise.discovery._truth import Truth, hyperplanes_from_labels
 from equipoise.discovery.generative import Generator, VAESettings, shown, train_vae
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.imports import require
-from equipoise.foundation.long_work import Progress
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import (
+    BadInput,
+    Progress,
+    require,
+    stream,
+    unknown_name,
+)
 from equipoise.networks.vae import vae_encoder
 from equipoise.results import SearchVerdict
 from equipoise.training.fixing import fix_seeds, seed_of
@@ -87,12 +96,12 @@ def halves(cohort: Cohort, factor: str) -> Bits:
     known = [name.removesuffix("_half") for name in cohort.columns if name.endswith("_half")]
     if factor not in known:
         raise unknown_name("factor", factor, known, f"the cohort {cohort.name!r}")
-    found: Bits = np.asarray(cohort[f"{factor}_half"] == UPPER, dtype=np.bool_)
+    found: Bits = np.asarray(cohort[f"{factor}_half"] == UPPER_HALF, dtype=np.bool_)
     return found
 
 
 def _empty(target: int, biased: int) -> BadInput:
-    words = (LOWER, UPPER)
+    words = (LOWER_HALF, UPPER_HALF)
     return BadInput(
         f"No row is in the {words[target]} half of the target and the {words[biased]} half of the other attribute",
         available="rows in every cell with a share above 0",
@@ -239,14 +248,14 @@ def one_thread() -> Iterator[None]:
 def lit_sprites(seed: int, number: int = PICTURES) -> LitSprites:
     """Draw sprites whose size, shape and light have nothing to do with each other."""
     drawn = stream(seed, "lit sprites")
-    factors = {factor.name: factor for factor in FACTORS}
+    factors = {factor.name: factor for factor in SPRITE_FACTORS}
     codes = {name: np.zeros(number, dtype=np.int64) for name in factors}
     codes["shape"] = 2 * drawn.integers(0, 2, number)
     codes["scale"] = drawn.choice(SCALES, number)
     codes["x"] += 16
     codes["y"] += 16
     light = drawn.random(number)
-    ink = draw(codes) / 255.0
+    ink = draw_sprites(codes) / 255.0
     lit = ink + (1.0 - ink) * (DIM + (BRIGHT - DIM) * light)[:, None, None, None]
     return LitSprites((255 * lit).round().astype(np.uint8), factors["scale"].upper(codes["scale"]), light)
 

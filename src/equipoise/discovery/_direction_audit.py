@@ -18,17 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits import AuditResult, audit
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.factors import LOWER, UPPER
-from equipoise.discovery._hyperplane import Floats, Hyperplane
+from equipoise.cohorts import (
+    LOWER_HALF,
+    UPPER_HALF,
+    Cohort,
+)
+from equipoise.discovery._hyperplane import Hyperplane
 from equipoise.discovery._judging import among_the_first, random_orthogonal_directions
 from equipoise.discovery._reading import Encoder, Reader, pictures_of, read_distances, reader_of
 from equipoise.discovery._reasons import GapReason
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.registry import report_of
-from equipoise.foundation.reproducibility import stream
-from equipoise.measures.classification import equalized_odds
-from equipoise.measures.measure import mean_over_classes
+from equipoise.foundation import (
+    BadInput,
+    Floats,
+    report_of,
+    stream,
+    unknown_name,
+)
+from equipoise.measures import equalized_odds, mean_over_classes
 from equipoise.results import (
     Direction,
     Finding,
@@ -42,15 +48,18 @@ from equipoise.results import (
     record_as_json,
 )
 from equipoise.stats import rank_among
-from equipoise.tallies.counts import Confusion
-from equipoise.tallies.labels import factorise, label_of
+from equipoise.tallies import (
+    Confusion,
+    factorise,
+    label_of,
+)
 
 Halves = Literal["median", "plane", "outer thirds"]
 HALVES: tuple[Halves, ...] = ("median", "plane", "outer thirds")
 MIDDLE = "middle"
 TRAIN = "train"
 # The words of the sides -1, 0 and 1.
-SIDES = np.array([LOWER, MIDDLE, UPPER], dtype=object)
+SIDES = np.array([LOWER_HALF, MIDDLE, UPPER_HALF], dtype=object)
 WORDS = {
     "median": "the median of the training rows",
     "plane": "the plane itself",
@@ -262,7 +271,7 @@ def audit_direction(
     kept = rows.take(rows[column] != MIDDLE)
     _check_groups(kept, column)
     result = audit(
-        kept, prediction=PREDICTION, sensitive_features=[column], reference={column: LOWER},
+        kept, prediction=PREDICTION, sensitive_features=[column], reference={column: LOWER_HALF},
         favourable=favour, draws=draws, seed=seed, command=command,
     )  # fmt: skip
     return _answer(result, gaps, column, favour, {
@@ -374,7 +383,7 @@ def _gaps(rows: Cohort, found: NDArray[np.int64], favour: str | None) -> Floats:
         kept = (side != 0) & (y >= 0) & (p >= 0)
         cells = ((side[kept] == 1) * number + y[kept]) * number + p[kept]
         tables[plane] = np.bincount(cells, weight[kept], minlength=2 * number**2).reshape(2, number, number)
-    odds = equalized_odds.by_class(Confusion(tables, (LOWER, UPPER), tuple(classes)))
+    odds = equalized_odds.by_class(Confusion(tables, (LOWER_HALF, UPPER_HALF), tuple(classes)))
     if favour is None:
         return np.array([mean_over_classes(one) for one in odds])
     if favour not in classes:
@@ -384,7 +393,7 @@ def _gaps(rows: Cohort, found: NDArray[np.int64], favour: str | None) -> Floats:
 
 def _check_groups(kept: Cohort, column: str) -> None:
     present = set(kept[column].tolist())
-    if present != {LOWER, UPPER}:
+    if present != {LOWER_HALF, UPPER_HALF}:
         raise BadInput(
             f"All held-out rows are on one side: {', '.join(sorted(present)) or 'none'}",
             available="rows on both sides", help='halves="median", or more rows.',

@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from equipoise.foundation.errors import BadInput, told
-from equipoise.foundation.files import write_whole
+from equipoise.foundation import (
+    BadInput,
+    Floats,
+    told,
+    write_whole,
+)
 
-Floats = NDArray[np.float64]
 # Of a unit vector less than this is left by rounding alone.
 NOTHING = 1e-9
 

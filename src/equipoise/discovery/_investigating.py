@@ -37,10 +37,13 @@ from equipoise.discovery._surrogate import (
     surrogate_search,
 )
 from equipoise.discovery.generative import Generator
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.long_work import Progress, StagedProgress
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import (
+    BadInput,
+    Progress,
+    StagedProgress,
+    require,
+    stream,
+)
 from equipoise.stats import wilson
 
 # A sigmoid or a tanh may be beyond its ends by a rounding.

@@ -16,15 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.discovery._classifier import Classifier
-from equipoise.discovery._hyperplane import Floats, Hyperplane
+from equipoise.discovery._hyperplane import Hyperplane
 from equipoise.discovery._judging import Judged, JudgeSettings
 from equipoise.discovery._reasons import DiscoveryReason
 from equipoise.discovery._search import SearchSettings
 from equipoise.discovery._surrogate import SurrogateSettings
 from equipoise.discovery.generative import Generator, Prior
-from equipoise.foundation.imports import require
-from equipoise.foundation.reproducibility import fingerprint_of, provenance
-from equipoise.foundation.text import plural
+from equipoise.foundation import (
+    Floats,
+    fingerprint_of,
+    plural,
+    provenance,
+    require,
+)
 from equipoise.results import (
     Direction,
     Finding,

@@ -29,14 +29,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equipoise.discovery._classifier import Classifier, chunk_for, predicted
-from equipoise.discovery._hyperplane import Floats, Hyperplane, basis_of, without
+from equipoise.discovery._hyperplane import (
+    Hyperplane,
+    basis_of,
+    without,
+)
 from equipoise.discovery._objective import Guard, drawn_signs, guard_of, hessian_penalty, variation_loss
 from equipoise.discovery._reasons import DiscoveryReason
 from equipoise.discovery._search import CONSTANT, Search, SearchSettings, check_pair
 from equipoise.discovery.generative import Generator
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, Floats, require, stream
 from equipoise.results import Reason, SearchVerdict, because
 from equipoise.stats import percentiles, rank_among
 from equipoise.training.adam import StackedAdam

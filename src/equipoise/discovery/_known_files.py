@@ -21,7 +21,11 @@ from numpy.typing import NDArray
 
 from equipoise.discovery._hyperplane import ENDING, Hyperplane, load_directions
 from equipoise.discovery._truth import Fit, hyperplanes_from_labels
-from equipoise.foundation.errors import BadInput, told, unknown_name
+from equipoise.foundation import (
+    BadInput,
+    told,
+    unknown_name,
+)
 
 SCHEMA = "equipoise.known/1"
 MOST_BYTES = 2**28

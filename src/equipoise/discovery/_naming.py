@@ -21,11 +21,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from equipoise.discovery._hyperplane import Hyperplane
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.files import check_writable, write_whole
-from equipoise.foundation.reproducibility import stream
-from equipoise.foundation.tabular import csv_text
-from equipoise.foundation.text import plural
+from equipoise.foundation import (
+    BadInput,
+    check_writable,
+    csv_text,
+    plural,
+    stream,
+    write_whole,
+)
 from equipoise.results import Result
 
 if TYPE_CHECKING:

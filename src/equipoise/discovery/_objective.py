@@ -18,8 +18,7 @@ from equipoise.discovery._classifier import (
 )
 from equipoise.discovery._hyperplane import traversed
 from equipoise.discovery.generative import Generator
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
+from equipoise.foundation import BadInput, require
 
 if TYPE_CHECKING:
     import torch

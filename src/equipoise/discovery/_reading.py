@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort
 from equipoise.discovery._classifier import Classifier, chunk_for
-from equipoise.discovery._hyperplane import NOTHING, Floats, Hyperplane, basis_of
+from equipoise.discovery._hyperplane import (
+    NOTHING,
+    Hyperplane,
+    basis_of,
+)
 from equipoise.discovery._judging import axes
 from equipoise.discovery.generative import (
     ENTRY,
@@ -31,10 +35,7 @@ from equipoise.discovery.generative import (
     shown,
     write_networks,
 )
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.files import TensorFile
-from equipoise.foundation.imports import require
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, Floats, TensorFile, require, stream
 from equipoise.networks.vae import SIDE, vae_encoder
 from equipoise.training.fixing import fix_seeds, seed_of
 from equipoise.training.plain import Losses, StepProgress, StepTraining, descend, train_steps

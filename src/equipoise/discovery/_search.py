@@ -16,13 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.discovery._classifier import Classifier, Precision, check_precision, slopes
-from equipoise.discovery._hyperplane import Floats, Hyperplane, basis_of, traversed
+from equipoise.discovery._hyperplane import (
+    Hyperplane,
+    basis_of,
+    traversed,
+)
 from equipoise.discovery._objective import Objective, Weights, guard_of
 from equipoise.discovery._reasons import DiscoveryReason
 from equipoise.discovery.generative import Generator
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, Floats, require, stream
 from equipoise.results import Reason, because
 from equipoise.training.adam import StackedAdam
 

@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equipoise.discovery._hyperplane import Hyperplane
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.imports import require
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import (
+    BadInput,
+    Floats,
+    require,
+    stream,
+    unknown_name,
+)
 from equipoise.results import Reason, ReasonCode, because
 from equipoise.training.fixing import seed_of
 
-Floats = NDArray[np.float64]
 # Keeps the slope of an attribute that is told apart without a mistake finite.
 RIDGE = 1e-4
 STEPS = 200

@@ -11,14 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from equipoise.cohorts.array_files import PICKLED, PICKLES
+from equipoise.cohorts import (
+    PICKLE_ENDINGS,
+    PICKLE_REASON,
+)
 from equipoise.discovery._classifier import Classifier
 from equipoise.discovery.generative import FILE as GAN_FILE
 from equipoise.discovery.generative import Generator, TrainedVAE, check_device, load_gan, load_vae
-from equipoise.foundation.errors import BadInput, told
-from equipoise.foundation.imports import require
-from equipoise.foundation.python_files import attribute as attribute_of
-from equipoise.foundation.python_files import beside, check_file, imported
+from equipoise.foundation import (
+    BadInput,
+    beside,
+    check_file,
+    imported,
+    require,
+    told,
+)
+from equipoise.foundation import attribute as attribute_of
 
 FORM = "FILE.py:NAME"
 TENSORS = ".safetensors"
@@ -136,9 +144,9 @@ def load_module(named: str, what: str = "network", ours: tuple[type, ...] = ()) 
 
 def _refuse_pickle(named: str, what: str) -> None:
     """Refuse a network that was pickled, as StyleGAN's are, before its file is opened."""
-    if any(Path(part).suffix.lower() in PICKLES for part in (named, named.rpartition(":")[0])):
+    if any(Path(part).suffix.lower() in PICKLE_ENDINGS for part in (named, named.rpartition(":")[0])):
         raise BadInput(
-            f"The {what} {named} is refused: {PICKLED}",
+            f"The {what} {named} is refused: {PICKLE_REASON}",
             available=f"{FORM}: a Python file that builds the network and loads its weights",
             help="if you trust the pickle, load it in your own Python file and name that "
             f"(my_network.py:{what}); for StyleGAN see style_generator in docs/guide/discovery-generators.md.",

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from equipoise.audits import OUTPUT, OUTPUTS, audit_option
-from equipoise.foundation.options import Option
+from equipoise.foundation import Option
 
 SEARCH, JUDGE, INVESTIGATE, GENERATOR, CLASSIFIER = "search", "judge", "investigate", "generator", "classifier"
 PROBE, AUDIT, COHORT = "probe", "audit", "cohort"

@@ -11,13 +11,25 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from equipoise.foundation.arrays import as_columns, same_length
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.reproducibility import stream
-from equipoise.foundation.text import listing, plural
-from equipoise.measures.objectives import Task
-from equipoise.tallies.counts import group_axis, group_name, group_places
-from equipoise.tallies.labels import Coded, factorise, label_of, ordered, presence_codes
+from equipoise.cohorts import Task
+from equipoise.foundation import (
+    BadInput,
+    as_columns,
+    listing,
+    plural,
+    same_length,
+    stream,
+)
+from equipoise.tallies import (
+    Coded,
+    factorise,
+    group_axis,
+    group_name,
+    group_places,
+    label_of,
+    ordered,
+    presence_codes,
+)
 from equipoise.training.encoding import check_labels_vary, quarters_of
 from equipoise.training.material import ALL_ROWS, Codes, Material, Rows
 

@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from equipoise.estimators._dataset import targets_of
 from equipoise.estimators._method import ChosenLearner, check_fits, chosen_learner, chosen_treatments
 from equipoise.estimators._treated import Treated
-from equipoise.foundation.arrays import same_length
-from equipoise.foundation.errors import unknown_name
+from equipoise.foundation import same_length, unknown_name
 from equipoise.training.fixing import preserved_generators
 from equipoise.training.input_encoder import InputEncoder
 from equipoise.training.material import Selection

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
-from equipoise.foundation.text import listing
+from equipoise.foundation import BadInput, listing, registry
 from equipoise.training.compatibility import Need, check_compatible, has_own, learners
 from equipoise.training.learner import Learner
 from equipoise.training.train import learner_of
@@ -129,7 +127,7 @@ def check_fits(learner: ChosenLearner, treatments: Sequence[Treatment], task: st
 def acts(treatment: Treatment) -> bool:
     """Tell whether a treatment does anything, and so needs the groups of the training rows.
 
-    >>> from equipoise.foundation.registry import registry
+    >>> from equipoise.foundation import registry
     >>> [acts(registry.get("treatment", name).thing()) for name in ("untreated", "reweighting")]
     [False, True]
     """

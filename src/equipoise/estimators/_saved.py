@@ -16,18 +16,27 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.cohort import columns_of
-from equipoise.cohorts.tables import as_table
+from equipoise.cohorts import Task, as_table, columns_of
 from equipoise.estimators._skops import estimator_bytes, estimator_from
-from equipoise.foundation.arrays import as_columns, same_length
-from equipoise.foundation.errors import BadInput, told
-from equipoise.foundation.files import TensorFile, folder_when_whole, write_whole
-from equipoise.foundation.imports import require
-from equipoise.foundation.reproducibility import provenance
-from equipoise.foundation.text import listing, plural
-from equipoise.measures.objectives import Task
-from equipoise.tallies.counts import group_axis, group_places
-from equipoise.tallies.labels import factorise, presence_codes
+from equipoise.foundation import (
+    BadInput,
+    TensorFile,
+    as_columns,
+    folder_when_whole,
+    listing,
+    plural,
+    provenance,
+    require,
+    same_length,
+    told,
+    write_whole,
+)
+from equipoise.tallies import (
+    factorise,
+    group_axis,
+    group_places,
+    presence_codes,
+)
 from equipoise.training.input_encoder import InputEncoder
 from equipoise.training.material import Codes, Predicted
 from equipoise.training.model import FittedModel

@@ -12,13 +12,15 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
-from equipoise.foundation.arrays import as_columns
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.options import accepts
-from equipoise.foundation.registry import registry
-from equipoise.foundation.text import listing
-from equipoise.measures.measure import Measure, get_measure
-from equipoise.tallies.labels import factorise, label_of
+from equipoise.foundation import BadInput, accepts, as_columns, listing, registry
+from equipoise.measures import (
+    Measure,
+    get_measure,
+)
+from equipoise.tallies import (
+    factorise,
+    label_of,
+)
 
 GROUPS, WEIGHTS = "sensitive_features", "sample_weight"
 # Greater is better: a measure that is better low has its sign changed.

@@ -14,9 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput, told
-from equipoise.foundation.imports import require
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    BadInput,
+    listing,
+    require,
+    told,
+)
 
 # What skops asks about of scikit-learn's own classifiers, regressors and their parts.
 TRUSTED = (

@@ -12,17 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits import AuditResult, audit
-from equipoise.cohorts.cohort import columns_of, with_pictures
-from equipoise.cohorts.tables import as_table, check_names
+from equipoise.cohorts import (
+    as_table,
+    check_names,
+    columns_of,
+    with_pictures,
+)
 from equipoise.estimators._dataset import LabelColumns
 from equipoise.estimators._method import chosen_learner, chosen_treatments, name_of
 from equipoise.estimators._saved import GroupNames, SavedModel
 from equipoise.estimators._treated import TreatedClassifier, TreatedRegressor
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.options import accepts, unknown_argument
-from equipoise.foundation.reproducibility import fingerprint_of, provenance
-from equipoise.foundation.text import listing
-from equipoise.tallies.labels import label_of, shown
+from equipoise.foundation import (
+    BadInput,
+    accepts,
+    fingerprint_of,
+    listing,
+    provenance,
+    unknown_argument,
+)
+from equipoise.tallies import (
+    label_of,
+    shown,
+)
 
 # Parameters of the estimators that ``fit`` passes on; the others it names itself.
 PASSED_ON = (

@@ -21,7 +21,7 @@ from sklearn.utils import TransformerTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from equipoise.cohorts.cohort import columns_of
+from equipoise.cohorts import Task, columns_of
 from equipoise.estimators._dataset import (
     EVERYONE,
     GroupCoder,
@@ -43,10 +43,12 @@ from equipoise.estimators._method import (
     chosen_treatments,
     name_of,
 )
-from equipoise.foundation.arrays import as_weights, same_length
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.text import listing
-from equipoise.measures.objectives import Task
+from equipoise.foundation import (
+    BadInput,
+    as_weights,
+    listing,
+    same_length,
+)
 from equipoise.training.compatibility import Need
 from equipoise.training.fixing import preserved_generators
 from equipoise.training.input_encoder import InputEncoder

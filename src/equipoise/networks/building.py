@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation import (
+    BadInput,
+    unknown_name,
+)
 from equipoise.networks.efficientnet_lite import FEATURES, efficientnet_lite0
 from equipoise.networks.norms import freeze_norms
 from equipoise.networks.resnet import SHAPES, resnet

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
+from equipoise.foundation import BadInput, require
 
 if TYPE_CHECKING:
     import torch

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, require, stream
 from equipoise.networks.stacked_layers import stacked_layers
 
 if TYPE_CHECKING:

@@ -8,9 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.text import listing
+from equipoise.foundation import BadInput, listing, require
 from equipoise.networks.fused_norm import fits, hooked, normed
 
 if TYPE_CHECKING:

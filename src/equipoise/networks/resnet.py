@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.imports import require
+from equipoise.foundation import require
 from equipoise.networks.fused_norm import normed
 from equipoise.networks.norms import chain_kind, norm_kind
 from equipoise.networks.padded_convolution import picture_convolution_kind

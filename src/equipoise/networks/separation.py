@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.imports import require
+from equipoise.foundation import require
 from equipoise.networks.mlp import StackedMLP, stacked_mlp
 
 if TYPE_CHECKING:

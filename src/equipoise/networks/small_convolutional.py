@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.imports import require
+from equipoise.foundation import require
 from equipoise.networks.norms import chain_kind, norm_kind
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from equipoise.foundation.imports import require
+from equipoise.foundation import require
 
 
 @cache

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.imports import require
+from equipoise.foundation import (
+    BadInput,
+    require,
+    unknown_name,
+)
 
 if TYPE_CHECKING:
     import torch

@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.text import listing
+from equipoise.foundation import BadInput, listing, require
 
 if TYPE_CHECKING:
     import torch

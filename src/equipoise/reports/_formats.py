@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeGuard
 
-from equipoise.foundation.text import plural as plural
+from equipoise.foundation import plural as plural
 
 UNDEFINED = "undefined"
 LONGEST_NAME = 60

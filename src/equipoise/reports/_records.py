@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from equipoise.audits import AuditResult, GroupResult
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import Entry, registry
+from equipoise.foundation import (
+    BadInput,
+    Entry,
+    registry,
+)
 from equipoise.reports import _formats as formats
 from equipoise.reports._document import MOST_ROWS, Cell, Column, DataTable, Meaning, Name, Number, Row, Text, pieces
 from equipoise.reports._formats import safe_name

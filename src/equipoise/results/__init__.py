@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.imports import door
+from equipoise.foundation import door
 
 if TYPE_CHECKING:
-    from equipoise.results._gates import COMPARE as COMPARE
-    from equipoise.results._gates import TURNED as TURNED
+    from equipoise.results._gates import COMPARISONS as COMPARISONS
+    from equipoise.results._gates import FLIPPED_SIGNS as FLIPPED_SIGNS
     from equipoise.results._gates import Breach as Breach
     from equipoise.results._gates import Gate as Gate
     from equipoise.results._gates import GateBroken as GateBroken
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from equipoise.results._record import SearchVerdict as SearchVerdict
     from equipoise.results._record import Status as Status
     from equipoise.results._record import Verdict as Verdict
-    from equipoise.results._record import all_of as all_of
+    from equipoise.results._record import all_reasons as all_reasons
     from equipoise.results._record import because as because
     from equipoise.results._record import direction_of as direction_of
     from equipoise.results._record import field_names as field_names
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "_record": (
-        "RECORD_FIELDS", "Better", "ClaimVerdict", "Direction", "Finding", "GapVerdict", "Reason", "ReasonCode",
-        "Record", "Scope", "SearchVerdict", "Status", "Verdict", "all_of", "because", "direction_of", "field_names",
-        "matching", "reason_as_json", "record_as_json", "without_tests",
+        "Better", "ClaimVerdict", "Direction", "Finding", "GapVerdict", "RECORD_FIELDS", "Reason", "ReasonCode",
+        "Record", "Scope", "SearchVerdict", "Status", "Verdict", "all_reasons", "because", "direction_of",
+        "field_names", "matching", "reason_as_json", "record_as_json", "without_tests",
     ),
     "_gates": (
-        "COMPARE", "TURNED", "Breach", "Gate", "GateBroken", "GateCheck", "Measured", "check_direction",
+        "Breach", "COMPARISONS", "FLIPPED_SIGNS", "Gate", "GateBroken", "GateCheck", "Measured", "check_direction",
         "parse_gate",
     ),
-    "_result": ("Interval", "Plots", "Table", "Records", "GatedResult", "Result", "NarratedResult"),
+    "_result": ("GatedResult", "Interval", "NarratedResult", "Plots", "Records", "Result", "Table"),
 }  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -10,17 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from equipoise.foundation.errors import BadInput, EquipoiseError
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+)
 from equipoise.results._record import Better
 
 Sign = Literal[">", ">=", "<", "<="]
-COMPARE: dict[str, Callable[[float, float], bool]] = {
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">": lambda value, limit: value > limit,
     ">=": lambda value, limit: value >= limit,
     "<": lambda value, limit: value < limit,
     "<=": lambda value, limit: value <= limit,
 }
-TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
+FLIPPED_SIGNS = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 FIELDS = ("value", "low")
 EXAMPLES = "DI > 0.2, EOTP.low > 0.05, DI[sex] > 0.2, impact_ratio < 0.8"
 
@@ -67,7 +70,7 @@ class Gate:
 
     def broken(self, value: float) -> bool:
         """Tell whether a value breaks the gate."""
-        return COMPARE[self.sign](value, self.limit)
+        return COMPARISONS[self.sign](value, self.limit)
 
 
 @dataclass(frozen=True)
@@ -227,6 +230,6 @@ def _meant(gate: Gate, measure: Measured) -> str:
         ratio = re.sub(rf"\b{gate.name}\b", "impact_ratio", gate.text, count=1)
         return (
             f'write: --fail-if "{ratio}" ({gate.name} is 1 - impact_ratio: that gate is '
-            f'"{gate.name} {TURNED[gate.sign]} {1 - gate.limit:.4g}")'
+            f'"{gate.name} {FLIPPED_SIGNS[gate.sign]} {1 - gate.limit:.4g}")'
         )
-    return f'write: --fail-if "{gate.text.replace(gate.sign, TURNED[gate.sign], 1)}"'
+    return f'write: --fail-if "{gate.text.replace(gate.sign, FLIPPED_SIGNS[gate.sign], 1)}"'

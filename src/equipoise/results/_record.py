@@ -15,8 +15,12 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any, Literal, Self, TypeVar
 
-from equipoise.foundation.errors import unknown_name
-from equipoise.foundation.text import listing, number_of_people, plural
+from equipoise.foundation import (
+    listing,
+    number_of_people,
+    plural,
+    unknown_name,
+)
 
 Scope = Literal["overall", "class", "favourable"]
 AnyRecord = TypeVar("AnyRecord")
@@ -128,7 +132,7 @@ def because(code: ReasonCode, **details: Any) -> Reason:
     return Reason(code, tuple(details.items()))
 
 
-def all_of(reasons: Iterable[Reason | None]) -> Reason | None:
+def all_reasons(reasons: Iterable[Reason | None]) -> Reason | None:
     """Return several reasons as one, which has the code of the first; None where there are none."""
     given = [reason for reason in reasons if reason is not None]
     if len(given) < 2:

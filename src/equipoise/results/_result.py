@@ -20,11 +20,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.files import write_whole
-from equipoise.foundation.registry import kind_of, report_of
-from equipoise.foundation.tabular import csv_text, frame_of
-from equipoise.foundation.text import plural, printable
+from equipoise.foundation import (
+    BadInput,
+    csv_text,
+    kind_of,
+    make_frame,
+    plural,
+    printable,
+    report_of,
+    unknown_name,
+    write_whole,
+)
 from equipoise.results._gates import Breach, Gate, GateCheck
 from equipoise.results._record import (
     FINDING_NUMBERS,
@@ -123,7 +129,7 @@ class Records(Sequence[Item], Generic[Item]):
         for name in self._numbers:
             values = (getattr(record, name) for record in self._items)
             columns[name] = [None if value is None or math.isnan(value) else float(value) for value in values]
-        return frame_of(columns, backend)
+        return make_frame(columns, backend)
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         """Return headings and cells of the first records; a column that is empty in all of them is left out."""

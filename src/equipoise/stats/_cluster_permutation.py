@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.foundation import Floats
 from equipoise.stats._permutation import permutation_p
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 LEVEL = 0.95
@@ -73,7 +73,7 @@ class Units:
         return Units.of_codes(self.codes[rows])
 
 
-def profiles_of(*arrays: NDArray[Any]) -> Units:
+def unit_profiles(*arrays: NDArray[Any]) -> Units:
     """Return the distinct profiles: rows that are equal, number by number, in every one of the arrays ``[row, ...]``.
 
     Rows are told apart by two independent 64-bit hashes, so two profiles of a billion are taken for one with a
@@ -99,7 +99,7 @@ def _mix_in(hashes: NDArray[np.uint64], array: NDArray[Any], generator: np.rando
             hashes[first : first + step, side] += (bits * odd[:, side]).sum(axis=1, dtype=np.uint64)
 
 
-def clustered_mean_error(units: Units, values: Floats) -> float:
+def clustered_mean_standard_error(units: Units, values: Floats) -> float:
     """Return the standard error of the mean of values when whole units are the sample; NaN with one unit."""
     if units.number < 2:
         return float("nan")
@@ -144,7 +144,7 @@ def shares_of_groups(
     table = units.table(groups, number)
     observed = np.bincount(groups, weights=amounts, minlength=number) / amounts.sum() - table.sum(axis=0) / len(groups)
     if not ((np.count_nonzero(table, axis=1) > 1) & units.varies(amounts)).any():
-        return Shares(observed, dealt_out(_pull(units, amounts), table / units.sizes[:, None], draws, generator))
+        return Shares(observed, permuted_sums(_pull(units, amounts), table / units.sizes[:, None], draws, generator))
     pull = amounts / amounts.sum() - 1.0 / len(amounts)
     null = _dealt(pull, np.eye(number), groups, draws, generator)
     joint, mean = units.table(groups, number, pull), table.mean(axis=0) / units.sizes.mean()
@@ -154,14 +154,16 @@ def shares_of_groups(
     return Shares(observed, null * _widening(clustered, single))
 
 
-def mean_of_values(units: Units, amounts: Floats, values: Floats, draws: int, generator: np.random.Generator) -> Shares:
+def weighted_mean_shift(
+    units: Units, amounts: Floats, values: Floats, draws: int, generator: np.random.Generator
+) -> Shares:
     """Return the mean of values weighted by the amounts, minus their plain mean."""
     observed = np.array([amounts @ values / amounts.sum() - values.mean()])
     if not (units.varies(values) & units.varies(amounts)).any():
-        return Shares(observed, dealt_out(_pull(units, amounts), units.means(values)[:, None], draws, generator))
+        return Shares(observed, permuted_sums(_pull(units, amounts), units.means(values)[:, None], draws, generator))
     pull = amounts / amounts.sum() - 1.0 / len(amounts)
     parts = pull * (values - values.mean())
-    null = dealt_out(pull, values[:, None], draws, generator)
+    null = permuted_sums(pull, values[:, None], draws, generator)
     return Shares(observed, null * _widening(np.array([(units.sums(parts) ** 2).sum()]), np.array([(parts**2).sum()])))
 
 
@@ -181,7 +183,7 @@ def _widening(clustered: Floats, single: Floats) -> Floats:
     return np.asarray(np.sqrt(np.maximum(ratio, 1.0)))
 
 
-def dealt_out(values: Floats, weights: Floats, draws: int, generator: np.random.Generator) -> Floats:
+def permuted_sums(values: Floats, weights: Floats, draws: int, generator: np.random.Generator) -> Floats:
     """Return sum_u values_u weights_ug, ``[draw, column]``, with the values permuted over the units."""
     kinds, kind_of = np.unique(weights, axis=0, return_inverse=True)
     return _dealt(values, kinds, kind_of.reshape(-1), draws, generator)

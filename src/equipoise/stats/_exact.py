@@ -20,12 +20,11 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import optimize, special
 
+from equipoise.foundation import Floats
 from equipoise.stats._proportions import difference_interval, ratio_interval, ratio_statistic, score_statistic
-
-Floats = NDArray[np.float64]
 
 # Rates outside the interval that is searched have this probability together; it is added to every p.
 MISSED = 1e-7

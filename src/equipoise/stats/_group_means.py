@@ -10,7 +10,7 @@ Two designs share one interface:
   sides, and tested by Student's t over clusters, whose degrees of freedom fall where few clusters make the variance.
   Chance changes the sign of a whole cluster's differences.
 
-Several numbers are compared at once. ``Sides`` say which groups stand against which: ``left`` and ``right``
+Several numbers are compared at once. ``ComparisonSides`` say which groups stand against which: ``left`` and ``right``
 ``[comparison, group]`` are 1 for the groups of a side. A number that is undefined is NaN.
 
 Rates of rows that come in clusters: their variance, and how many clusters it is really known from.
@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-Floats = NDArray[np.float64]
+from equipoise.foundation import Floats
 
 # From so many clusters on an interval holds its level within 2 points, whatever the outcome.
 ENOUGH_CLUSTERS = 30
@@ -112,14 +112,14 @@ LARGEST = 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class Sides:
+class ComparisonSides:
     """Which groups are compared with which, ``[comparison, group]``."""
 
     left: Floats
     right: Floats
 
     @classmethod
-    def of(cls, comparisons: Sequence[tuple[Sequence[int], Sequence[int]]], groups: int) -> Sides:
+    def of(cls, comparisons: Sequence[tuple[Sequence[int], Sequence[int]]], groups: int) -> ComparisonSides:
         """Build them from places of groups."""
         left, right = np.zeros((2, len(comparisons), groups))
         for row, (own, others) in enumerate(comparisons):
@@ -128,7 +128,7 @@ class Sides:
         return cls(left, right)
 
     @classmethod
-    def pairs(cls, kept: NDArray[np.bool_]) -> Sides:
+    def pairs(cls, kept: NDArray[np.bool_]) -> ComparisonSides:
         """Every two of the groups that are kept."""
         places = np.flatnonzero(kept).tolist()
         return cls.of([([low], [high]) for at, low in enumerate(places) for high in places[at + 1 :]], len(kept))
@@ -138,7 +138,7 @@ class Sides:
 
 
 @dataclass(frozen=True, eq=False)
-class Differences:
+class MeanDifferences:
     """Means of both sides, their difference, its standard error and degrees of freedom: ``[comparison, number]``.
 
     ``units`` is how many rows or clusters the smaller side is known from, ``skewness`` that of the differences over
@@ -205,10 +205,10 @@ class GroupMeans(Protocol):
     def trials(self, level: float) -> Floats:
         """How many independent people would know a share as well, at a level, ``[group, number]``."""
 
-    def differences(self, sides: Sides) -> Differences:
+    def differences(self, sides: ComparisonSides) -> MeanDifferences:
         """The difference of each comparison."""
 
-    def null(self, sides: Sides, generator: np.random.Generator) -> Sampler:
+    def null(self, sides: ComparisonSides, generator: np.random.Generator) -> Sampler:
         """Return what draws statistics of differences as chance gives them, ``[draw, comparison, number]``."""
 
 
@@ -290,7 +290,7 @@ class RowMeans:
             variance = np.maximum(totals[..., width:] / n - mean**2, 0.0) / (n - 1.0)
         return mean, np.where(variance < 1e-18, 0.0, variance)
 
-    def _compared(self, sides: Sides, people: Floats, sums: Floats) -> tuple[Floats, Floats, Floats]:
+    def _compared(self, sides: ComparisonSides, people: Floats, sums: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the means of both sides about the centre, and the error of their difference."""
         (left, own), (right, other) = (self._side(side, people, sums) for side in (sides.left, sides.right))
         every = self._moments[:, self.numbers.shape[1] :].sum(axis=0) / max(len(self.numbers) - 1, 1)
@@ -298,17 +298,17 @@ class RowMeans:
             inverse = (1.0 / (sides.left @ people) + 1.0 / (sides.right @ people))[:, None]
         return left, right, np.sqrt(np.maximum(own + other, LEAST_VARIANCE * every * inverse))
 
-    def differences(self, sides: Sides) -> Differences:
+    def differences(self, sides: ComparisonSides) -> MeanDifferences:
         """The difference of each comparison."""
         _, _, error = self._compared(sides, self.people, self._sums)
         units = np.minimum(sides.left @ self.people, sides.right @ self.people)[:, None]
         left, right = self._plain_means(sides.left), self._plain_means(sides.right)
-        return Differences(
+        return MeanDifferences(
             left, right, error, np.full(error.shape, np.inf),
             np.broadcast_to(units, error.shape), np.zeros(error.shape),
         )  # fmt: skip
 
-    def null(self, sides: Sides, generator: np.random.Generator) -> Sampler:
+    def null(self, sides: ComparisonSides, generator: np.random.Generator) -> Sampler:
         """Return what draws statistics of differences with the groups permuted, ``[draw, comparison, number]``."""
         dealt = _DealtSums(self._moments, self.people, generator)
 
@@ -419,7 +419,7 @@ class ClusterMeans:
         rows = known * (self.people[:, None] / np.maximum(known.sum(axis=0), 1))
         return clustered_trials(np.where(known, means, 0.0) * rows, rows, level)
 
-    def differences(self, sides: Sides) -> Differences:
+    def differences(self, sides: ComparisonSides) -> MeanDifferences:
         """The difference of each comparison, over the clusters that have both sides."""
         left, right = self._means(sides.left), self._means(sides.right)
         _, error, degrees, number = self._over_clusters(left - right)
@@ -429,9 +429,9 @@ class ClusterMeans:
         with np.errstate(invalid="ignore", divide="ignore"):
             cubes = np.nan_to_num(apart**3).sum(axis=0) / number
             skewness = np.nan_to_num(cubes / (np.nan_to_num(apart**2).sum(axis=0) / number) ** 1.5)
-        return Differences(means[0], means[1], error, degrees, number, skewness)
+        return MeanDifferences(means[0], means[1], error, degrees, number, skewness)
 
-    def null(self, sides: Sides, generator: np.random.Generator) -> Sampler:
+    def null(self, sides: ComparisonSides, generator: np.random.Generator) -> Sampler:
         """Return what draws statistics of differences with the signs of clusters changed.
 
         A sum of signed differences over the root of their squares is Student's t in another form: it has the same

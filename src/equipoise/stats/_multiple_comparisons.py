@@ -41,11 +41,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
-from equipoise.foundation.arrays import over
+from equipoise.foundation import Floats, reduce_axis
 from equipoise.stats._permutation import NullSample
 from equipoise.stats._proportions import difference_equivalence_p, difference_interval, ratio_interval, wilson
-
-Floats = NDArray[np.float64]
 
 
 def uncorrected(p: ArrayLike) -> Floats:
@@ -122,7 +120,7 @@ def deciding_level(p: ArrayLike, correction: str = "bh", level: float = LEVEL) -
     return level * findings / tests if correction == "bh" else level / (tests - findings + 1)
 
 
-def excludes(low: float | None, high: float | None, null: float = 0.0) -> bool:
+def interval_excludes(low: float | None, high: float | None, null: float = 0.0) -> bool:
     """Tell whether an interval, or a bound on one side alone, leaves out the value of no difference.
 
     Without any interval there is nothing that could contradict a test, and the answer is yes.
@@ -168,7 +166,7 @@ def is_finding(
     """
     if p_adjusted is None or math.isnan(p_adjusted):
         return None
-    return p_adjusted <= level and excludes(low, high, null)
+    return p_adjusted <= level and interval_excludes(low, high, null)
 
 
 def is_equivalent(p: float | None, level: float = LEVEL) -> bool | None:
@@ -185,14 +183,14 @@ def is_equivalent(p: float | None, level: float = LEVEL) -> bool | None:
 Flags = NDArray[np.bool_]
 
 # With more groups than this each is compared with all together instead of with each other.
-MOST_PAIRED = 24
+MAX_PAIRED_GROUPS = 24
 # So many pairs are bounded one by one: those with the largest differences for their error.
 CANDIDATES = 8
 
 
 def pooled_rate(numerators: Floats, denominators: Floats, kept: Flags) -> Floats:
     """Return the rate of the kept groups taken together, ``[..., 1, class]``; 0 where they have no trials."""
-    x, n = (over(-2, np.where(kept, part, 0.0))[..., None, :] for part in (numerators, denominators))
+    x, n = (reduce_axis(-2, np.where(kept, part, 0.0))[..., None, :] for part in (numerators, denominators))
     return np.asarray(np.divide(x, n, out=np.zeros_like(x), where=n > 0), dtype=np.float64)
 
 
@@ -234,18 +232,18 @@ def largest_studentised(rates: Floats, variances: Floats, kept: Flags) -> Floats
     2.24
     """
     usable = kept & ~np.isnan(rates) & ~np.isnan(variances)
-    number = over(-2, usable)
+    number = reduce_axis(-2, usable)
     shape = (*rates.shape[:-2], rates.shape[-1])
     largest = np.zeros(shape)
     groups = np.flatnonzero(kept.any(axis=-1))
-    if len(groups) > MOST_PAIRED:
+    if len(groups) > MAX_PAIRED_GROUPS:
         weights = np.where(usable & (variances > 0), 1.0 / np.where(variances > 0, variances, 1.0), 0.0)
-        total = over(-2, weights)[..., None, :]
-        centre = over(-2, weights * np.where(usable, rates, 0.0))[..., None, :] / np.where(total > 0, total, 1.0)
+        total = reduce_axis(-2, weights)[..., None, :]
+        centre = reduce_axis(-2, weights * np.where(usable, rates, 0.0))[..., None, :] / np.where(total > 0, total, 1.0)
         variance = np.maximum(variances - 1.0 / np.where(total > 0, total, 1.0), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.abs(rates - centre) / np.sqrt(variance)
-        largest = over(-2, np.where(usable & (variance > 0), z, 0.0), np.maximum)
+        largest = reduce_axis(-2, np.where(usable & (variance > 0), z, 0.0), np.maximum)
     else:
         with np.errstate(divide="ignore", invalid="ignore"):
             for place, first in enumerate(groups[:-1]):
@@ -253,7 +251,7 @@ def largest_studentised(rates: Floats, variances: Floats, kept: Flags) -> Floats
                 variance = variances[..., [first], :] + variances[..., others, :]
                 z = np.abs(rates[..., [first], :] - rates[..., others, :]) / np.sqrt(variance)
                 use = usable[..., [first], :] & usable[..., others, :] & (variance > 0)
-                largest = np.maximum(largest, over(-2, np.where(use, z, 0.0), np.maximum))
+                largest = np.maximum(largest, reduce_axis(-2, np.where(use, z, 0.0), np.maximum))
     return np.where(number >= 2, largest, np.nan)
 
 
@@ -261,11 +259,11 @@ def root_chi_square(rates: Floats, variances: Floats, kept: Flags) -> Floats:
     """Return the root of sum_g (r_g - p)^2 / v_g of each class, ``[..., class]``: large groups count most."""
     usable = kept & ~np.isnan(rates) & (variances > 0)
     weights = np.where(usable, 1.0 / np.where(usable, variances, 1.0), 0.0)
-    total = over(-2, weights)[..., None, :]
+    total = reduce_axis(-2, weights)[..., None, :]
     filled = np.where(usable, rates, 0.0)
-    centre = over(-2, weights * filled)[..., None, :] / np.where(total > 0, total, 1.0)
-    found = np.sqrt(over(-2, weights * (filled - centre) ** 2))
-    enough = over(-2, kept & ~np.isnan(rates)) >= 2
+    centre = reduce_axis(-2, weights * filled)[..., None, :] / np.where(total > 0, total, 1.0)
+    found = np.sqrt(reduce_axis(-2, weights * (filled - centre) ** 2))
+    enough = reduce_axis(-2, kept & ~np.isnan(rates)) >= 2
     return np.where(enough, found, np.nan)
 
 
@@ -321,7 +319,7 @@ def candidate_pairs(
     return counts, first
 
 
-def bounds_of(requests: Sequence[PairBound]) -> list[float]:
+def pair_bounds(requests: Sequence[PairBound]) -> list[float]:
     """Return for each request the largest lower end of a difference, or the least upper end of a ratio (low / high)."""
     found = [one.known for one in requests]
     for kind in ("difference", "ratio"):
@@ -354,13 +352,13 @@ def pairs_equivalence_p(successes: Floats, trials: Floats, margin: float) -> flo
     return float(p.max())
 
 
-def box(successes: Floats, trials: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+def simultaneous_intervals(successes: Floats, trials: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
     """Return intervals that hold all together: each at 1 - (1 - level) / number of rates."""
     number = max(int((trials > 0).sum()), 1)
     return wilson(successes, trials, 1.0 - (1.0 - level) / number)
 
 
-def least_difference(low: Floats, high: Floats) -> Floats:
+def least_possible_difference(low: Floats, high: Floats) -> Floats:
     """Return the least max - min over groups ``[group, class]`` anywhere in the box."""
     return np.asarray(np.maximum(low.max(axis=0) - high.min(axis=0), 0.0), dtype=np.float64)
 
@@ -377,7 +375,7 @@ def least_weighted_distance(low: Floats, high: Floats, shares: Floats) -> Floats
 TIED_WITHIN = 1e-12
 
 
-class WithBest(NamedTuple):
+class BestComparison(NamedTuple):
     """Of each mean: whether it may be the best, and the simultaneous interval of it minus the best of the others."""
 
     may_be_best: NDArray[np.bool_]
@@ -385,7 +383,7 @@ class WithBest(NamedTuple):
     high: Floats
 
 
-def compare_with_best(differences: Floats, half_widths: Floats) -> WithBest:
+def compare_with_best(differences: Floats, half_widths: Floats) -> BestComparison:
     """Compare each of k means with the best of the others (Hsu 1984), constrained intervals.
 
     Parameters
@@ -411,14 +409,14 @@ def compare_with_best(differences: Floats, half_widths: Floats) -> WithBest:
     """
     number = len(differences)
     if number < 2:
-        return WithBest(np.ones(number, dtype=bool), np.zeros(number), np.zeros(number))
+        return BestComparison(np.ones(number, dtype=bool), np.zeros(number), np.zeros(number))
     apart = ~np.eye(number, dtype=bool)
     upper = np.where(apart, differences + half_widths, np.inf).min(axis=1)
     may = upper > 0
     lower = np.where(apart & may[None], differences - half_widths, np.inf).min(axis=1)
     # The only one that may be the best is the best: the others are no better.
     alone = may & (may.sum() == 1)
-    return WithBest(may, np.where(alone, 0.0, np.minimum(lower, 0.0)), np.maximum(upper, 0.0))
+    return BestComparison(may, np.where(alone, 0.0, np.minimum(lower, 0.0)), np.maximum(upper, 0.0))
 
 
 def tie_tolerance(values: Floats, axis: int | tuple[int, ...] = 0) -> Floats:

@@ -27,13 +27,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+from equipoise.foundation import Floats
+
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Drawn = TypeVar("Drawn")
 
 # So many extreme draws tell p to about a fifth of itself (1 / sqrt(20)).
-ENOUGH = 20
+ENOUGH_EXTREME_DRAWS = 20
 # Sums in another order differ by this much.
 ROUNDING = 1e-12
 # The first batch settles most tests of nothing; each further one is twice as large, up to the largest. Where draws are
@@ -45,7 +46,7 @@ FIRST_CHEAP, LARGEST_CHEAP = 250, 4_000
 OBVIOUS, LOOKED_AT = 7.5, 1_000
 
 
-def draws_needed(tests: int, threshold: float = 0.05, enough: int = ENOUGH) -> int:
+def draws_needed(tests: int, threshold: float = 0.05, enough: int = ENOUGH_EXTREME_DRAWS) -> int:
     """Return how many draws the tests of one report need, so that the smallest possible p never decides.
 
     Parameters
@@ -70,7 +71,7 @@ def draws_needed(tests: int, threshold: float = 0.05, enough: int = ENOUGH) -> i
     return math.ceil(enough * max(tests, 1) / threshold - 1e-9)
 
 
-def most_draws(tests: int, cap: int) -> tuple[int, int]:
+def draw_limits(tests: int, cap: int) -> tuple[int, int]:
     """Return at how many draws tests stop, and how many they need: the first is smaller where the cap limits them.
 
     Examples
@@ -85,7 +86,8 @@ def most_draws(tests: int, cap: int) -> tuple[int, int]:
 def limited_by_draws(p: ArrayLike, draws: int, tests: int) -> Flags:
     """Tell of a p from all of so many draws whether more of them could have made it smaller.
 
-    That is so where the tests of the report need more draws, and fewer than ``ENOUGH`` of these were extreme.
+    That is so where the tests of the report need more draws, and fewer than ``ENOUGH_EXTREME_DRAWS`` of these were
+    extreme.
 
     Examples
     --------
@@ -93,7 +95,7 @@ def limited_by_draws(p: ArrayLike, draws: int, tests: int) -> Flags:
     [True, False]
     """
     rank = np.asarray(p, dtype=np.float64) * (draws + 1)
-    return np.asarray((draws < draws_needed(tests)) & (rank < ENOUGH + 1), dtype=np.bool_)
+    return np.asarray((draws < draws_needed(tests)) & (rank < ENOUGH_EXTREME_DRAWS + 1), dtype=np.bool_)
 
 
 def _p_of_counts(extreme: Counts, drawn: Counts) -> Floats:
@@ -122,7 +124,9 @@ class SequentialTests:
     ([0.667, 0.2], [3, 4], [True, False])
     """
 
-    def __init__(self, observed: ArrayLike, signed: bool | ArrayLike = False, enough: int | None = ENOUGH) -> None:
+    def __init__(
+        self, observed: ArrayLike, signed: bool | ArrayLike = False, enough: int | None = ENOUGH_EXTREME_DRAWS
+    ) -> None:
         self.observed: Floats = np.atleast_1d(np.asarray(observed, dtype=np.float64))
         self.signed: Flags = np.broadcast_to(np.asarray(signed, dtype=np.bool_), self.observed.shape)
         self.enough = enough
@@ -279,7 +283,7 @@ def sequential_permutation(
     most: int,
     needed: int | None = None,
     signed: Collection[str] = (),
-    enough: int | None = ENOUGH,
+    enough: int | None = ENOUGH_EXTREME_DRAWS,
     largest_batch: int = LARGEST_BATCH,
     cheap: bool = False,
 ) -> dict[str, list[NullSample]]:

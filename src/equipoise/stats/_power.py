@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
+from equipoise.foundation import Floats
 from equipoise.stats._multiple_comparisons import LEVEL
 from equipoise.stats._seeds_and_people import sources_p
-
-Floats = NDArray[np.float64]
 
 POWER = 0.8
 

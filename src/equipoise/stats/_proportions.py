@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-Floats = NDArray[np.float64]
+from equipoise.foundation import Floats
 
 # A crossing is found to this distance, relative to 1 or to itself; it takes about a dozen steps.
 PRECISION = 2.0**-52
@@ -33,12 +33,12 @@ def _floats(value: ArrayLike) -> Floats:
     return np.asarray(value, dtype=np.float64)
 
 
-def quantile(level: ArrayLike) -> Floats:
+def normal_quantile(level: ArrayLike) -> Floats:
     """Return z such that a standard normal lies within -z and z with this probability."""
     return -_floats(special.ndtri((1.0 - _floats(level)) / 2.0))
 
 
-def crossing(excess: Callable[[Floats], Floats], near: Floats, far: Floats) -> Floats:
+def find_root(excess: Callable[[Floats], Floats], near: Floats, far: Floats) -> Floats:
     """Return where a continuous function rises above 0 on the way from one place to another (Chandrupatla 1997).
 
     Parameters
@@ -88,7 +88,7 @@ def crossing(excess: Callable[[Floats], Floats], near: Floats, far: Floats) -> F
 
 def wilson(successes: ArrayLike, trials: ArrayLike, level: ArrayLike = 0.95) -> tuple[Floats, Floats]:
     """Return the Wilson interval of x / n; without trials it is all of [0, 1]."""
-    x, n, z = _floats(successes), _floats(trials), quantile(level)
+    x, n, z = _floats(successes), _floats(trials), normal_quantile(level)
     with np.errstate(invalid="ignore", divide="ignore"):
         p = x / n
         centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
@@ -176,11 +176,11 @@ def difference_interval(
 ) -> tuple[Floats, Floats]:
     """Return the interval of x1/n1 - x2/n2: every difference that the score test does not reject."""
     first, size1, second, size2 = np.broadcast_arrays(_floats(x1), _floats(n1), _floats(x2), _floats(n2))
-    z = quantile(level)
+    z = normal_quantile(level)
     with np.errstate(invalid="ignore", divide="ignore"):
         estimate = first / size1 - second / size2
 
-    low, high = crossing(
+    low, high = find_root(
         lambda d: np.abs(score_statistic(first, size1, second, size2, d)) - z,
         np.stack([estimate, estimate]),
         np.stack([np.full_like(estimate, -1.0), np.full_like(estimate, 1.0)]),
@@ -292,14 +292,14 @@ def ratio_interval(
     [nan, nan]
     """
     first, size1, second, size2, wanted = np.broadcast_arrays(
-        *(_floats(part) for part in (x1, n1, x2, n2)), quantile(level)
+        *(_floats(part) for part in (x1, n1, x2, n2)), normal_quantile(level)
     )
 
     with np.errstate(invalid="ignore", divide="ignore"):
         estimate = np.clip(np.log(first / size1) - np.log(second / size2), -40.0, 40.0)
     # Search the logarithm of the ratio.
     ends = np.exp(
-        crossing(
+        find_root(
             lambda ratio: np.abs(ratio_statistic(first, size1, second, size2, np.exp(ratio))) - wanted,
             np.stack([estimate, estimate]),
             np.stack([np.full_like(estimate, -40.0), np.full_like(estimate, 40.0)]),
@@ -312,8 +312,8 @@ def ratio_interval(
 
 
 # In front of a table of pairs: was the row counted (after, before), and did it count as a success (after, before)?
-CASES = [(a, b, c, d) for a in (0, 1) for b in (0, 1) for c in (0, 1) for d in (0, 1)]
-COUNTED_AFTER, COUNTED_BEFORE, SUCCESS_AFTER, SUCCESS_BEFORE = np.array(CASES, dtype=np.float64).T
+PAIR_CASES = [(a, b, c, d) for a in (0, 1) for b in (0, 1) for c in (0, 1) for d in (0, 1)]
+COUNTED_AFTER, COUNTED_BEFORE, SUCCESS_AFTER, SUCCESS_BEFORE = np.array(PAIR_CASES, dtype=np.float64).T
 
 
 @dataclass(frozen=True)
@@ -329,7 +329,7 @@ class Estimate:
 
     def interval(self, level: ArrayLike) -> tuple[Floats, Floats]:
         """Return the interval at a level."""
-        half = quantile(level) * self.spread
+        half = normal_quantile(level) * self.spread
         return self.centre - half, self.centre + half
 
     @property
@@ -368,11 +368,11 @@ def pair_p(gained: ArrayLike, lost: ArrayLike, n: ArrayLike) -> Floats:
 def pair_interval(gained: ArrayLike, lost: ArrayLike, n: ArrayLike, level: ArrayLike = 0.95) -> tuple[Floats, Floats]:
     """Return Tango's interval of (b - c) / n: every change that the score test does not reject."""
     b, c, size = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in (gained, lost, n)))
-    z = quantile(level)
+    z = normal_quantile(level)
     with np.errstate(invalid="ignore", divide="ignore"):
         estimate = (b - c) / size
 
-    low, high = crossing(
+    low, high = find_root(
         lambda d: np.abs(pair_statistic(b, c, size, d)) - z,
         np.stack([estimate, estimate]),
         np.stack([np.full_like(estimate, -1.0), np.full_like(estimate, 1.0)]),
@@ -382,7 +382,7 @@ def pair_interval(gained: ArrayLike, lost: ArrayLike, n: ArrayLike, level: Array
 
 
 def pair_estimate(table: Floats) -> Estimate:
-    """Estimate the change of a rate from a table of pairs ``[..., case]`` of counts, in the order of ``CASES``.
+    """Estimate the change of a rate from a table of pairs ``[..., case]`` of counts, in the order of ``PAIR_CASES``.
 
     A rate is a ratio of counts; a row moves it by (success - rate) / trials, and the variance of the change is the sum
     of the squares of what each row moves. Where a rate is of the same rows before and after, one row is added to the

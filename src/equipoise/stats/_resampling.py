@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
+from equipoise.foundation import Floats
 from equipoise.stats._permutation import draws_needed, sequential_permutation
 
-Floats = NDArray[np.float64]
-
 # Draws of fewer units than this vary far too little to tell anything of.
-FEWEST_UNITS = 5
+MIN_UNITS = 5
 
 
-def drawn_cells(cells: Floats, draws: int, generator: np.random.Generator, squares: Floats | None = None) -> Floats:
+def bootstrap_counts(
+    cells: Floats, draws: int, generator: np.random.Generator, squares: Floats | None = None
+) -> Floats:
     """Return bootstrap draws of counts ``[group, ...]``, the size of each group kept: ``[draw, group, ...]``.
 
     With squared weights a cell's sum is drawn from the gamma distribution with its mean and its variance.
@@ -45,7 +46,7 @@ def drawn_cells(cells: Floats, draws: int, generator: np.random.Generator, squar
     return made.reshape(draws, *cells.shape)
 
 
-def unit_totals(units: sparse.csc_array, generator: np.random.Generator, draws: int) -> Floats:
+def bootstrap_totals(units: sparse.csc_array, generator: np.random.Generator, draws: int) -> Floats:
     """Return the totals of units drawn with replacement, ``[draw, sum]``; a unit is a sparse row of sums."""
     number = units.shape[0]
     made = np.empty((draws, units.shape[1]))
@@ -55,7 +56,7 @@ def unit_totals(units: sparse.csc_array, generator: np.random.Generator, draws: 
     return made
 
 
-def spread_of(values: Floats) -> Floats:
+def standard_deviation_of_draws(values: Floats) -> Floats:
     """Return the standard deviation over draws ``[draw, ...]``; NaN where most draws are undefined."""
     known = ~np.isnan(values)
     # A statistic that most draws cannot tell has no spread worth the name.
@@ -65,18 +66,18 @@ def spread_of(values: Floats) -> Floats:
     return np.where(enough, np.sqrt(squares), np.nan)
 
 
-def widening(number: int, level: float = 0.95) -> float:
+def small_sample_factor(number: int, level: float = 0.95) -> float:
     """Return by how much a normal interval from draws of so many units is too narrow; NaN where there are too few.
 
     Draws miss a factor n - 1 over n of the variance, and the variance itself is estimated: Student's t, not normal.
     """
-    if number < FEWEST_UNITS:
+    if number < MIN_UNITS:
         return float("nan")
     tail = (1.0 - level) / 2.0
     return float(np.sqrt(number / (number - 1)) * stats.t.isf(tail, number - 1) / stats.norm.isf(tail))
 
 
-def stretches(number: int, draws: int, generator: np.random.Generator) -> Floats:
+def student_factors(number: int, draws: int, generator: np.random.Generator) -> Floats:
     """Return a factor for each draw of so many units that turns its deviation into one of Student's t."""
     degrees = max(number - 1, 1)
     return np.asarray(np.sqrt((degrees + 1) / generator.chisquare(degrees, draws)), dtype=np.float64)
@@ -99,7 +100,7 @@ TABLE_BATCH = 4_000_000
 MOST_DENSE_CLASSES = 30
 
 
-def permuted(rows: Floats, within_class: bool, draws: int, generator: np.random.Generator) -> Floats:
+def permuted_tables(rows: Floats, within_class: bool, draws: int, generator: np.random.Generator) -> Floats:
     """Return tables ``[draw, group, true, predicted]`` with groups permuted: across all rows, or within true class."""
     cells = np.rint(rows).astype(np.int64)
     groups, truths, guesses = cells.shape
@@ -171,7 +172,7 @@ def permuted_weights(
     mean = weights.sum(axis=0) / number
     variance = np.maximum(squares.sum(axis=0) / number - mean**2, 0.0)
     varies = variance > 1e-9 * mean**2
-    drawn = permuted(rows, within_class, draws, generator)
+    drawn = permuted_tables(rows, within_class, draws, generator)
     shape = drawn * _divide(mean**2, np.where(varies, variance, 0.0))
     spread = generator.standard_gamma(shape) * _divide(variance, mean)
     return np.asarray(np.where(varies, spread, drawn * mean), dtype=np.float64)
@@ -203,9 +204,9 @@ def null_totals(
 ) -> tuple[Floats, Floats, Floats]:  # fmt: skip
     """Return the totals of each class in tables of permuted groups: predicted, truly so, and both.
 
-    They are those of ``permuted`` (of ``weighted_null`` with weights and their squares), ``[draw, group, class]``, from
-    the cells that occur at all: the table of very many classes is mostly empty. No more than ``TABLE_BATCH`` numbers
-    should be asked for at once.
+    They are those of ``permuted_tables`` (of ``weighted_null`` with weights and their squares), of the shape
+    ``[draw, group, class]``, from the cells that occur at all: the table of very many classes is mostly empty. No more
+    than ``TABLE_BATCH`` numbers should be asked for at once.
     """
     shape = (draws, cells.shape[0], cells.shape[2])
     predicted, positives, hits = np.zeros(shape), np.zeros(shape), np.zeros(shape)

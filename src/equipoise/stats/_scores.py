@@ -12,16 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from equipoise.foundation.arrays import ratio
-from equipoise.stats._multiple_comparisons import box
+from equipoise.foundation import Floats, ratio
+from equipoise.stats._multiple_comparisons import simultaneous_intervals
 from equipoise.stats._permutation import draws_needed, sequential_permutation
 
-Floats = NDArray[np.float64]
 # So many numbers of calibration curves are drawn at once.
 CURVE_BATCH = 4_000_000
 
 
-def auc_spread(weight: Floats, squared_weight: Floats) -> Floats:
+def auc_standard_error(weight: Floats, squared_weight: Floats) -> Floats:
     """Return the standard error of each group's AUC: the spread of placements, over members and over the others."""
     other, member = weight[..., 0, :], weight[..., 1, :]
     squares = squared_weight[..., 0, :], squared_weight[..., 1, :]
@@ -64,7 +63,7 @@ def auc_interval(
     return np.where(inside, low, np.nan), np.where(inside, high, np.nan)
 
 
-def logit_spread(aucs: tuple[float, float], spreads: tuple[float, float]) -> float:
+def logit_standard_error(aucs: tuple[float, float], spreads: tuple[float, float]) -> float:
     """Return the standard error of a difference of two AUCs that gives the same z as their logits do.
 
     Near 0 and 1 an AUC is skewed, its logit much less. An AUC of 0 or 1 has no logit: there errors count as they are.
@@ -79,29 +78,29 @@ def logit_spread(aucs: tuple[float, float], spreads: tuple[float, float]) -> flo
     return float(np.hypot(first * slopes[0], second * slopes[1]) / between)
 
 
-def weighted_mean_error(variance: Floats, weight: Floats, squared: Floats) -> Floats:
+def weighted_mean_standard_error(variance: Floats, weight: Floats, squared: Floats) -> Floats:
     """Return the standard error of a weighted mean: sd * sqrt(sum of squared weights) / sum of weights."""
     effective = np.divide(weight**2, squared, out=np.zeros_like(weight), where=squared > 0)
     squares = np.divide(variance, effective - 1, out=np.full_like(weight, np.nan), where=effective > 1)
     return np.asarray(np.sqrt(squares), dtype=np.float64)
 
 
-def mean_score_spread(weight: Floats, score_sum: Floats, square_sum: Floats, squared_weight: Floats) -> Floats:
+def mean_score_standard_error(weight: Floats, score_sum: Floats, square_sum: Floats, squared_weight: Floats) -> Floats:
     """Return the standard error of each group's mean score, from weights and weighted sums of scores and squares."""
     total = weight.sum(axis=(-1, -2))
     mean, square = (ratio(part.sum(axis=(-1, -2)), total) for part in (score_sum, square_sum))
     variance = np.maximum(np.nan_to_num(square - mean**2), 0.0)
-    return weighted_mean_error(variance, total, squared_weight.sum(axis=(-1, -2)))
+    return weighted_mean_standard_error(variance, total, squared_weight.sum(axis=(-1, -2)))
 
 
-def brier_spread(weight: Floats, score_sum: Floats, squared_weight: Floats) -> Floats:
+def brier_standard_error(weight: Floats, score_sum: Floats, squared_weight: Floats) -> Floats:
     """Return the standard error of each group's Brier score; a row's error is that of the mean score of its bin."""
     mean = np.divide(score_sum, weight, out=np.zeros_like(weight), where=weight > 0)
     error = (mean - np.array([0.0, 1.0])[:, None]) ** 2
     total = weight.sum(axis=(-1, -2))
     first, second = (ratio((weight * error**power).sum(axis=(-1, -2)), total) for power in (1, 2))
     variance = np.maximum(np.nan_to_num(second - first**2), 0.0)
-    return weighted_mean_error(variance, total, squared_weight.sum(axis=(-1, -2)))
+    return weighted_mean_standard_error(variance, total, squared_weight.sum(axis=(-1, -2)))
 
 
 def calibration_bounds(
@@ -113,7 +112,7 @@ def calibration_bounds(
     share of every bin of every group lies in a box; the error is least and greatest at its ends.
     """
     trials = _people(weight, squared_weight)
-    low, high = box(np.nan_to_num(observed) * trials, trials)
+    low, high = simultaneous_intervals(np.nan_to_num(observed) * trials, trials)
     means = np.nan_to_num(mean_score)
     nearest = np.maximum(means - high, 0.0) + np.maximum(low - means, 0.0)
     farthest = np.maximum(np.abs(means - low), np.abs(means - high))

@@ -44,18 +44,17 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from equipoise.stats._proportions import crossing
-
-Floats = NDArray[np.float64]
+from equipoise.foundation import Floats
+from equipoise.stats._proportions import find_root
 
 POWER = 0.8
 # Pairs that a verdict needs at least, and below how many it is marked.
-FEWEST_SEEDS, FEW_SEEDS = 3, 5
+MIN_SEEDS, FEW_SEEDS = 3, 5
 # Numbers of seeds that are tried, and points of the distribution of an estimated variance.
-MOST_SEEDS, NODES = 1_000, 64
+MAX_SEEDS, NODES = 1_000, 64
 
 
 class LimitedBy(StrEnum):
@@ -143,7 +142,7 @@ def sources_p(change: ArrayLike, variances: ArrayLike, degrees: ArrayLike) -> Fl
         student = special.stdtr(np.where(np.isfinite(used), used, 1.0), -ratio)
         high = np.where(np.isfinite(used), np.log(np.maximum(2 * student, 1e-307)), low)
         if np.isfinite(used).any():
-            high = crossing(lambda logarithm: size - sources_critical(v, n, np.exp(logarithm)), low, high)
+            high = find_root(lambda logarithm: size - sources_critical(v, n, np.exp(logarithm)), low, high)
     p = np.where(total > 0, np.exp(high), np.where(size > 0, 0.0, 1.0))
     return np.where(np.isnan(size) | np.isnan(total), np.nan, np.minimum(p, 1.0))
 
@@ -211,7 +210,7 @@ def _moments(values: Floats) -> tuple[Floats, Floats, Floats]:
     ), number  # fmt: skip
 
 
-def with_people(change: Change, people: ArrayLike) -> Change:
+def add_people_variance(change: Change, people: ArrayLike) -> Change:
     """Return a change with the variance that test people give it as a further source, known as such (z)."""
     v = np.broadcast_to(_floats(people), change.change.shape)[..., None]
     return change._replace(
@@ -319,9 +318,9 @@ def seeds_to_detect(
     size, s2, v, a = np.broadcast_arrays(*(_floats(one) for one in (effect, single, people, level)))
     shape = size.shape
     size, s2, v, a = (one.reshape(-1) for one in (size, s2, v, a))
-    low = np.full(len(size), FEWEST_SEEDS - 1)
-    high = np.full(len(size), MOST_SEEDS)
-    enough = detection_power(size, s2, v, MOST_SEEDS, a) >= power
+    low = np.full(len(size), MIN_SEEDS - 1)
+    high = np.full(len(size), MAX_SEEDS)
+    enough = detection_power(size, s2, v, MAX_SEEDS, a) >= power
     while (open_ := enough & (high - low > 1)).any():
         middle = (low + high) // 2
         for number in np.unique(middle[open_]).tolist():

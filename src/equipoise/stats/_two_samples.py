@@ -12,7 +12,7 @@ samples (5 runs of 3 times the spread against 16: 13% at 5%, where |T| has 8%, M
 
 **Pairs.** Student's statistic of the differences, mean / sqrt(s^2 / n), under all changes of their signs.
 
-Every arrangement is gone through where there are at most ``ARRANGEMENTS``; otherwise they are drawn at random, in
+Every arrangement is gone through where there are at most ``MAX_ARRANGEMENTS``; otherwise they are drawn at random, in
 batches that all samples of the same sizes share, until each test has 20 extreme draws or the draws run out. How many
 there are is fixed beforehand: 20 m / threshold for m tests, and ``WORK`` values of the statistic over all of them.
 Where WORK ends it for u tests, each has p <= 20 u / WORK, so Benjamini-Hochberg over m tests leaves them at 20 m / WORK
@@ -48,20 +48,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
+from equipoise.foundation import Floats
 from equipoise.stats._permutation import SequentialTests, draw_until_settled, draws_needed
 
-Floats = NDArray[np.float64]
-
 # All arrangements are gone through up to so many: 8 against 8 runs have 12,870, 5 against 16 have 20,349.
-ARRANGEMENTS = 25_000
+MAX_ARRANGEMENTS = 25_000
 # So many values of the statistic are drawn over all tests at the most, so many of them at once.
 WORK, BATCH_WORK = 20_000_000, 4_000_000
 FIRST_BATCH = 256
 
-Band = Literal["negligible", "small", "medium", "large", "very large", "huge"]
+EffectBand = Literal["negligible", "small", "medium", "large", "very large", "huge"]
 
 # From which |d| on a difference is called so (Sawilowsky 2009).
-BANDS: tuple[tuple[float, Band], ...] = (
+BANDS: tuple[tuple[float, EffectBand], ...] = (
     (2.0, "huge"),
     (1.2, "very large"),
     (0.8, "large"),
@@ -72,7 +71,7 @@ BANDS: tuple[tuple[float, Band], ...] = (
 
 
 @dataclass(frozen=True, eq=False)
-class Permuted:
+class PermutationResult:
     """The p of each test; how many arrangements it rests on; whether those are all; whether more draws were needed."""
 
     p: Floats
@@ -88,7 +87,7 @@ def permutation_test(
     tests: int | None = None,
     threshold: float = 0.05,
     seed: int = 0,
-) -> Permuted:
+) -> PermutationResult:
     """Test many pairs of samples, or many samples of paired differences, by studentised permutation.
 
     Parameters
@@ -123,7 +122,7 @@ def permutation_test(
     exact, limited = np.zeros(number, dtype=np.bool_), np.zeros(number, dtype=np.bool_)
     drawn: list[_Block] = []
     for block in _blocks(x, y, seed):
-        if block.arrangements > ARRANGEMENTS:
+        if block.arrangements > MAX_ARRANGEMENTS:
             drawn.append(block)
             continue
         p[block.places], exact[block.places] = block.gone_through(), True
@@ -140,7 +139,7 @@ def permutation_test(
     for block in drawn:
         p[block.places], draws[block.places] = block.tests.p, block.tests.draws
         limited[block.places] = ~block.tests.settled & (made < needed)
-    return Permuted(p, draws, exact, limited)
+    return PermutationResult(p, draws, exact, limited)
 
 
 class _Block:
@@ -285,7 +284,7 @@ def welch(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
     return mean - other, math.sqrt(total), total**2 / (v**2 / n + w**2 / m) if total > 0 else float(n + m)
 
 
-def student(differences: ArrayLike) -> tuple[float, float, float]:
+def paired_t(differences: ArrayLike) -> tuple[float, float, float]:
     """Return the mean of paired differences, its standard error, and its degrees of freedom.
 
     Examples
@@ -352,7 +351,7 @@ def cohens_d(mean: float, stdev: float, baseline_mean: float, baseline_stdev: fl
     return difference / pooled
 
 
-def band_of(d: float) -> Band | None:
+def effect_band(d: float) -> EffectBand | None:
     """Return the name of an effect of this size, whatever its sign; none where d is undefined."""
     if math.isnan(d):
         return None
@@ -365,7 +364,7 @@ Key = TypeVar("Key", bound=tuple[object, ...])
 # So many arrangements at the most are gone through when values occur twice: 6 against 6 runs have 924.
 TIED_ARRANGEMENTS = 1_000
 # Levene's test needs three runs a side: around the median of two, both deviations are equal and the spread is 0.
-LEAST_FOR_LEVENE = 3
+MIN_FOR_LEVENE = 3
 
 
 def smallest_p(runs: int, baseline_runs: int, side: Side) -> float:
@@ -382,7 +381,7 @@ def _one_of(ways: int, side: Side) -> float:
     return min((2 if side == "two-sided" else 1) / ways, 1.0)
 
 
-def share_above(x: Sequence[Floats], y: Sequence[Floats]) -> Floats:
+def probability_of_superiority(x: Sequence[Floats], y: Sequence[Floats]) -> Floats:
     """Return P(X > Y) + P(X = Y) / 2 over all n1 n2 pairs of runs: U / (n1 n2); NaN where a side has no runs."""
     shares = np.full(len(x), np.nan)
     for (n1, n2), rows, X, Y in _stacked(x, y, [(len(a), len(b)) for a, b in zip(x, y, strict=True)]):
@@ -391,7 +390,7 @@ def share_above(x: Sequence[Floats], y: Sequence[Floats]) -> Floats:
     return shares
 
 
-def paired_lean(x: Floats, y: Floats) -> float:
+def signed_rank_direction(x: Floats, y: Floats) -> float:
     """Return which way the signed ranks of x - y point: below 0 where x is lower, NaN without pairs."""
     return float(_signed_ranks(_differences(x, y), axis=0)) if len(x) else math.nan
 
@@ -499,7 +498,7 @@ def levene_p(x: Sequence[Floats | None], y: Sequence[Floats | None]) -> tuple[Fl
 
 
 def _enough(sample: Floats | None) -> bool:
-    return sample is not None and len(sample) >= LEAST_FOR_LEVENE
+    return sample is not None and len(sample) >= MIN_FOR_LEVENE
 
 
 def _range(deviations: Floats) -> Floats:

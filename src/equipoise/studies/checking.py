@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.conditions import Feasibility
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.long_work import duration
-from equipoise.foundation.text import listing
-from equipoise.measures.objectives import Reason
+from equipoise.foundation import BadInput, duration, listing
+from equipoise.measures import PerformanceReason
 from equipoise.results import record_as_json
 from equipoise.studies.analysis import StudyData, attributes_of, baselines_of, main_measures_of, quantities_of
 from equipoise.studies.analysis import cells_of as gathered
@@ -77,7 +75,7 @@ class Check:
     equal: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # What performance is where the plan does not say: why, and how skewed the training classes are.
     performance: str = "accuracy"
-    performance_reason: Reason = Reason.USUAL
+    performance_reason: PerformanceReason = PerformanceReason.USUAL
     class_skew: float = 1.0
     # Controls that are run beside treatments though the plan does not name them, and how many trials they are.
     added: tuple[str, ...] = ()
@@ -118,7 +116,7 @@ class Check:
                 f"{_number(self.added_trials, 'trial')} of these are controls that the plan does not name: "
                 f"{'; '.join(self.added)}."
             )
-        if self.performance_reason is Reason.SKEWED:
+        if self.performance_reason is PerformanceReason.SKEWED:
             found.append(
                 f"The largest training class has {self.class_skew:.1f} times the rows of the smallest, so epochs and "
                 'treatments are chosen by balanced accuracy; performance = "accuracy" chooses by accuracy.'

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.reproducibility import provenance
-from equipoise.foundation.text import plural
+from equipoise.foundation import BadInput, plural, provenance
 from equipoise.results import Direction, Finding, Result
 from equipoise.studies.plans import Trial
 from equipoise.studies.running import check_device, settings_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from equipoise.audits import OUTPUTS, audit_option
-from equipoise.foundation.options import Option
+from equipoise.foundation import Option
 
 # What takes an option in Python: check, run_in_store, run_to_folder, read_study, diagnose, write_table,
 # open_store or refit.

@@ -17,8 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput
-from equipoise.stats import FEWEST_SEEDS, MOST_SEEDS, LimitedBy, detection_power, limited_by, seeds_to_detect
+from equipoise.foundation import BadInput
+from equipoise.stats import (
+    MAX_SEEDS,
+    MIN_SEEDS,
+    LimitedBy,
+    detection_power,
+    limited_by,
+    seeds_to_detect,
+)
 from equipoise.studies.analysis import POWER, limit_reason
 from equipoise.studies.findings import SCHEMA, layout_of
 
@@ -98,10 +105,10 @@ class PlanPower:
             f"people, {_SOURCES[self.spreads.source]}"
         )
         corrected = f"after correction over {self.comparisons:,} comparisons"
-        if self.seeds < FEWEST_SEEDS:
+        if self.seeds < MIN_SEEDS:
             return (
                 f"Warning: with {_number(self.seeds, 'seed')} no difference can be confirmed: that takes at least "
-                f"{FEWEST_SEEDS}. {self._enough(change)} ({basis})."
+                f"{MIN_SEEDS}. {self._enough(change)} ({basis})."
             )
         if self.can_decide:
             return f"{self.seeds} seeds detect {change} with a power of {100 * self.power:.0f}% {corrected} ({basis})."
@@ -114,7 +121,7 @@ class PlanPower:
         if self.seeds_needed is not None:
             return f"About {self.seeds_needed} seeds would do"
         if self.limited_by is LimitedBy.SEEDS:
-            return f"More than {MOST_SEEDS:,} seeds would be needed"
+            return f"More than {MAX_SEEDS:,} seeds would be needed"
         told = str(limit_reason(self.limited_by, None, self.effect))
         return told[0].upper() + told[1:]
 
@@ -149,9 +156,9 @@ def plan_power(study: Study, comparisons: int, spreads: Spreads, threshold: floa
     level = threshold / comparisons
     single, people = spreads.pair**2, spreads.people**2
     number = float(seeds_to_detect(effect, single, people, level=level))
-    enough = seeds >= FEWEST_SEEDS
+    enough = seeds >= MIN_SEEDS
     power = float(detection_power(effect, single, people, seeds, level)) if enough else 0.0
-    limit = limited_by(effect, single, people, max(seeds, FEWEST_SEEDS), level=level)
+    limit = limited_by(effect, single, people, max(seeds, MIN_SEEDS), level=level)
     better = seeds > 1 and repeats > 1 and spreads.reruns_matter_little is not False
     return PlanPower(
         effect, comparisons, level, seeds, repeats, spreads, power, int(number) if math.isfinite(number) else None,
@@ -203,7 +210,7 @@ def pilot_spreads(path: str | os.PathLike[str]) -> Spreads:
     )
     if found is None:
         raise BadInput(
-            f"The pilot {os.fspath(path)!r} has no comparison of fairness over {FEWEST_SEEDS} shared seeds or more",
+            f"The pilot {os.fspath(path)!r} has no comparison of fairness over {MIN_SEEDS} shared seeds or more",
             help="run the pilot with more seeds.",
         )
     return found

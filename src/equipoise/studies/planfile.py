@@ -12,9 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.files import read_toml
-from equipoise.measures.objectives import Fairness, Performance
+from equipoise.foundation import (
+    BadInput,
+    read_toml,
+    unknown_name,
+)
+from equipoise.measures import (
+    Fairness,
+    Performance,
+)
 from equipoise.studies.plans import BadPlan, ChooseBy, Place
 from equipoise.training.material import Precision, Rounding, Selection
 from equipoise.training.named_objects import beside_plan
@@ -22,7 +28,7 @@ from equipoise.training.named_objects import beside_plan
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
-    from equipoise.cohorts.cohort import Cohort
+    from equipoise.cohorts import Cohort
     from equipoise.studies.study import Study
 
 
@@ -395,8 +401,11 @@ def planned_cohort(said: CohortPlan, plan: Path) -> Cohort:
 
 
 def _registered(said: CohortPlan, plan: Path) -> Cohort:
-    from equipoise.cohorts.cohort import with_extra_columns, with_parts
-    from equipoise.cohorts.loading import load
+    from equipoise.cohorts import (
+        load,
+        with_extra_columns,
+        with_roles,
+    )
 
     if said.name is None:
         raise BadInput(
@@ -409,7 +418,7 @@ def _registered(said: CohortPlan, plan: Path) -> Cohort:
     if extra is not None:
         made = with_extra_columns(made, extra)
     favourable = None if said.favourable is None else str(said.favourable)
-    return with_parts(made, target=said.target, groups=names_of(said.groups), favourable=favourable)
+    return with_roles(made, target=said.target, groups=names_of(said.groups), favourable=favourable)
 
 
 def _extra(said: CohortPlan, plan: Path) -> str | None:
@@ -417,9 +426,13 @@ def _extra(said: CohortPlan, plan: Path) -> str | None:
 
 
 def _of_file(said: CohortPlan, table: str, extra: str | None) -> Cohort:
-    from equipoise.cohorts.cohort import Cohort, with_extra_columns, with_parts
-    from equipoise.cohorts.pictures.files import with_pictures
-    from equipoise.cohorts.readers import open_table
+    from equipoise.cohorts import (
+        Cohort,
+        open_table,
+        with_extra_columns,
+        with_roles,
+    )
+    from equipoise.cohorts.pictures import with_pictures
 
     assert said.target is not None
     roles: dict[str, Any] = {"task": said.task, "split": said.split, "cluster": said.cluster}
@@ -433,7 +446,7 @@ def _of_file(said: CohortPlan, table: str, extra: str | None) -> Cohort:
     first = groups if extra is None else names_of(said.target)[:1]
     made = Cohort.from_frame(open_table(table), target=said.target, groups=first, name=name, **roles)
     if extra is not None:
-        made = with_parts(with_extra_columns(made, extra), groups=groups, favourable=made.favourable)
+        made = with_roles(with_extra_columns(made, extra), groups=groups, favourable=made.favourable)
         if not said.features:
             made = replace(made, features=tuple(column for column in made.features if column not in groups))
     if said.pictures is None:

@@ -15,12 +15,16 @@ from numpy.typing import NDArray
 from equipoise.audits import AuditResult, audit
 from equipoise.audits.embedding import audit_embedding
 from equipoise.estimators import GroupNames, SavedModel, is_saved_model
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.files import check_new_folder
-from equipoise.foundation.long_work import Progress, duration
-from equipoise.foundation.registry import registry
-from equipoise.foundation.reproducibility import provenance
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    BadInput,
+    Progress,
+    check_new_folder,
+    duration,
+    listing,
+    provenance,
+    registry,
+    unknown_name,
+)
 from equipoise.studies.plans import LearnerTexts, Named, Trial, condition_text, rows_of
 from equipoise.studies.running import MODEL, check_device, model_of
 from equipoise.studies.storage import OUTAGE, open_store

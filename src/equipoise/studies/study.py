@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.foundation.errors import BadInput
-from equipoise.measures.objectives import Fairness, Performance, Reason, Task, class_skew, default_performance
+from equipoise.cohorts import Cohort, Task
+from equipoise.foundation import BadInput
+from equipoise.measures import (
+    Fairness,
+    Performance,
+    PerformanceReason,
+    class_skew,
+    default_performance,
+)
 from equipoise.studies.analysis import SMALLEST_EFFECT
 from equipoise.studies.plans import (
     CHOICE,
@@ -64,7 +70,8 @@ class Study:
     one's own (or several) in place of learner and treatments: see ``equipoise.studies.running._own_function``. ``dev``
     and ``test`` are shares of the training rows where the cohort lacks these splits.
 
-    ``performance`` and ``fairness`` are what epochs and treatments are chosen by (``equipoise.measures.objectives``):
+    ``performance`` and ``fairness`` are what epochs and treatments are chosen by (``PERFORMANCES`` and
+    ``FAIRNESSES`` of ``equipoise.measures``):
     accuracy, balanced_accuracy, auc or f1 (pearson or r2 of a regression), and GAP, DP, EO, EOTP or worst_group.
     Without a performance it is accuracy, or balanced accuracy where the largest class of the original training rows is
     more than four times the smallest.
@@ -186,7 +193,7 @@ class Study:
         return self._performance_and_reason[0]
 
     @property
-    def performance_reason(self) -> Reason:
+    def performance_reason(self) -> PerformanceReason:
         """Why performance is what it is."""
         return self._performance_and_reason[1]
 
@@ -196,9 +203,9 @@ class Study:
         return class_skew(self._class_rows)
 
     @cached_property
-    def _performance_and_reason(self) -> tuple[Performance, Reason]:
+    def _performance_and_reason(self) -> tuple[Performance, PerformanceReason]:
         if self._performance is not None:
-            return self._performance, Reason.GIVEN
+            return self._performance, PerformanceReason.GIVEN
         return default_performance(self._task, self._class_rows)
 
     @cached_property

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.text import listing
+from equipoise.foundation import BadInput, listing
 from equipoise.training.material import Settings
 
 if TYPE_CHECKING:

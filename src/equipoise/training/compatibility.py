@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
-from equipoise.foundation.text import listing
+from equipoise.foundation import BadInput, listing, registry
 from equipoise.training.parameters import Readout
 
 if TYPE_CHECKING:

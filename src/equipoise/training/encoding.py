@@ -13,11 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.text import listing
-from equipoise.tallies.counts import group_name
-from equipoise.tallies.labels import Coded, factorise, ordered, presence_codes, shown
+from equipoise.cohorts import Cohort
+from equipoise.foundation import (
+    BadInput,
+    listing,
+    unknown_name,
+)
+from equipoise.tallies import (
+    Coded,
+    factorise,
+    group_name,
+    ordered,
+    presence_codes,
+    shown,
+)
 from equipoise.training.input_encoder import InputEncoder, as_numbers
 from equipoise.training.material import ALL_ROWS, Codes, Material, Rows
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.text import plural
+from equipoise.foundation import BadInput, plural, require
 from equipoise.networks.stacked_module import layer_named
 
 if TYPE_CHECKING:

@@ -11,8 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.foundation.text import listing, redacted_traceback
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+    listing,
+    redacted_traceback,
+)
 from equipoise.training.compatibility import has_own
 from equipoise.training.material import Material, Outcome, Rows, Settings
 from equipoise.training.preparing import Prepared, overrides

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import stream
 from equipoise.training.material import Codes
 
 # Odd numbers near 2^64 divided by the golden ratio and by the square root of 2 keep neighbouring ids apart.

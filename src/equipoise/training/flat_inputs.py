@@ -6,7 +6,7 @@ of neighbouring ones, and a study of it would be read as one of networks for pic
 
 from __future__ import annotations
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.training.material import Material
 
 

@@ -14,11 +14,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.cohort import columns_of
-from equipoise.cohorts.ids import looks_like_id
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.text import listing, plural
-from equipoise.tallies.labels import factorise, label_of, ordered, shown
+from equipoise.cohorts import columns_of, looks_like_id
+from equipoise.foundation import (
+    BadInput,
+    listing,
+    plural,
+)
+from equipoise.tallies import (
+    factorise,
+    label_of,
+    ordered,
+    shown,
+)
 
 Codes = NDArray[np.int64]
 # A matrix of float32, or pictures of uint8.

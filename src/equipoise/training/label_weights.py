@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation import (
+    BadInput,
+    unknown_name,
+)
 from equipoise.training.encoding import check_labels_vary
 from equipoise.training.parameters import Given, Table
 

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from equipoise.foundation.errors import BadInput
-from equipoise.measures.objectives import Task
+from equipoise.cohorts import Task
+from equipoise.foundation import BadInput
 from equipoise.training.compatibility import Need
 from equipoise.training.material import Material, Outcome, Settings
 from equipoise.training.model import FittedModel

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.measures.objectives import Fairness, Performance, Task
+from equipoise.cohorts import Task
+from equipoise.measures import (
+    Fairness,
+    Performance,
+)
 
 if TYPE_CHECKING:
     from equipoise.training.model import FittedModel

@@ -14,9 +14,7 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
-from equipoise.foundation.text import listing
+from equipoise.foundation import BadInput, listing, registry
 from equipoise.training.material import Codes, Predicted
 
 Reads = Literal["outputs", "representations"]

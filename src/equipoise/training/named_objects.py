@@ -14,10 +14,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput, nearest, told
-from equipoise.foundation.imports import require
-from equipoise.foundation.python_files import attribute as file_attribute
-from equipoise.foundation.python_files import beside, imported, module_name
+from equipoise.foundation import (
+    BadInput,
+    beside,
+    imported,
+    module_name,
+    nearest,
+    require,
+    told,
+)
+from equipoise.foundation import attribute as file_attribute
 from equipoise.training.parameters import Parameter
 
 if TYPE_CHECKING:

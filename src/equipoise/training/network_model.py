@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, told
-from equipoise.foundation.imports import require
-from equipoise.foundation.text import listing
-from equipoise.measures.objectives import Task
+from equipoise.cohorts import Task
+from equipoise.foundation import (
+    BadInput,
+    listing,
+    require,
+    told,
+)
 from equipoise.networks.mlp import StackedMLP
 from equipoise.networks.stacked_module import StackedModule
 from equipoise.training.material import Predicted, Settings

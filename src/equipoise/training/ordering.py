@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.foundation.imports import require
+from equipoise.foundation import require
 from equipoise.training.device_keys import device_keys
 from equipoise.training.fixing import copies_of, sample_keys
 from equipoise.training.material import Codes

@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.registry import registry
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    BadInput,
+    listing,
+    registry,
+    unknown_name,
+)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.training.learner import Progress
 from equipoise.training.recording import Recorder
 from equipoise.training.trainer import Backend, Floats, Trainer

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.imports import require
+from equipoise.foundation import require
 from equipoise.training.material import Settings
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, stream
 from equipoise.training.compatibility import has_own
 from equipoise.training.material import Codes, Job, Material, Rows
 from equipoise.training.model import Transformation

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.training.material import Material, Predicted
 from equipoise.training.preparing import Prepared, overrides, training_rows
 from equipoise.training.stack_parts import Scale

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.imports import require
+from equipoise.foundation import require
 
 if TYPE_CHECKING:
     import torch

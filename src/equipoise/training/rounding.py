@@ -21,8 +21,7 @@ from functools import cache
 
 import numpy as np
 
-from equipoise.foundation.imports import require
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import require, stream
 from equipoise.training.material import Codes, Rounding
 
 # cuBLAS is deterministic only with a workspace of its own, which must be asked for before CUDA starts.

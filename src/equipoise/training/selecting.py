@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.text import listing
-from equipoise.measures.objectives import (
+from equipoise.foundation import BadInput, listing
+from equipoise.measures import (
     PERFORMANCES,
     ClassCounts,
     Fairness,

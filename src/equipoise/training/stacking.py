@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.foundation.imports import require
+from equipoise.foundation import require
 from equipoise.networks.mlp import StackedMLP, stacked_mlp
 from equipoise.training.adam import StackedAdam
 from equipoise.training.callback import (

@@ -8,10 +8,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.foundation.imports import require
-from equipoise.foundation.registry import registry
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+    listing,
+    registry,
+    require,
+)
 from equipoise.training.compatibility import check_compatible
 from equipoise.training.finishing import adjusted, failed
 from equipoise.training.grouping import kind_of, stacks_of, trainings_of

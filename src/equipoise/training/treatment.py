@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.measures.objectives import Fairness, Performance
+from equipoise.measures import (
+    Fairness,
+    Performance,
+)
 from equipoise.training.callback import OwnRecipe, TrainingCallback, TrainingContext
 from equipoise.training.compatibility import Need
 from equipoise.training.material import Codes, Predicted, Rows, Selection

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.text import listing
+from equipoise.foundation import BadInput, listing
 from equipoise.training.material import Codes
 from equipoise.training.treatment import TrainingRows
 

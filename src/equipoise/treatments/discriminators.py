@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.imports import require
+from equipoise.foundation import require
 from equipoise.networks.mlp import StackedMLP, stacked_mlp
 from equipoise.training.adam import StackedAdam
 from equipoise.training.callback import Batch, TrainingCallback, TrainingContext

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.registry import treatment
-from equipoise.foundation.text import listing
+from equipoise.foundation import listing, treatment
 from equipoise.training.callback import TrainingCallback, TrainingContext
 from equipoise.training.losses import cross_entropy
 from equipoise.training.material import Codes, Predicted

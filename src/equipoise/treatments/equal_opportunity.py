@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from equipoise.foundation.registry import treatment
+from equipoise.foundation import treatment
 from equipoise.training.callback import Batch, TrainingCallback, TrainingContext
 from equipoise.training.compatibility import Need
 from equipoise.training.parameters import Choice, Parameter, Table

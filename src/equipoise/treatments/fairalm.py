@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from equipoise.foundation.imports import require
-from equipoise.foundation.registry import treatment
+from equipoise.foundation import require, treatment
 from equipoise.training.callback import Batch, TrainingContext
 from equipoise.treatments.favourable_losses import GapTreatment, PairLosses
 

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.conditions import apportion
-from equipoise.foundation.imports import require
-from equipoise.foundation.registry import treatment
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import require, stream, treatment
 from equipoise.training.callback import TrainingCallback, TrainingContext
 from equipoise.training.compatibility import Need
 from equipoise.training.material import Codes

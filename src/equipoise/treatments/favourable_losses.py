@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from equipoise.foundation.errors import unknown_name
-from equipoise.foundation.imports import require
+from equipoise.foundation import require, unknown_name
 from equipoise.training.callback import Batch, TrainingCallback, TrainingContext
 from equipoise.training.compatibility import Need
 from equipoise.training.parameters import Given, Parameter, Table

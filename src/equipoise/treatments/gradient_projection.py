@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from equipoise.foundation.registry import treatment
+from equipoise.foundation import treatment
 from equipoise.training.callback import NETWORK, Batch, Leaves, TrainingContext
 from equipoise.training.compatibility import Need
 from equipoise.treatments.domain_heads import DOMAIN, NETWORK_LEARNS, DomainAdversary, WithDomainHead

@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.registry import treatment
+from equipoise.foundation import BadInput, require, treatment
 from equipoise.networks.separation import gradient_reversal
 from equipoise.training.callback import LAST, Batch, Part, TrainingCallback, TrainingContext
 from equipoise.training.losses import cross_entropy

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from equipoise.foundation.imports import require
-from equipoise.foundation.registry import treatment
+from equipoise.foundation import require, treatment
 from equipoise.training.callback import RowLosses, TrainingCallback, TrainingContext
 from equipoise.training.compatibility import Need
 from equipoise.training.parameters import Choice, Parameter, Table

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import treatment
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, stream, treatment
 from equipoise.training.material import Codes, Rows
 from equipoise.training.metric.heads.nearest import nearest
 from equipoise.training.parameters import Choice, Parameter, Table

@@ -7,9 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.text import listing, plural
-from equipoise.tallies.labels import factorise, label_of
+from equipoise.foundation import (
+    BadInput,
+    listing,
+    plural,
+)
+from equipoise.tallies import (
+    factorise,
+    label_of,
+)
 
 
 def rows_of(X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.registry import treatment
+from equipoise.foundation import treatment
 from equipoise.training.callback import Batch, TrainingContext
 from equipoise.treatments.favourable_losses import GapTreatment, PairLosses
 

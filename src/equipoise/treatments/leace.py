@@ -19,9 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import treatment
-from equipoise.foundation.text import plural
+from equipoise.foundation import BadInput, plural, treatment
 from equipoise.training.material import Codes, Predicted
 from equipoise.training.model import PostProcessor, Transformation, checked_array, fitted_part
 from equipoise.training.parameters import Choice, Table

@@ -11,10 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import treatment
-from equipoise.foundation.reproducibility import stream
-from equipoise.foundation.text import listing
+from equipoise.foundation import BadInput, listing, stream, treatment
 from equipoise.training.model import Transformation, checked_array, fitted_part
 from equipoise.training.parameters import Parameter, Table, check_parameters
 from equipoise.training.treatment import TrainingInputs, Treatment

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from equipoise.foundation.arrays import distinct_rows
+from equipoise.foundation import distinct_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

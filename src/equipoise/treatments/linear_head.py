@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.training.material import Codes, Predicted
 from equipoise.training.model import PostProcessor, Reads, checked_array, fitted_part
 from equipoise.treatments.null_space import NullSpace

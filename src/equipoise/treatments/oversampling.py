@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from equipoise.foundation.registry import treatment
+from equipoise.foundation import treatment
 from equipoise.training.material import Codes
 from equipoise.training.parameters import Choice, Table
 from equipoise.training.treatment import TrainingRows, Treatment

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.training.fixing import copies_of, sample_uniforms
 from equipoise.training.material import Codes, Predicted
 from equipoise.training.model import PostProcessor, Reads, checked_settings

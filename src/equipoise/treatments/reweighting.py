@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.registry import treatment
+from equipoise.foundation import treatment
 from equipoise.training.parameters import Choice, Table
 from equipoise.training.treatment import TrainingRows, Treatment
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
+from equipoise.foundation import BadInput, require
 from equipoise.networks.mlp import stacked_mlp
 from equipoise.networks.separation import separation
 from equipoise.training.callback import Batch, Part, TrainingContext

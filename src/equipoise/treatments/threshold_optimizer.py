@@ -8,10 +8,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.registry import treatment
-from equipoise.foundation.text import listing, plural
+from equipoise.foundation import (
+    BadInput,
+    listing,
+    plural,
+    require,
+    treatment,
+)
 from equipoise.training.material import Codes, Predicted
 from equipoise.training.model import Adjustment, checked_array, checked_settings, fitted_part
 from equipoise.training.parameters import Parameter, Readout, Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from equipoise.foundation.registry import treatment
+from equipoise.foundation import treatment
 from equipoise.training.callback import Batch, TrainingContext
 from equipoise.training.compatibility import Need
 from equipoise.treatments.domain_heads import NETWORK_LEARNS, DomainAdversary, WithDomainHead

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from equipoise.foundation.registry import treatment
+from equipoise.foundation import treatment
 from equipoise.training.treatment import Treatment
 
 

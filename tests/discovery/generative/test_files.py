@@ -19,7 +19,7 @@ from equipoise.discovery.generative import GANSettings, TrainedVAE, VAESettings,
 from equipoise.discovery.generative import _gan as gan
 from equipoise.discovery.generative import _vae as vae
 from equipoise.discovery.generative._gan import TrainedGAN
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.networks.dcgan import dcgan_generator
 from equipoise.networks.vae import vae_decoder, vae_encoder
 from reproductions.sprites import classifiers

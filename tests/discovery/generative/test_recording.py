@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.discovery.generative import VAEPlan, VAESettings, shown, taken, train_vae, train_vaes
 from equipoise.discovery.generative._training import Laid, laid_on
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.cohorts.pictures.sprites import SpritePictures
+from equipoise.cohorts.pictures import SpritePictures
 from equipoise.discovery.generative import (
     KINDS,
     GANSettings,
@@ -23,8 +23,7 @@ from equipoise.discovery.generative import (
     train_vae,
 )
 from equipoise.discovery.generative._vae import grid
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, stream
 from equipoise.networks.dcgan import dcgan_discriminator, dcgan_generator
 from equipoise.networks.vae import vae_decoder, vae_encoder
 from equipoise.training.fixing import fix_seeds, seed_of

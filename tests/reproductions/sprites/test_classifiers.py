@@ -16,9 +16,9 @@ from reproductions.sprites.classifiers import (
 )
 from reproductions.sprites.triplets import Pair
 
-from equipoise.cohorts.factors import codes_of_cells
-from equipoise.cohorts.pictures.sprites import FACTORS
-from equipoise.foundation.errors import BadInput
+from equipoise.cohorts import codes_of_cells
+from equipoise.cohorts.pictures import SPRITE_FACTORS
+from equipoise.foundation import BadInput
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
@@ -47,7 +47,7 @@ def test_a_bias_that_is_easier_than_the_target_is_learnt_in_its_place() -> None:
 
 
 def test_shares_told_right_are_those_counted_row_by_row() -> None:
-    codes = codes_of_cells(np.random.default_rng(0).integers(0, 737_280, 500), FACTORS)
+    codes = codes_of_cells(np.random.default_rng(0).integers(0, 737_280, 500), SPRITE_FACTORS)
     upper = np.random.default_rng(1).random(500) < 0.6
     found = judged(Pair("scale", "shape"), upper, codes)
     told: dict[bool, list[bool]] = {True: [], False: []}

@@ -20,10 +20,13 @@ from reproductions.sprites.generators import (
 from reproductions.sprites.sprite_bank import upper_half
 from reproductions.sprites.triplets import PAIRS, Pair, triplets_of
 
-from equipoise.cohorts.factors import codes_of_cells
-from equipoise.cohorts.pictures.sprites import CELLS, FACTORS
+from equipoise.cohorts import codes_of_cells
+from equipoise.cohorts.pictures import (
+    NUMBER_OF_SPRITES,
+    SPRITE_FACTORS,
+)
 from equipoise.discovery.generative import KINDS, StepProgress, VAESettings
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.training.images.optimising import state_of
 from equipoise.training.recording import ONLY, Recorder, put_back
 
@@ -64,9 +67,9 @@ def test_a_skewed_generator_sees_halves_that_go_together() -> None:
     plan = GeneratorPlan("vae", 2, Skew("scale", "x", 0.8))
     assert plan.name == "vae-2-scale-x-0.8"
     pictures = plan.pictures()
-    codes = codes_of_cells(pictures.cells, FACTORS)
+    codes = codes_of_cells(pictures.cells, SPRITE_FACTORS)
     assert abs((upper_half("scale", codes) == upper_half("x", codes)).mean() - 0.8) < 0.01
-    assert len(GeneratorPlan("vae", 2).pictures()) == CELLS
+    assert len(GeneratorPlan("vae", 2).pictures()) == NUMBER_OF_SPRITES
     with pytest.raises(BadInput, match="gan"):
         GeneratorPlan("gan", 0)  # type: ignore[arg-type]
 

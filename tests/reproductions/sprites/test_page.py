@@ -13,9 +13,7 @@ from reproductions.sprites.report import Sprites
 from reproductions.sprites.summary import WORDS
 from reproductions.sprites.words import CAUTIONS
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import report_of
-from equipoise.foundation.reproducibility import provenance
+from equipoise.foundation import BadInput, provenance, report_of
 from equipoise.reports import charts_of, markdown
 from equipoise.reports import page as page_of
 from equipoise.reports._formats import safe_name, signed_thousandths

@@ -13,11 +13,11 @@ from reproductions.sprites.scoring import ScoreSettings, scored
 from reproductions.sprites.triplets import Pair
 
 from discovery_cases import BIAS, LATENT, TARGET, Constant, meaning, painter, quick, reader
-from equipoise.cohorts.factors import codes_of_cells
-from equipoise.cohorts.pictures.sprites import FACTORS
+from equipoise.cohorts import codes_of_cells
+from equipoise.cohorts.pictures import SPRITE_FACTORS
 from equipoise.discovery import Classifier, Fit, FitReason
 from equipoise.discovery.generative import VAESettings
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.results import because
 
 PLACES = {"x": TARGET, "y": BIAS, "shape": 2, "scale": 3, "orientation sine": 4, "orientation cosine": 5}
@@ -42,8 +42,8 @@ class Encoded:
     settings = VAESettings(latent_size=8)
 
     def encode(self, sprites: Any) -> Any:
-        codes = codes_of_cells(sprites.cells, FACTORS)
-        angle = FACTORS[2].each(codes["orientation"])
+        codes = codes_of_cells(sprites.cells, SPRITE_FACTORS)
+        angle = SPRITE_FACTORS[2].each(codes["orientation"])
         draws = np.random.default_rng(0)
         columns = [codes["scale"] / 3, codes["x"] / 16, codes["y"] / 16, np.sin(angle), np.cos(angle)]
         return np.column_stack([*columns, *draws.normal(size=(3, len(angle)))])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from paper_scripts import PAPERS
 from reproductions.sprites import benchmark, train_generators
 

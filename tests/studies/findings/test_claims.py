@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.foundation.registry import report_of
+from equipoise.foundation import report_of
 from equipoise.reports import Document
 from equipoise.results import Verdict, because
 from equipoise.stats import LimitedBy

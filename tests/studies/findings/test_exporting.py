@@ -14,7 +14,7 @@ pytest.importorskip("sqlalchemy")
 
 import duckdb
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.analysis import Measured
 from equipoise.studies.findings import data_of, measure_study
 from equipoise.studies.findings._exporting import write_measured, write_table

@@ -78,7 +78,7 @@ def test_a_store_is_reported_with_and_without_the_truth(store: Any, task: Any) -
 
 
 def test_an_empty_store_says_what_to_do(store: Any, tmp_path: Path) -> None:
-    from equipoise.foundation.errors import BadInput
+    from equipoise.foundation import BadInput
 
     store.plan([(trial(0), 0, "cell")])
     with pytest.raises(BadInput, match="No trial of the study 'plan' is done"):

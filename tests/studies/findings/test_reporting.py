@@ -13,11 +13,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import equipoise
-from equipoise.measures.measure import get_measure
+from equipoise.measures import get_measure
 from equipoise.studies.analysis import Layout
 from equipoise.studies.analysis._quantities import measured, quantities_of
 from equipoise.studies.findings import result_of
-from equipoise.tallies.counts import Confusion
+from equipoise.tallies import Confusion
 from study_cases import ARMS, CASES, interpolation, plain, settings, study
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "schemas" / "study-2.json").read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 import equipoise
-from equipoise.measures.classification import distance
+from equipoise.measures import optimum_distance
 from equipoise.reports import page, show
 from equipoise.reports.charts.scatter import COLLAPSED, CONSTANT, front
 from equipoise.results import because
@@ -214,7 +214,7 @@ def test_the_chosen_performance_and_fairness_make_the_distance_ranks_front_and_t
         "DP": 1 - np.ptp(own.sum(axis=-2) / own.sum(axis=(-1, -2))[..., None], axis=1).mean(axis=-1),
         "worst_group": rates.mean(axis=-1).min(axis=1),
     }[fairness]
-    expected = distance(balanced, fair_values)
+    expected = optimum_distance(balanced, fair_values)
     for cell in result.cells:
         places = [place for place, trial in enumerate(data.trials) if trial.treatment == cell.treatment]
         assert cell.test_distance == pytest.approx(expected[places].mean())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput, Cohort, Study
-from equipoise.measures.objectives import Reason
+from equipoise.measures import PerformanceReason
 from equipoise.studies.findings import write_table
 from equipoise.studies.planfile import read_plan
 from equipoise.studies.plans import CHOICE
@@ -39,7 +39,11 @@ def test_a_plan_says_what_epochs_and_treatments_are_chosen_by(tmp_path: Path) ->
     file = tmp_path / "plan.toml"
     file.write_text('performance = "balanced_accuracy"\nfairness = "DP"\n' + PLAN, encoding="utf-8")
     made = read_plan(file).study()
-    assert (made.performance, made.fairness, made.performance_reason) == ("balanced_accuracy", "DP", Reason.GIVEN)
+    assert (made.performance, made.fairness, made.performance_reason) == (
+        "balanced_accuracy",
+        "DP",
+        PerformanceReason.GIVEN,
+    )
     trial = made.trials()[0]
     assert (trial.performance, trial.fairness, trial.choice) == ("balanced_accuracy", "DP", CHOICE)
     settings = settings_of(trial)
@@ -96,10 +100,10 @@ def test_skewed_classes_are_chosen_by_balanced_accuracy_and_check_says_so(share:
     if expected == "accuracy":
         assert not said
         return
-    assert made.performance_reason is Reason.SKEWED
+    assert made.performance_reason is PerformanceReason.SKEWED
     assert said[0].startswith("The largest training class has ")
     asked = Study(skewed(share), group="sex", performance="accuracy", learner=LEARNER, seeds=1)
-    assert (asked.performance, asked.performance_reason) == ("accuracy", Reason.GIVEN)
+    assert (asked.performance, asked.performance_reason) == ("accuracy", PerformanceReason.GIVEN)
     assert not [words for words in asked.check().words if "balanced accuracy" in words]
 
 

@@ -18,8 +18,8 @@ from jsonschema import Draft202012Validator
 
 from equipoise import Study
 from equipoise.conditions import draw_training, make_condition
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.files import MOST_BYTES
+from equipoise.foundation import BadInput
+from equipoise.foundation._files import MOST_BYTES
 from equipoise.studies.planfile import StudyPlan, line_of, read_plan, schema_text
 from equipoise.studies.plans import CHOICE, BadPlan, Named, Trial, canonical, trial_of
 from equipoise.studies.plans._rows import _values, data_fingerprint, rows_of, trained_fingerprint, with_splits

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.planfile import read_plan
 from picture_cases import write_binary
 from plan_cases import write_people

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from equipoise import Study
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.checking import check
 from equipoise.studies.planfile import read_plan
 from equipoise.studies.plans import LearnerTexts

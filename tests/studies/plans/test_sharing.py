@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput, Study
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort
 from equipoise.studies.plans import Named, Trial, cells_of, stacked, trainings_of
 from equipoise.studies.plans._naming import kind_of, unread
 from equipoise.studies.running import pack, run_to_folder, unpack
 from equipoise.studies.running._running import APART, cell_labels, run_in_store, trained
-from equipoise.testing.planted_pictures import planted_pictures
+from equipoise.testing import planted_pictures
 from plan_cases import cohort
 
 LEARNER = {"name": "image_network", "network": "small", "epochs": 1, "batch_size": 20, "augmentation": False}

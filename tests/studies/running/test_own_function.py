@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from equipoise import Cohort, Study
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.plans._own_functions import own_function
 from equipoise.studies.running import run_in_store
 from plan_cases import by_the_mean, cohort, columns, threshold

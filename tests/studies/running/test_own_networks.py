@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import picture_cases
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.planfile import read_plan
 
 pytest.importorskip("sqlalchemy")

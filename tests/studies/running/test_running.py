@@ -11,7 +11,7 @@ import pytest
 
 import equipoise
 from equipoise import Study
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.planfile import read_plan
 from equipoise.studies.running._environment import available_cores, environment, is_dead, machine, new_owner
 from equipoise.studies.running._progress import Standing, duration, seconds_left, standing

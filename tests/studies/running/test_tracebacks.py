@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort
 from equipoise.studies.running import merge, run_in_store
 from equipoise.studies.storage import open_store
 from equipoise.studies.study import Study

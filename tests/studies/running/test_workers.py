@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from equipoise import Study
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.running import OwnWork, run_in_store
 from equipoise.studies.running import _workers as workers
 from equipoise.studies.running._handover import Handed, Shared, read, write

@@ -15,7 +15,10 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from equipoise.foundation.errors import BadInput, EquipoiseError
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+)
 from equipoise.studies.findings import write_table
 from equipoise.studies.storage import open_store
 from equipoise.studies.study import Study

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.running._folder import _without_scores, merge, read_trial, write_trial
 from equipoise.studies.storage import _artefacts as artefacts
 from equipoise.studies.storage import open_store

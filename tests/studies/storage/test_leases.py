@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from store_cases import Clock, Predicting, failed, planned, trial
 
 DONE = Predicting()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from store_cases import Predicting, planned
 
 pytest.importorskip("sqlalchemy")

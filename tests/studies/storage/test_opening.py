@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.storage._database import is_network, kind_of
 from store_cases import Predicting, planned, trial, truth
 

@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
-from equipoise.foundation.errors import BadInput, MissingExtra
+from equipoise.foundation import (
+    BadInput,
+    MissingExtra,
+)
 from postgres import Server
 from store_cases import Predicting, failed, planned
 

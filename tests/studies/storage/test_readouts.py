@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.foundation.errors import BadInput
+from equipoise.cohorts import Cohort
+from equipoise.foundation import BadInput
 from equipoise.measures import distance_to_optimum
-from equipoise.measures.scores import BY_NAME
+from equipoise.measures._scores import BY_NAME
 from equipoise.studies.storage._labels import Names, Readouts, decoded, encoded, evaluation_labels, readout
 from equipoise.training.encoding import material_of
 from equipoise.training.material import Predicted

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.storage._labels import readout
 from equipoise.training.material import Predicted
 from store_cases import Clock, Predicting, failed, planned, trial, truth
@@ -325,7 +325,7 @@ sys.meta_path.insert(0, Blocker())
 from equipoise.studies.running import _folder as merging
 from equipoise.studies.running import _folder as trial_files
 from equipoise.studies.storage import _store as store
-from equipoise.foundation.errors import MissingExtra
+from equipoise.foundation import MissingExtra
 try:
     store.open_store("study.db")
 except MissingExtra as error:

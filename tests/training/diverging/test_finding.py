@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.training.diverging.divergence import ALL, Divergence, Flips, Growth
 from equipoise.training.diverging.first_difference import _is_looked_at, first_difference
 from equipoise.training.diverging.stepping import ModuleStepper, Seen

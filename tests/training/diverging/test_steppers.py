@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.training.diverging.first_difference import first_difference
 from equipoise.training.learners.image_network import ImageNetwork
 from equipoise.training.learners.mlp import MultilayerPerceptron, built

@@ -18,7 +18,7 @@ from training_cases import Learns
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 files = pytest.importorskip("safetensors.torch")
 
-from equipoise.foundation.errors import BadInput  # noqa: E402
+from equipoise.foundation import BadInput  # noqa: E402
 from equipoise.networks.building import build  # noqa: E402
 from equipoise.networks.norms import freeze_norms, norms_of  # noqa: E402
 from equipoise.training.encoding import material_of  # noqa: E402

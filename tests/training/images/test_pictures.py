@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-from equipoise.foundation.errors import BadInput  # noqa: E402
+from equipoise.foundation import BadInput  # noqa: E402
 from equipoise.training.images import pictures as pictures_module  # noqa: E402
 from equipoise.training.images.pictures import SHIFT, Crop, Pictures, Scaling, check_pictures  # noqa: E402
 

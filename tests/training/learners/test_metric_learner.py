@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 from equipoise.audits import downstream as classifiers  # noqa: E402
 from equipoise.audits.downstream import C_GRID, DomainIndependent  # noqa: E402
-from equipoise.foundation.errors import BadInput  # noqa: E402
+from equipoise.foundation import BadInput  # noqa: E402
 from equipoise.training.callback import TrainingCallback  # noqa: E402
 from equipoise.training.learner import Progress  # noqa: E402
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402

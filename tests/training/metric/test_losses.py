@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 import metric_oracles as slow  # noqa: E402
-from equipoise.foundation.errors import BadInput  # noqa: E402
-from equipoise.foundation.registry import registry  # noqa: E402
+from equipoise.foundation import BadInput, registry  # noqa: E402
 from equipoise.training.metric.losses.arcface import ArcFace  # noqa: E402
 from equipoise.training.metric.losses.margin import Margin  # noqa: E402
 from equipoise.training.metric.losses.multi_similarity import MultiSimilarity  # noqa: E402

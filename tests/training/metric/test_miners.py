@@ -15,8 +15,7 @@ from scipy import integrate, special
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 import metric_oracles as slow  # noqa: E402
-from equipoise.foundation.errors import BadInput  # noqa: E402
-from equipoise.foundation.registry import registry  # noqa: E402
+from equipoise.foundation import BadInput, registry  # noqa: E402
 from equipoise.training.metric.batches import squared_distances, taken  # noqa: E402
 from equipoise.training.metric.drawing import drawn, uniforms_for, uniforms_of_epoch, whole_weights  # noqa: E402
 from equipoise.training.metric.miners.distance_weighted import DistanceWeighted  # noqa: E402

@@ -8,8 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
+from equipoise.foundation import BadInput, registry
 from equipoise.testing import check
 from equipoise.training.metric.drawing import uniforms_of_epoch
 from equipoise.training.metric.presets import get_preset, make_loss, make_miner, make_sampler
@@ -37,7 +36,7 @@ def test_everything_registered_passes_the_shared_checks(kind: str) -> None:
 def test_nothing_of_it_imports_torch() -> None:
     code = f"""
 import sys
-from equipoise.foundation.registry import registry
+from equipoise.foundation import registry
 assert all(registry.entries(kind) for kind in {KINDS!r})
 assert "torch" not in sys.modules
 """

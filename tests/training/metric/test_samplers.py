@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, registry, stream
 from equipoise.training.metric.samplers.n_pairs import NPairBatches
 from equipoise.training.metric.samplers.samples_per_class import SamplesPerClass
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.imports import door
+from equipoise.foundation import door
 
 if TYPE_CHECKING:
     from equipoise.audits.change._changes import Change as Change

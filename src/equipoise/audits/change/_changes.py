@@ -11,10 +11,13 @@ from equipoise.audits._contrasts import CONTRASTED, Contrast, class_places, oppo
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._spec import AuditSpec
 from equipoise.audits.change._sides import Before, ChangeReason, Side, Sides, sides_of
-from equipoise.measures.measure import Measure, get_measure
+from equipoise.measures import (
+    Measure,
+    get_measure,
+)
 from equipoise.results import Direction, Finding, Reason, Record, Scope, Status, because, direction_of
 from equipoise.stats import Estimate, difference_p, pair_p
-from equipoise.tallies.cells import Cells
+from equipoise.tallies import Cells
 
 # What the correction of all changes together says of each.
 DECIDED = ("low", "high", "interval", "level", "p", "p_adjusted", "finding")

@@ -18,29 +18,46 @@ from equipoise.audits._counting import outcome_axes, tallies_of_counts, tally
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._spec import AuditSpec, resolve
 from equipoise.audits._tallies import Tallies, View, big_enough
-from equipoise.cohorts.tables import Axis, Bins
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.text import fitting, listing, plural
-from equipoise.measures.measure import Measure
+from equipoise.cohorts import (
+    Axis,
+    Bins,
+)
+from equipoise.foundation import (
+    BadInput,
+    Floats,
+    fitting,
+    listing,
+    plural,
+)
+from equipoise.measures import Measure
 from equipoise.results import Reason, ReasonCode, Status, because
-from equipoise.stats import CASES, Estimate, pair_estimate, sample_estimate
-from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import (
-    PREDICTION,
+from equipoise.stats import (
+    PAIR_CASES,
+    Estimate,
+    pair_estimate,
+    sample_estimate,
+)
+from equipoise.tallies import (
+    BOOLEAN_LABELS,
+    PREDICTION_AXIS,
     ROWS,
-    SPLIT,
+    SPLIT_AXIS,
     SQUARES,
-    TARGET,
+    TARGET_AXIS,
     WEIGHT,
+    Cells,
     Confusion,
     Counts,
+    Label,
+    boolean_spellings,
     class_labels,
     confusion_of,
     group_axis,
     group_labels,
     group_name,
+    ordered,
+    unify_booleans,
 )
-from equipoise.tallies.labels import TRUTHS, Label, ordered, same_truths, truth_names
 
 EARLIER = "earlier"
 ABOVE, BELOW = "above the threshold", "below the threshold"
@@ -114,12 +131,12 @@ def before_of_rows(spec: AuditSpec, tallies: Tallies) -> Before:
     cut = spec.threshold if spec.against_score else None
     outcome[EARLIER] = Axis(column, None if cut is None else (cut,))
     cells = spec.table.count({**outcome, **axes}, spec.weight)
-    for axis in ([] if spec.prediction else [PREDICTION]) + ([EARLIER] if spec.against_score else []):
+    for axis in ([] if spec.prediction else [PREDICTION_AXIS]) + ([EARLIER] if spec.against_score else []):
         cells = cells.relabel(axis, {"1": ABOVE, "0": BELOW})  # "1" may itself be the name of a class
     cells = named_cells(cells, spec, words)
-    cells = _spelled(same_truths(cells, truth_names(cells)), spec, tallies)
+    cells = _spelled(unify_booleans(cells, boolean_spellings(cells)), spec, tallies)
     total = cells.rows
-    for axis in (TARGET, PREDICTION):
+    for axis in (TARGET_AXIS, PREDICTION_AXIS):
         cells = _known(cells, axis)
     without = cells.rows - _known(cells, EARLIER).rows
     cells = _known(cells, EARLIER)
@@ -148,9 +165,9 @@ def before_of_file(spec: AuditSpec, tallies: Tallies, earlier: AuditSpec, data: 
     except BadInput as error:
         raise _of_earlier(error) from error
     cells = found.counts[None]
-    cells = same_truths(cells, _spelling(class_labels(cells), tallies.classes))
+    cells = unify_booleans(cells, _spelling(class_labels(cells), tallies.classes))
     classes, notes = _common(tallies.classes, set(class_labels(cells)), "the earlier data")
-    if (TARGET in cells.axes) != (TARGET in tallies.counts[None].axes):
+    if (TARGET_AXIS in cells.axes) != (TARGET_AXIS in tallies.counts[None].axes):
         raise BadInput("One of the two has a target and the other has not", available="a target in both, or in neither")
     rows = cells.rows
     notes.insert(
@@ -184,22 +201,22 @@ def _spelled(cells: Cells, spec: AuditSpec, tallies: Tallies) -> Cells:
                 available="two classes, or an earlier prediction (--against-prediction)",
             )
         other = others[0] if others else f"not {member}"
-        if TARGET in cells.axes and not spec.prediction:
-            joined: list[Label] = [name for name in cells.axis(TARGET) if name is not None and name != member]
-            cells = cells.relabel(TARGET, dict.fromkeys(joined, other))
-        for axis in (PREDICTION, EARLIER):
+        if TARGET_AXIS in cells.axes and not spec.prediction:
+            joined: list[Label] = [name for name in cells.axis(TARGET_AXIS) if name is not None and name != member]
+            cells = cells.relabel(TARGET_AXIS, dict.fromkeys(joined, other))
+        for axis in (PREDICTION_AXIS, EARLIER):
             cells = cells.relabel(axis, {ABOVE: member, BELOW: other})
     found = [label for label in cells.axis(EARLIER) if label is not None]
-    return same_truths(cells, _spelling(found, tallies.classes), [EARLIER])
+    return unify_booleans(cells, _spelling(found, tallies.classes), [EARLIER])
 
 
 def _spelling(found: Iterable[Label], classes: Sequence[str]) -> dict[Label, Label]:
     """Return new names where one side says true/false and the other 1/0."""
     labels = set(found)
-    if labels and labels <= set(TRUTHS) and set(classes) <= {"0", "1"}:
-        return {name: TRUTHS[name] for name in TRUTHS}
-    if labels and labels <= {"0", "1"} and set(classes) <= set(TRUTHS):
-        return {TRUTHS[name]: name for name in classes}
+    if labels and labels <= set(BOOLEAN_LABELS) and set(classes) <= {"0", "1"}:
+        return {name: BOOLEAN_LABELS[name] for name in BOOLEAN_LABELS}
+    if labels and labels <= {"0", "1"} and set(classes) <= set(BOOLEAN_LABELS):
+        return {BOOLEAN_LABELS[name]: name for name in classes}
     return {}
 
 
@@ -217,14 +234,13 @@ def _common(classes: Sequence[str], found: set[str], where: str) -> tuple[list[s
     return ordered(known | found), notes[:5]
 
 
-Floats = NDArray[np.float64]
 Three = tuple[float, float, float]
 Four = tuple[float, float, float, float]
 Bools = NDArray[np.bool_]
 Codes = NDArray[np.int64]
 # Of every case: is a row counted, and is it a success, after and before?
-COUNTED = np.array([case[:2] for case in CASES], dtype=bool)
-SUCCESS = np.array([case[2:] for case in CASES], dtype=bool)
+COUNTED = np.array([case[:2] for case in PAIR_CASES], dtype=bool)
+SUCCESS = np.array([case[2:] for case in PAIR_CASES], dtype=bool)
 Sums = tuple[Confusion, Confusion, Confusion]
 # Groups that cannot be compared, and why.
 Absent = Mapping[str, tuple[Status, Reason]]
@@ -354,7 +370,7 @@ class _Pairs:
     @classmethod
     def of(cls, cells: Cells, view: View) -> _Pairs:
         axes = [group_axis(attribute) for attribute in view.attribute]
-        outcome = [axis for axis in (TARGET, PREDICTION, EARLIER) if axis in cells.axes]
+        outcome = [axis for axis in (TARGET_AXIS, PREDICTION_AXIS, EARLIER) if axis in cells.axes]
         joint = cells.marginal([*outcome, *axes])
         place = {name: number for number, name in enumerate(view.compared.classes)}
         codes = {
@@ -369,7 +385,7 @@ class _Pairs:
             for row in joint.codes[:, len(outcome) :].tolist()
         )
         group = np.array([known.get(name, len(known)) for name in names], dtype=np.int64)
-        return cls(group, codes.get(TARGET), codes[PREDICTION], codes[EARLIER], joint.sums[:, :3], len(known))
+        return cls(group, codes.get(TARGET_AXIS), codes[PREDICTION_AXIS], codes[EARLIER], joint.sums[:, :3], len(known))
 
     def table(self, measure: str, place: int | None) -> Floats:
         """Return ``[group, case, sum]``: whether a row is counted, and is a success, after and before."""
@@ -378,9 +394,9 @@ class _Pairs:
         case = np.zeros(len(self.group), dtype=np.int64)
         for bit in (counted_after, counted_before, success_after, success_before):
             case = 2 * case + bit
-        flat, size = self.group * len(CASES) + case, (self.groups + 1) * len(CASES)
+        flat, size = self.group * len(PAIR_CASES) + case, (self.groups + 1) * len(PAIR_CASES)
         columns = [np.bincount(flat, weights=column, minlength=size) for column in self.sums.T]
-        return np.stack(columns, axis=-1).astype(np.float64).reshape(self.groups + 1, len(CASES), 3)
+        return np.stack(columns, axis=-1).astype(np.float64).reshape(self.groups + 1, len(PAIR_CASES), 3)
 
 
 def _parts(measure: str, truth: Codes | None, said: Codes, place: int | None) -> tuple[Bools, Bools]:
@@ -466,7 +482,7 @@ def _sides(
     split: str | None,
 ) -> Sides:  # fmt: skip
     def of_split(cells: Cells) -> Cells:
-        return cells if split is None else cells.where(SPLIT, [split])
+        return cells if split is None else cells.where(SPLIT_AXIS, [split])
 
     def sums(cells: Cells) -> Sums:
         first, second, third = (
@@ -478,10 +494,10 @@ def _sides(
     every = [of_split(cells) for cells in (counts, before.pairs or before.sample) if cells is not None]
     if before.pairs is not None:
         joint = every[1]
-        outcome = [axis for axis in joint.axes if axis not in (PREDICTION, EARLIER)]
-        now = sums(joint.marginal([*outcome, PREDICTION]))
+        outcome = [axis for axis in joint.axes if axis not in (PREDICTION_AXIS, EARLIER)]
+        now = sums(joint.marginal([*outcome, PREDICTION_AXIS]))
         earlier = joint.marginal([*outcome, EARLIER])
-        then = sums(replace(earlier, axes=tuple(PREDICTION if axis == EARLIER else axis for axis in earlier.axes)))
+        then = sums(replace(earlier, axes=tuple(PREDICTION_AXIS if axis == EARLIER else axis for axis in earlier.axes)))
     else:
         now, then = sums(every[0]), sums(every[1])
     labels = (group_labels(cells, attributes, include_missing=spec.include_missing) for cells in every)

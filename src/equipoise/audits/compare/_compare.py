@@ -41,13 +41,19 @@ from equipoise.audits.compare._result import (
     few_or_nobody,
 )
 from equipoise.audits.compare._spec import LABEL, CompareSpec, resolve_comparison
-from equipoise.cohorts.pairing import listed
-from equipoise.cohorts.tables import Bins
-from equipoise.foundation.arrays import Floats, as_floats
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.options import documented
-from equipoise.foundation.reproducibility import fingerprint_of, provenance, stream
-from equipoise.foundation.text import fitting, percent, plural
+from equipoise.cohorts import Bins, column_values
+from equipoise.foundation import (
+    BadInput,
+    Floats,
+    as_floats,
+    document_options,
+    fingerprint_of,
+    fitting,
+    percent,
+    plural,
+    provenance,
+    stream,
+)
 from equipoise.results import Reason, Status, because
 from equipoise.stats import (
     auc_interval,
@@ -55,11 +61,18 @@ from equipoise.stats import (
     compare_with_null,
     is_finding,
     limited_by_draws,
-    mean_of_values,
     share_interval,
     shares_of_groups,
+    weighted_mean_shift,
 )
-from equipoise.tallies.labels import Codes, Label, factorise, is_fraction, label_of, ordered
+from equipoise.tallies import (
+    Codes,
+    Label,
+    factorise,
+    is_fraction,
+    label_of,
+    ordered,
+)
 
 if TYPE_CHECKING:
     import os
@@ -67,9 +80,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from equipoise.cohorts.cohort import Cohort
-    from equipoise.cohorts.embeddings import Embedding
-    from equipoise.cohorts.tables import ColumnLike, ColumnsLike, TableLike
+    from equipoise.cohorts import (
+        Cohort,
+        ColumnLike,
+        ColumnsLike,
+        Embedding,
+        TableLike,
+    )
 
     PointsLike: TypeAlias = str | os.PathLike[str] | ArrayLike | Embedding
 
@@ -220,7 +237,7 @@ def link_of(outcomes: Outcomes, scores: Floats, spec: CompareSpec) -> OutcomeLin
     level = CONFIDENCE if 0 < auc < 1 and held.effective > LEAST_EFFECTIVE else None
     low, high = (None, None) if level is None else map(float, auc_interval(auc, spread, level, held.effective - 1))
     # With midranks, AUC - 1/2 is the mean rank of the movers, minus that of all, over the number that stayed.
-    ranks = mean_of_values(
+    ranks = weighted_mean_shift(
         held, moved.astype(np.float64), stats.rankdata(-score), spec.draws, stream(spec.seed, "link")
     )
     tested = compare_with_null(ranks.observed, ranks.null)
@@ -235,7 +252,7 @@ KEPT = (
 )  # fmt: skip
 
 
-@documented(COMPARE_OPTIONS)
+@document_options(COMPARE_OPTIONS)
 def compare(  # noqa: D417 - the other parameters are written from their declarations
     before: PointsLike,
     after: PointsLike,
@@ -392,7 +409,7 @@ def _individuals(spec: CompareSpec, scores: Scored, cut: Cut) -> list[RowRecord]
     ids: Sequence[Label] | None = spec.before.ids
     labels = spec.people.further.get(LABEL)
     if labels is not None:
-        ids = [label_of(value) for value in listed(labels)]
+        ids = [label_of(value) for value in column_values(labels)]
     return [
         RowRecord(
             row=row if spec.before.source_rows is None else int(spec.before.source_rows[row]),

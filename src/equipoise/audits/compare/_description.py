@@ -18,8 +18,7 @@ from equipoise.audits._reasons import AuditReason
 from equipoise.audits.compare._groups import Cut
 from equipoise.audits.compare._result import CompareReason, Description
 from equipoise.audits.compare._spec import Attribute, Quantity
-from equipoise.foundation.arrays import Floats
-from equipoise.foundation.text import fitting
+from equipoise.foundation import Floats, fitting
 from equipoise.results import Reason, Status, because
 from equipoise.stats import Units, compare_with_null, shares_of_groups
 

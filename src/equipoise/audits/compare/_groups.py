@@ -30,16 +30,21 @@ from equipoise.audits.compare._result import (
     few_or_nobody,
 )
 from equipoise.audits.compare._spec import TIES, Attribute, CompareSpec
-from equipoise.cohorts.embeddings import Embedding, working_type
-from equipoise.foundation.arrays import Floats
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.reproducibility import stream
-from equipoise.measures.neighbours import neighbour_overlap
-from equipoise.measures.similarity import Approximation, cka, pnka
+from equipoise.cohorts import (
+    Embedding,
+    working_dtype,
+)
+from equipoise.foundation import BadInput, Floats, stream
+from equipoise.measures import (
+    Approximation,
+    cka,
+    neighbour_overlap,
+    pnka,
+)
 from equipoise.results import Status, because
 from equipoise.stats import (
     Units,
-    clustered_mean_error,
+    clustered_mean_standard_error,
     compare_with_null,
     share_interval,
     shares_of_groups,
@@ -109,7 +114,7 @@ def scored(before: Embedding, after: Embedding, profiles: Units | None, spec: Co
         raise BadInput("No row has a score", help="look at the points: each lies at the mean of its space.")
     if profiles is not None:
         values = profiles.means(values)[profiles.codes]
-    kinds = {working_type(space.points.dtype) for space in (before, after)}
+    kinds = {working_dtype(space.points.dtype) for space in (before, after)}
     decimals = min(DECIMALS[kind] for kind in kinds)
     known = values[~np.isnan(values)]
     alignment = math.nan if many else float(cka(before.points, after.points, kernel=kernel, **radial))
@@ -397,7 +402,7 @@ def _floor_record(
             excess=math.nan, low=None, high=None, status=status, reason=reason,
         )  # fmt: skip
     held, excess = units.only(rows), floor[rows] - scores[rows]
-    mean, error, degrees = float(excess.mean()), clustered_mean_error(held, excess), held.effective - 1
+    mean, error, degrees = float(excess.mean()), clustered_mean_standard_error(held, excess), held.effective - 1
     record = FloorRecord(
         attribute=attribute, group=group, people=people, mean=float(scores[rows].mean()),
         floor_mean=float(floor[rows].mean()), excess=mean, low=None, high=None,

@@ -33,12 +33,21 @@ from scipy import special
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits.compare._result import CompareReason, ProjectionRecord
 from equipoise.audits.compare._spec import Attribute, CompareSpec
-from equipoise.cohorts.array_files import NPY, array_names, ending_of, read_array
-from equipoise.cohorts.embeddings import Embedding
-from equipoise.cohorts.readers import ARRAYS
-from equipoise.foundation.arrays import Floats, as_array
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.text import plural
+from equipoise.cohorts import (
+    ARRAY_ENDINGS,
+    NPY,
+    Embedding,
+    array_names,
+    file_ending,
+    read_array,
+)
+from equipoise.foundation import (
+    BadInput,
+    Floats,
+    as_array,
+    plural,
+    unknown_name,
+)
 from equipoise.results import Reason, Status, because
 
 EXPLODED = 10.0
@@ -102,15 +111,15 @@ def direction_of(spec: CompareSpec) -> Direction:
 
 
 def _from_file(path: Path) -> dict[str, NDArray[Any]]:
-    if ending_of(path) not in ARRAYS or not path.is_file():
+    if file_ending(path) not in ARRAY_ENDINGS or not path.is_file():
         raise BadInput(
             f"The direction {str(path)!r} could not be read",
-            available=f"a vector in a file ({', '.join(ARRAYS)}), or two groups such as sex=Male,Female",
+            available=f"a vector in a file ({', '.join(ARRAY_ENDINGS)}), or two groups such as sex=Male,Female",
         )
     names = list(array_names(path))
     if set(SIDES) <= set(names):
         return {side: np.asarray(read_array(path, side)) for side in SIDES}
-    if ending_of(path) != NPY and len(names) != 1:
+    if file_ending(path) != NPY and len(names) != 1:
         raise BadInput(f"{path.name} has {len(names)} arrays", available="one vector, or 'before' and 'after'")
     return dict.fromkeys(SIDES, np.asarray(read_array(path, names[0])))
 

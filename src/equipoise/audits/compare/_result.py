@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from equipoise.audits._reasons import AuditReason
-from equipoise.foundation.text import plural
+from equipoise.foundation import plural
 from equipoise.results import (
     Finding,
     NarratedResult,

@@ -15,24 +15,38 @@ from numpy.typing import NDArray
 from equipoise.audits._columns import check_group, edges_of
 from equipoise.audits._options import COMPARE_OPTIONS, TYPED
 from equipoise.audits._units import Attribute as Attribute
-from equipoise.cohorts.array_files import NPY, ending_of
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.embeddings import Embedding, open_embedding
-from equipoise.cohorts.pairing import (
-    Dropped,
-    align,
-    as_taken,
-    check_same_number,
+from equipoise.cohorts import (
+    NPY,
+    Axis,
+    Bins,
+    Cohort,
+    DroppedRows,
+    EagerTable,
+    Embedding,
+    align_embeddings,
+    bin_names,
+    check_same_length,
     drop_unusable,
+    file_ending,
+    open_embedding,
     pair_rows,
+    parse_bins,
     read_row_ids,
+    rows_as_taken,
 )
-from equipoise.cohorts.tables import Axis, Bins, EagerTable, bins_of, names_of
-from equipoise.foundation.arrays import Floats, as_column, as_columns, as_floats
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.options import check_values
-from equipoise.stats import Units, profiles_of
-from equipoise.tallies.labels import Label
+from equipoise.foundation import (
+    BadInput,
+    Floats,
+    as_column,
+    as_columns,
+    as_floats,
+    check_options,
+)
+from equipoise.stats import (
+    Units,
+    unit_profiles,
+)
+from equipoise.tallies import Label
 
 TIES = ("whole", "fractional")
 # The part of a column that only names the rows that are listed.
@@ -49,7 +63,7 @@ class CompareSpec:
     before: Embedding
     after: Embedding
     rerun: Embedding | None
-    dropped: Dropped | None
+    dropped: DroppedRows | None
     people: CompareRows
     direction: object
     # The options, as they are declared.
@@ -79,7 +93,7 @@ class CompareSpec:
         """What tests permute groups over: clusters where they were named, otherwise distinct profiles."""
         if self.people.cluster is not None:
             return Units.of_codes(self.people.cluster.codes)
-        return profiles_of(self.before.points, self.after.points)
+        return unit_profiles(self.before.points, self.after.points)
 
 
 OPTIONS = (
@@ -91,7 +105,7 @@ OPTIONS = (
 def resolve_comparison(before: object, after: object, given: Mapping[str, Any]) -> CompareSpec:
     """Return the spec of what a caller gave; options that cannot be are refused before any file is opened."""
     options = {name: given[name] for name in OPTIONS}
-    check_values(COMPARE_OPTIONS, options, "compare")
+    check_options(COMPARE_OPTIONS, options, "compare")
     share, least, row_id, rows = given["share"], given["suppress_below"], given["id"], given["rows"]
     if not isinstance(share, (int, float)) or not 0 < share < 1:
         raise BadInput(f"The share is {share!r}", available="a number between 0 and 1, such as 0.1")
@@ -106,7 +120,7 @@ def resolve_comparison(before: object, after: object, given: Mapping[str, Any]) 
     wanted = Wanted(
         **{name: given[name] for name in ("sensitive_features", "describe", *PREDICTIONS, "cluster", "drop")},
         id=None if labels_only else row_id,
-        bins=bins_of(given["bins"]),
+        bins=parse_bins(given["bins"]),
         categorical=_texts(given["categorical"]),
         missing=_texts(given["missing"]),
         further={LABEL: row_id} if labels_only else {},
@@ -124,7 +138,7 @@ def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
 
 def _opened(
     before: object, after: object, rerun: object, key: str | None, rows: object, wanted: Wanted
-) -> tuple[dict[str, Embedding], Dropped | None]:
+) -> tuple[dict[str, Embedding], DroppedRows | None]:
     """Open the points and bring them into the order of the first; with ``drop``, only rows that all of them have."""
     by_id = wanted.id is not None
     spaces: dict[str, Embedding] = {}
@@ -136,7 +150,7 @@ def _opened(
         # Files are called by their names, arrays by the part they play.
         name = None if isinstance(source, str) or hasattr(source, "__fspath__") else role
         space = open_embedding(source, key, id=wanted.id, name=name, drop=wanted.drop)
-        spaces[role] = space if wanted.drop or not spaces else align(spaces["before"], space, by_id=by_id)
+        spaces[role] = space if wanted.drop or not spaces else align_embeddings(spaces["before"], space, by_id=by_id)
     if not wanted.drop:
         return spaces, None
     row_ids = None if wanted.id is None or rows is None else read_row_ids(rows, wanted.id, wanted.missing)
@@ -159,7 +173,7 @@ def _no_ids(*points: object) -> bool:
     return not any(
         source.ids is not None
         if isinstance(source, Embedding)
-        else isinstance(source, (str, os.PathLike)) and ending_of(source) != NPY
+        else isinstance(source, (str, os.PathLike)) and file_ending(source) != NPY
         for source in points
         if source is not None
     )
@@ -279,8 +293,8 @@ def _of_arrays(embedding: Embedding, wanted: Wanted) -> CompareRows:
         single[role] = f"{role.replace('_', ' ')} (given)"
         columns[single[role]] = as_column(given, role)
     table = EagerTable(columns, "the arrays")
-    check_same_number({embedding.name: embedding.source_length, "sensitive_features": table.rows})
-    return _made(as_taken(table, embedding), list(groups), list(describe), single, wanted)
+    check_same_length({embedding.name: embedding.source_length, "sensitive_features": table.rows})
+    return _made(rows_as_taken(table, embedding), list(groups), list(describe), single, wanted)
 
 
 def _made(
@@ -321,7 +335,7 @@ def _attribute(table: EagerTable, name: str, wanted: Wanted, *, group: bool) -> 
     coded = table.coded(Axis(name, edges))
     labels: list[Label] = list(coded.labels)
     if edges is not None:
-        words = names_of(edges)
+        words = bin_names(edges)
         labels = [None if label is None else words[int(label)] for label in labels]
     labels = [None if label in wanted.missing else label for label in labels]
     return Attribute.of(name, coded.codes, labels)

@@ -21,10 +21,13 @@ from numpy.typing import NDArray
 
 from equipoise.audits._units import Codes
 from equipoise.audits.downstream._settings import CLASSIFIER_SETTINGS, Classifier, classifiers_of, names_classifier
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    BadInput,
+    Floats,
+    listing,
+    unknown_name,
+)
 
-Floats = NDArray[np.float64]
 Points = NDArray[Any]
 Resolved = TypeVar("Resolved")
 

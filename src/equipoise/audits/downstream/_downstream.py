@@ -27,15 +27,25 @@ from equipoise.audits.downstream._group_values import GroupValues, HeldOutRows, 
 from equipoise.audits.downstream._macro import MACRO_MEASURES, check_variant
 from equipoise.audits.downstream._result import Downstream, DownstreamRecord
 from equipoise.audits.downstream._settings import CLASSIFIER_SETTINGS, Classifier
-from equipoise.cohorts.embeddings import open_embedding
-from equipoise.foundation.arrays import as_column, as_columns, same_length
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.long_work import Progress
-from equipoise.foundation.reproducibility import stream
-from equipoise.foundation.text import fitting, listing, plural
-from equipoise.tallies.labels import factorise, shown
+from equipoise.cohorts import open_embedding
+from equipoise.foundation import (
+    BadInput,
+    Floats,
+    Progress,
+    as_column,
+    as_columns,
+    fitting,
+    listing,
+    plural,
+    same_length,
+    stream,
+    unknown_name,
+)
+from equipoise.tallies import (
+    factorise,
+    shown,
+)
 
-Floats = NDArray[np.float64]
 Points = NDArray[Any]
 Rebalance = Literal["up", "down", "weights"]
 REBALANCED: dict[Rebalance, str] = {

@@ -26,17 +26,17 @@ from equipoise.audits.downstream._macro import (
     resampled_units,
 )
 from equipoise.audits.downstream._result import DownstreamReason, DownstreamRecord
+from equipoise.foundation import Floats
 from equipoise.results import Reason, Status, because
 from equipoise.stats import (
     difference_interval,
-    most_draws,
-    quantile,
+    draw_limits,
+    normal_quantile,
     sequential_permutation,
-    spread_of,
+    standard_deviation_of_draws,
     wilson,
 )
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 # Ends and kind of an interval, as a record takes them.
@@ -160,7 +160,7 @@ def null_of(tested: HeldOutRows, compared: list[int]) -> MacroNull | None:
     if units is not None and constant_in(truth, units.of_row):
         for measure in _tied_to_classes(tested.variant):
             tests[measure] = None
-    most, needed = most_draws(tested.sampling.tests, CHEAP * tested.sampling.draws)
+    most, needed = draw_limits(tested.sampling.tests, CHEAP * tested.sampling.draws)
     return MacroNull(macro_values(pairs, table, tested.variant), draw, tuple(tests), most, needed)
 
 
@@ -205,7 +205,7 @@ class GroupValues:
 
     def records(self) -> Iterator[DownstreamRecord]:
         """Yield the groups, then the gaps."""
-        spread = spread_of(self.bootstrap)
+        spread = standard_deviation_of_draws(self.bootstrap)
         for group in range(len(self.tested.by.groups)):
             for measure in range(len(MACRO_MEASURES)):
                 yield self._group(group, measure, float(spread[group, measure]))
@@ -294,7 +294,7 @@ class GroupValues:
     def _gap(self, against: int, group: int) -> Iterator[DownstreamRecord]:
         tested = self.tested
         differences = self.values[against] - self.values[group]
-        spread = spread_of(self.bootstrap[:, against] - self.bootstrap[:, group])
+        spread = standard_deviation_of_draws(self.bootstrap[:, against] - self.bootstrap[:, group])
         enough = min(self.people[group], self.people[against]) >= tested.sampling.least
         few = self._few_classes([group, against])
         decided = enough and few is None
@@ -371,7 +371,7 @@ def _bootstrap(value: float, spread: float, lowest: float) -> Interval:
     """Return the value plus and minus 1.96 bootstrap standard errors; nothing where draws do not vary."""
     if not spread > 0:
         return NO_INTERVAL
-    half = float(quantile(CONFIDENCE)) * spread
+    half = float(normal_quantile(CONFIDENCE)) * spread
     return {
         "low": max(value - half, lowest),
         "high": min(value + half, 1.0),

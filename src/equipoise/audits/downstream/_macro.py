@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from equipoise.audits._units import Codes, GroupedUnits
-from equipoise.foundation.arrays import ratio
-from equipoise.foundation.errors import BadInput
-from equipoise.stats import drawn_cells, permuted
-
-Floats = NDArray[np.float64]
+from equipoise.foundation import BadInput, Floats, ratio
+from equipoise.stats import (
+    bootstrap_counts,
+    permuted_tables,
+)
 
 MACRO_MEASURES = ("macro_precision", "macro_recall", "accuracy")
 VARIANTS = ("default", "paper")
@@ -126,7 +126,7 @@ def _mean(values: Floats, weights: Floats) -> Floats:
 def resampled_rows(table: Floats, draws: int, generator: np.random.Generator) -> Iterator[Floats]:
     """Yield bootstrap tables, the size of each group kept."""
     for number in _batches(draws, table.size):
-        yield drawn_cells(table, number, generator)
+        yield bootstrap_counts(table, number, generator)
 
 
 def permuted_rows(table: Floats, strata: Codes | None, draws: int, generator: np.random.Generator) -> Iterator[Floats]:
@@ -137,7 +137,7 @@ def permuted_rows(table: Floats, strata: Codes | None, draws: int, generator: np
     for number in _batches(draws, table.size):
         tables = np.empty((number, *table.shape))
         for columns in parts:
-            tables[:, :, columns] = permuted(table[:, None, columns], False, number, generator)[:, :, 0, :]
+            tables[:, :, columns] = permuted_tables(table[:, None, columns], False, number, generator)[:, :, 0, :]
         yield tables
 
 

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from equipoise.audits.downstream._settings import Value, settings_line
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.tabular import frame_of
-from equipoise.foundation.text import listing
+from equipoise.foundation import BadInput, listing, make_frame
 from equipoise.results import Reason, ReasonCode, Status, because, field_names, matching, record_as_json
 from equipoise.stats import is_finding
 
@@ -112,7 +110,7 @@ class Downstream:
         for name in ("value", "low", "high", "level", "p", "p_adjusted"):
             columns[name] = [getattr(record, name) for record in self.records]
         columns["settings"] = [settings_line(record.settings) for record in self.records]
-        return frame_of(columns, backend)
+        return make_frame(columns, backend)
 
     def as_json(self) -> dict[str, object]:
         """Return the whole result as plain JSON values; undefined is null."""

@@ -15,8 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    BadInput,
+    listing,
+    unknown_name,
+)
 
 # What C is chosen from on dev rows, and the sweep of the documentation; of equally accurate ones the smallest is taken.
 C_GRID = (0.01, 0.1, 1.0, 10.0, 100.0)

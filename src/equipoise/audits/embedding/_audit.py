@@ -35,19 +35,37 @@ from equipoise.audits.embedding._spec import (
     whole_space,
 )
 from equipoise.audits.leakage import Leakage, leakage
-from equipoise.cohorts.cohort import Card, card_of
-from equipoise.cohorts.tables import Bins
-from equipoise.foundation.long_work import Progress
-from equipoise.foundation.options import documented
-from equipoise.foundation.reproducibility import fingerprint_of, provenance, stream
-from equipoise.foundation.text import fitting, plural
-from equipoise.measures.embeddings import GAP_VARIANTS, NO_LARGEST, PAPER_SIGN, compared_sets
-from equipoise.measures.measure import Measure, get_measure
+from equipoise.cohorts import (
+    Bins,
+    CohortCard,
+    cohort_card,
+)
+from equipoise.foundation import (
+    Progress,
+    document_options,
+    fingerprint_of,
+    fitting,
+    plural,
+    provenance,
+    stream,
+)
+from equipoise.measures import (
+    GAP_VARIANTS,
+    NO_LARGEST_GROUP_HINT,
+    PAPER_SIGN,
+    Measure,
+    compared_groups,
+    get_measure,
+)
 from equipoise.results import Reason, Record, Status, because
-from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import TARGET, group_axis
-from equipoise.tallies.embedded import Embedded
-from equipoise.tallies.labels import factorise, shown
+from equipoise.tallies import (
+    TARGET_AXIS,
+    Cells,
+    EmbeddingTally,
+    factorise,
+    group_axis,
+    shown,
+)
 
 if TYPE_CHECKING:
     pass
@@ -72,13 +90,13 @@ class Context:
     tests: int = 1
 
 
-def tests_of(embedded: Embedded) -> int:
+def tests_of(embedded: EmbeddingTally) -> int:
     """Return how many gaps of an attribute are tested."""
     gaps = sum(measure.kind == "gap" for measure in measures_for(("embedding",)))
     return gaps * sum(variant != PAPER_SIGN for variant in _variants(embedded))
 
 
-def everyone_records(embedded: Embedded, context: Context) -> Iterator[Record]:
+def everyone_records(embedded: EmbeddingTally, context: Context) -> Iterator[Record]:
     """Yield every value over all rows together."""
     for measure in _values_of_spaces():
         for record in _values(
@@ -87,7 +105,7 @@ def everyone_records(embedded: Embedded, context: Context) -> Iterator[Record]:
             yield replace(record, attribute=(), group=None)
 
 
-def attribute_records(embedded: Embedded, context: Context) -> Iterator[Record]:
+def attribute_records(embedded: EmbeddingTally, context: Context) -> Iterator[Record]:
     """Yield the values of each group of an attribute, and the gaps between them."""
     gaps = {measure.of: measure for measure in measures_for(("embedding",)) if measure.kind == "gap"}
     for measure in _values_of_spaces():
@@ -103,7 +121,7 @@ def attribute_records(embedded: Embedded, context: Context) -> Iterator[Record]:
                 yield _gap(gap, embedded, variant, evidence.get(variant), context)
 
 
-def small_records(embedded: Embedded, context: Context) -> Iterator[Record]:
+def small_records(embedded: EmbeddingTally, context: Context) -> Iterator[Record]:
     """Yield the values of groups that are too small to be compared, without intervals."""
     for measure in _values_of_spaces():
         yield from _values(measure, embedded, None, context)
@@ -114,7 +132,7 @@ def _values_of_spaces() -> list[Measure]:
 
 
 def _evidence(
-    measure: Measure, embedded: Embedded, variants: tuple[str, ...], context: Context
+    measure: Measure, embedded: EmbeddingTally, variants: tuple[str, ...], context: Context
 ) -> tuple[EmbeddingEvidence | None, dict[str, EmbeddingEvidence]]:
     if measure.name not in EMBEDDING_EVIDENCE or not context.draws:
         return None, {}
@@ -122,16 +140,16 @@ def _evidence(
     return evidence_of(measure.name, embedded, generator, context.draws, variants, context.tests)
 
 
-def _variants(embedded: Embedded) -> list[str]:
+def _variants(embedded: EmbeddingTally) -> list[str]:
     return [variant for variant in GAP_VARIANTS if variant not in OF_MANY or len(embedded.groups) > 2]
 
 
-def _has_majority(embedded: Embedded) -> bool:
-    return all(side.any() for side in compared_sets(embedded))
+def _has_majority(embedded: EmbeddingTally) -> bool:
+    return all(side.any() for side in compared_groups(embedded))
 
 
 def _values(
-    measure: Measure, embedded: Embedded, evidence: EmbeddingEvidence | None, context: Context
+    measure: Measure, embedded: EmbeddingTally, evidence: EmbeddingEvidence | None, context: Context
 ) -> Iterator[Record]:
     values = measure.by_class(embedded) if evidence is None else evidence.value
     numerators, denominators = measure.function(embedded) if measure.kind == "rate" else (None, None)
@@ -152,7 +170,7 @@ def _values(
 
 
 def _gap(
-    measure: Measure, embedded: Embedded, variant: str, evidence: EmbeddingEvidence | None, context: Context
+    measure: Measure, embedded: EmbeddingTally, variant: str, evidence: EmbeddingEvidence | None, context: Context
 ) -> Record:
     value = float(measure.by_class(embedded, variant) if evidence is None else evidence.value)
     reason = None
@@ -192,9 +210,9 @@ def _with_interval(record: Record, evidence: EmbeddingEvidence, at: int, value: 
     )  # fmt: skip
 
 
-def _undefined(measure: Measure, embedded: Embedded, variant: str) -> Reason:
+def _undefined(measure: Measure, embedded: EmbeddingTally, variant: str) -> Reason:
     if variant not in OF_MANY and not _has_majority(embedded):
-        return because(EmbeddingReason.NO_LARGEST_GROUP, why=NO_LARGEST)
+        return because(EmbeddingReason.NO_LARGEST_GROUP, why=NO_LARGEST_GROUP_HINT)
     return because(EmbeddingReason.UNDEFINED_IN_A_GROUP, why=get_measure(measure.of or measure.name).undefined)
 
 
@@ -206,7 +224,7 @@ MANY_CLASSES = 10
 MOST_NAMED = 20
 
 
-@documented(AUDIT_OPTIONS, EMBEDDING)
+@document_options(AUDIT_OPTIONS, EMBEDDING)
 def audit_embedding(  # noqa: D417 - the other parameters are written from their declarations
     points: object,
     *,
@@ -304,7 +322,7 @@ def _audited(spec: EmbeddingAuditSpec, progress: Progress, command: Iterable[str
 
 
 def _records(
-    spec: EmbeddingAuditSpec, whole: Embedded, spaces: Mapping[str, Embedded], progress: Progress
+    spec: EmbeddingAuditSpec, whole: EmbeddingTally, spaces: Mapping[str, EmbeddingTally], progress: Progress
 ) -> Iterator[Record]:
     tests = sum(tests_of(space) for space in spaces.values())
     for number, attribute in enumerate(spec.attributes):
@@ -404,12 +422,12 @@ def _named_classes(spec: EmbeddingAuditSpec) -> tuple[str, ...]:
     return tuple(labels) if len(labels) <= MOST_NAMED else ()
 
 
-def _card(spec: EmbeddingAuditSpec) -> Card:
+def _card(spec: EmbeddingAuditSpec) -> CohortCard:
     """Return who was counted."""
     columns = {group_axis(name): factorise(groups) for name, groups in spec.groups().items()}
     if _named_classes(spec):
-        columns[TARGET] = spec.classes
-    return card_of(Cells.from_codes(columns), [a.name for a in spec.attributes])
+        columns[TARGET_AXIS] = spec.classes
+    return cohort_card(Cells.from_codes(columns), [a.name for a in spec.attributes])
 
 
 def _map(spec: EmbeddingAuditSpec) -> SpaceMap | None:
@@ -433,7 +451,7 @@ def _map(spec: EmbeddingAuditSpec) -> SpaceMap | None:
 
 
 def _notes(
-    spec: EmbeddingAuditSpec, spaces: Mapping[str, Embedded], leaked: Leakage | None, trained: Downstream | None
+    spec: EmbeddingAuditSpec, spaces: Mapping[str, EmbeddingTally], leaked: Leakage | None, trained: Downstream | None
 ) -> Iterator[str]:
     """Yield notes on the rows, the compared groups and the splits."""
     yield from spec.embedding.notes

@@ -15,7 +15,6 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equipoise.audits._units import UnitName
 from equipoise.audits.embedding._intervals import (
@@ -32,30 +31,38 @@ from equipoise.audits.embedding._intervals import (
     t_quantile,
     uniformity_spread,
 )
-from equipoise.foundation.reproducibility import stream
-from equipoise.foundation.text import fitting
-from equipoise.measures.embeddings import (
+from equipoise.foundation import Floats, fitting, stream
+from equipoise.measures import (
+    GAP_RULES,
     PAPER_SIGN,
     RBF_WEIGHT,
-    RULES,
-    aligned_across,
-    aligned_within,
-    common_size,
-    compared,
-    compared_sets,
-    divergence,
-    spacing,
+    Measure,
+    across_class_distance,
+    common_group_size,
+    compared_groups,
+    divergence_from_uniform,
+    float_spacing,
+    get_measure,
+    group_gap,
     squared_distances,
+    within_class_distance,
 )
-from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, ReasonCode, because
-from equipoise.stats import NullSample, combined_interval, most_draws, sequential_permutation
-from equipoise.tallies.embedded import Embedded, Moments
-from equipoise.tallies.labels import Coded, Codes
+from equipoise.stats import (
+    NullSample,
+    combined_interval,
+    draw_limits,
+    sequential_permutation,
+)
+from equipoise.tallies import (
+    Coded,
+    Codes,
+    EmbeddingMoments,
+    EmbeddingTally,
+)
 
-Floats = NDArray[np.float64]
 # The value of every group, as a function of an embedding whose groups were permuted.
-UnderNull = Callable[[Embedded], Floats]
+UnderNull = Callable[[EmbeddingTally], Floats]
 
 # Rows whose pairs stand for all under the RBF.
 PERMUTED_ROWS = 3_000
@@ -77,16 +84,16 @@ class EmbeddingReason(ReasonCode):
     FEW_UNITS = "few_units", "{group!r} has only {number:,} {unit}: no interval"
 
 
-def permuted_alignment(value: Callable[[Moments, int], Floats]) -> Callable[[Embedded], UnderNull]:
+def permuted_alignment(value: Callable[[EmbeddingMoments, int], Floats]) -> Callable[[EmbeddingTally], UnderNull]:
     """Sum the points of each class and unit once; a permutation only says which sums go together."""
 
-    def prepare(embedded: Embedded) -> UnderNull:
+    def prepare(embedded: EmbeddingTally) -> UnderNull:
         first, part = _parts(embedded)
         if 2 * len(first) > len(part):  # nearly every row is a unit: their sums would be a copy of the points
             return lambda permuted: value(permuted.moments, len(permuted.groups))
         moments = embedded.space.moments(Coded(part, tuple(map(str, range(len(first))))))
 
-        def by_sums(permuted: Embedded) -> Floats:
+        def by_sums(permuted: EmbeddingTally) -> Floats:
             groups = len(permuted.groups)
             codes = permuted.codes[first]
             whole = (*permuted.groups, None)
@@ -97,7 +104,7 @@ def permuted_alignment(value: Callable[[Moments, int], Floats]) -> Callable[[Emb
     return prepare
 
 
-def regrouped(moments: Moments, group: Codes, labels: tuple[str | None, ...]) -> Moments:
+def regrouped(moments: EmbeddingMoments, group: Codes, labels: tuple[str | None, ...]) -> EmbeddingMoments:
     """Return the sums of whole groups put together: ``group`` says where each goes. Second moments are left out."""
     keys = moments.cells[:, 0] * len(labels) + group[moments.cells[:, 1]]
     order = np.argsort(keys, kind="stable")
@@ -109,20 +116,22 @@ def regrouped(moments: Moments, group: Codes, labels: tuple[str | None, ...]) ->
     return replace(moments, cells=cells, number=number, total=total, square=square, second=None, groups=labels)
 
 
-def permuted_uniformity(embedded: Embedded) -> UnderNull:
+def permuted_uniformity(embedded: EmbeddingTally) -> UnderNull:
     """Compute singular values the quick way; a permutation takes other rows, so nothing is shared."""
-    precision = spacing(embedded)
+    precision = float_spacing(embedded)
 
-    def value(permuted: Embedded) -> Floats:
-        size = common_size(permuted)
+    def value(permuted: EmbeddingTally) -> Floats:
+        size = common_group_size(permuted)
         groups = range(len(permuted.groups))
         rows = [permuted.space.rows(permuted.sample(group, size, "uniformity")) for group in groups]
-        return np.array([divergence(quick_singular_values(points), points.shape, precision) for points in rows])
+        return np.array(
+            [divergence_from_uniform(quick_singular_values(points), points.shape, precision) for points in rows]
+        )
 
     return value
 
 
-def permuted_rbf(embedded: Embedded) -> UnderNull:
+def permuted_rbf(embedded: EmbeddingTally) -> UnderNull:
     """Form the kernel of a sample of all rows once; a permutation then only says which pairs are whose."""
     space = embedded.space
     chosen = np.sort(
@@ -139,7 +148,7 @@ def permuted_rbf(embedded: Embedded) -> UnderNull:
         kernel = np.add.reduceat(kernel.take(order, axis=axis), starts, axis=axis)
     rows, sizes = chosen[order[starts]], np.diff([*starts, len(order)])
 
-    def value(permuted: Embedded) -> Floats:
+    def value(permuted: EmbeddingTally) -> Floats:
         member = (permuted.codes[rows][:, None] == np.arange(len(permuted.groups))).astype(np.float64)
         sums, people = (member * (kernel @ member)).sum(axis=0), sizes @ member
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -148,7 +157,7 @@ def permuted_rbf(embedded: Embedded) -> UnderNull:
     return value
 
 
-def _parts(embedded: Embedded) -> tuple[Codes, Codes]:
+def _parts(embedded: EmbeddingTally) -> tuple[Codes, Codes]:
     """Return the parts that are permuted whole: the first row of each, and the part of every row.
 
     A part is the rows of a unit that have its group; all rows that are never given a group are one more.
@@ -185,7 +194,7 @@ class Evidence(Protocol):
     """A function of an embedding that returns the evidence for one number; ``variant`` is for gaps."""
 
     def __call__(
-        self, embedded: Embedded, generator: np.random.Generator, draws: int = DRAWS, *, variant: str = "paper"
+        self, embedded: EmbeddingTally, generator: np.random.Generator, draws: int = DRAWS, *, variant: str = "paper"
     ) -> EmbeddingEvidence:
         """Return the evidence."""
 
@@ -199,20 +208,21 @@ class _Statistic:
     ``times`` as many are made as were asked for.
     """
 
-    spread: Callable[[Embedded, Floats, np.random.Generator, int], Spread]
+    spread: Callable[[EmbeddingTally, Floats, np.random.Generator, int], Spread]
     times: int = 1
-    prepare: Callable[[Embedded], UnderNull] | None = None
+    prepare: Callable[[EmbeddingTally], UnderNull] | None = None
 
 
 _STATISTICS: Mapping[str, _Statistic] = {
     "recall_at_k": _Statistic(partial(query_spread, of=lambda space: space.hits), CHEAP),
     "mean_average_precision_at_r": _Statistic(partial(query_spread, of=lambda space: space.average_precisions), CHEAP),
     "intra_class_alignment": _Statistic(
-        lambda e, values, *_: alignment_spread(e, values, within_class=True), prepare=permuted_alignment(aligned_within)
+        lambda e, values, *_: alignment_spread(e, values, within_class=True),
+        prepare=permuted_alignment(within_class_distance),
     ),
     "inter_class_alignment": _Statistic(
         lambda e, values, *_: alignment_spread(e, values, within_class=False),
-        prepare=permuted_alignment(aligned_across),
+        prepare=permuted_alignment(across_class_distance),
     ),
     "uniformity": _Statistic(uniformity_spread, prepare=permuted_uniformity),
     "rbf_uniformity": _Statistic(rbf_spread, prepare=permuted_rbf),
@@ -227,7 +237,7 @@ _STATISTICS: Mapping[str, _Statistic] = {
 
 def evidence_of(
     name: str,
-    embedded: Embedded,
+    embedded: EmbeddingTally,
     generator: np.random.Generator,
     draws: int,
     variants: Sequence[str] = (),
@@ -239,15 +249,15 @@ def evidence_of(
     """
     measure = get_measure(name)
     values = measure.by_class(embedded)
-    needs_spread = not variants or any(variant not in RULES for variant in variants)
+    needs_spread = not variants or any(variant not in GAP_RULES for variant in variants)
     spread = _STATISTICS[name].spread(embedded, values, generator, draws) if needs_spread else None
-    gaps = {variant: compared(values, embedded, measure.better, variant) for variant in variants}
-    samples = _permuted(embedded, measure, gaps, generator, most_draws(tests, _STATISTICS[name].times * draws))
+    gaps = {variant: group_gap(values, embedded, measure.better, variant) for variant in variants}
+    samples = _permuted(embedded, measure, gaps, generator, draw_limits(tests, _STATISTICS[name].times * draws))
     unit = permuted_units(embedded).name if gaps else None
     value, evidence = _of_value(embedded, measure, values, spread, draws), {}
     for variant, gap in gaps.items():
         low, high, method, reason = np.asarray(np.nan), np.asarray(np.nan), None, None
-        if spread is not None and variant not in RULES:
+        if spread is not None and variant not in GAP_RULES:
             signs = _signs(embedded, measure, variant)
             low, high = _interval(gap, signs, values, spread)
             method = spread.method
@@ -261,7 +271,7 @@ def evidence_of(
 
 
 def _of_value(
-    embedded: Embedded, measure: Measure, values: Floats, spread: Spread | None, draws: int
+    embedded: EmbeddingTally, measure: Measure, values: Floats, spread: Spread | None, draws: int
 ) -> EmbeddingEvidence:
     if spread is None:
         unknown = np.full_like(values, np.nan)
@@ -279,7 +289,7 @@ def _few_units(group: str, number: int, unit: UnitName) -> Reason:
 
 
 def _value(
-    name: str, embedded: Embedded, generator: np.random.Generator, draws: int = DRAWS, *, variant: str = "paper"
+    name: str, embedded: EmbeddingTally, generator: np.random.Generator, draws: int = DRAWS, *, variant: str = "paper"
 ) -> EmbeddingEvidence:
     values = get_measure(name).by_class(embedded, variant)
     spread = _STATISTICS[name].spread(embedded, values, generator, draws)
@@ -287,14 +297,14 @@ def _value(
 
 
 def _gap(
-    name: str, embedded: Embedded, generator: np.random.Generator, draws: int = DRAWS, *, variant: str = "paper"
+    name: str, embedded: EmbeddingTally, generator: np.random.Generator, draws: int = DRAWS, *, variant: str = "paper"
 ) -> EmbeddingEvidence:
     return evidence_of(name, embedded, generator, draws, (variant,))[1][variant]
 
 
-def _signs(embedded: Embedded, measure: Measure, variant: str) -> Floats:
+def _signs(embedded: EmbeddingTally, measure: Measure, variant: str) -> Floats:
     """Return what each group's value is multiplied with in the gap."""
-    majoritised, minoritised = compared_sets(embedded)
+    majoritised, minoritised = compared_groups(embedded)
     sign = -1.0 if measure.better == "low" and variant != PAPER_SIGN else 1.0
     shares = [mask / max(int(mask.sum()), 1) for mask in (majoritised, minoritised)]
     return np.asarray(sign * (shares[0] - shares[1]), dtype=np.float64)
@@ -312,7 +322,7 @@ def _interval(gap: Floats, signs: Floats, values: Floats, spread: Spread) -> tup
 
 
 def _permuted(
-    embedded: Embedded, measure: Measure, gaps: Mapping[str, Floats], generator: np.random.Generator,
+    embedded: EmbeddingTally, measure: Measure, gaps: Mapping[str, Floats], generator: np.random.Generator,
     draws: tuple[int, int],
 ) -> dict[str, NullSample]:  # fmt: skip
     """Test, by each rule, how often permuted groups are as far apart: on either side where the gap is signed."""
@@ -327,7 +337,7 @@ def _permuted(
 
     def gaps_of(variant: str, values: Sequence[Floats]) -> Floats:
         # Who is majoritised depends on the rows as they are, not on how large a group became by permuting.
-        return np.array([[float(compared(drawn, embedded, measure.better, variant))] for drawn in values])
+        return np.array([[float(group_gap(drawn, embedded, measure.better, variant))] for drawn in values])
 
     observed = {variant: gaps[variant] for variant in known}
     if prepare is not None or units.mixed:
@@ -340,8 +350,11 @@ def _permuted(
         observed,
         lambda number, names: [values_of(permuted_codes(embedded, units, generator)) for _ in range(number)],
         gaps_of,
-        most=most, needed=needed, signed=[variant for variant in known if variant not in RULES], largest_batch=BATCH,
-    )  # fmt: skip
+        most=most,
+        needed=needed,
+        signed=[variant for variant in known if variant not in GAP_RULES],
+        largest_batch=BATCH,
+    )
     return {variant: sample for variant, [sample] in samples.items()}
 
 

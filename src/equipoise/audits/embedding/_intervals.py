@@ -20,26 +20,33 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from equipoise.audits._units import GroupedUnits, UnitName, carried_by, constant_in
-from equipoise.foundation.arrays import ratio
-from equipoise.measures.embeddings import (
+from equipoise.foundation import Floats, ratio
+from equipoise.measures import (
     RBF_ROWS,
     Contingency,
     Pairs,
-    common_size,
+    common_group_size,
     contingency_tables,
-    divergence,
-    expected_mutual,
+    divergence_from_uniform,
+    expected_mutual_information,
+    float_spacing,
+    log_mean_rbf_kernel,
     pairs_of_all,
     pairs_within,
-    rbf,
     singular_values,
-    spacing,
 )
-from equipoise.stats import unit_totals, wilson
-from equipoise.tallies.embedded import CHUNK, Embedded, Moments, Space
-from equipoise.tallies.labels import Coded, Codes
-
-Floats = NDArray[np.float64]
+from equipoise.stats import (
+    bootstrap_totals,
+    wilson,
+)
+from equipoise.tallies import (
+    CHUNK_ROWS,
+    Coded,
+    Codes,
+    EmbeddingMoments,
+    EmbeddingSpace,
+    EmbeddingTally,
+)
 
 LEVEL = 0.95
 # More subsamples than this tell little. Where each is dear (multiply-adds) fewer are taken: 50 tell a width to a tenth.
@@ -82,27 +89,27 @@ class Spread:
     method: IntervalMethod
 
 
-def drawn_units(embedded: Embedded) -> GroupedUnits:
+def drawn_units(embedded: EmbeddingTally) -> GroupedUnits:
     """Return the units that intervals resample: the caller's, else classes where they carry the group, else rows."""
     if embedded.unit is not None and not _parts_of_classes(embedded, embedded.unit.codes):
         return GroupedUnits.of(embedded.unit.codes, embedded.codes)
     return _carrying(embedded, ())
 
 
-def permuted_units(embedded: Embedded) -> GroupedUnits:
+def permuted_units(embedded: EmbeddingTally) -> GroupedUnits:
     """Return the first of the caller's units, classes and rows that carry the group."""
     given = () if embedded.unit is None else (embedded.unit.codes,)
     return _carrying(embedded, tuple(codes for codes in given if not _parts_of_classes(embedded, codes)))
 
 
-def _parts_of_classes(embedded: Embedded, codes: Codes) -> bool:
+def _parts_of_classes(embedded: EmbeddingTally, codes: Codes) -> bool:
     """Tell whether several units make up a class that carries the group: then they are one witness, not several."""
     classes = embedded.space.classes.codes
     more = len(np.unique(codes)) > len(np.unique(classes))
     return more and constant_in(codes, classes) and carried_by(classes, embedded.codes)
 
 
-def _carrying(embedded: Embedded, first: tuple[Codes, ...]) -> GroupedUnits:
+def _carrying(embedded: EmbeddingTally, first: tuple[Codes, ...]) -> GroupedUnits:
     for codes in first:
         units = GroupedUnits.of(codes, embedded.codes)
         if units.group is not None and units.number < len(codes):
@@ -113,7 +120,7 @@ def _carrying(embedded: Embedded, first: tuple[Codes, ...]) -> GroupedUnits:
     return GroupedUnits.of(np.arange(len(embedded.codes)), embedded.codes, "rows")
 
 
-def carried_codes(embedded: Embedded, units: GroupedUnits) -> Codes:
+def carried_codes(embedded: EmbeddingTally, units: GroupedUnits) -> Codes:
     """Return the rows' groups as far as their unit has them: a row that disagrees with its unit is in no group.
 
     This is what ``permuted_codes`` permutes, so what permuted groups give is compared with what these give.
@@ -122,7 +129,7 @@ def carried_codes(embedded: Embedded, units: GroupedUnits) -> Codes:
     return np.where(embedded.codes == units.group[units.of_row], embedded.codes, -1)
 
 
-def permuted_codes(embedded: Embedded, units: GroupedUnits, generator: np.random.Generator) -> Codes:
+def permuted_codes(embedded: EmbeddingTally, units: GroupedUnits, generator: np.random.Generator) -> Codes:
     """Return the rows' groups after the groups of whole units were permuted.
 
     Rows of no group keep none, and rows that disagree with their unit are in none.
@@ -140,7 +147,12 @@ def t_quantile(units: Floats) -> Floats:
 
 
 def query_spread(
-    embedded: Embedded, values: Floats, generator: np.random.Generator, draws: int, *, of: Callable[[Space], Floats]
+    embedded: EmbeddingTally,
+    values: Floats,
+    generator: np.random.Generator,
+    draws: int,
+    *,
+    of: Callable[[EmbeddingSpace], Floats],
 ) -> Spread:
     """Resample queries (or whole units of them) with the gallery fixed; ``of`` returns the value of each query.
 
@@ -164,7 +176,7 @@ def query_spread(
     for members in [asked.any(axis=1)] if units.group is None else (units.group[:, None] == np.arange(groups)).T:
         part, there = sums[members & asked.any(axis=1)], asked[members].any(axis=0)
         if len(part):
-            resampled = unit_totals(part[:, there].reshape(len(part), -1), generator, draws)
+            resampled = bootstrap_totals(part[:, there].reshape(len(part), -1), generator, draws)
             totals[:, there] += resampled.reshape(draws, -1, 2)
     drawn = ratio(totals[..., 0], totals[..., 1])
     # A group of few units is missing from some draws; the others tell its spread.
@@ -204,7 +216,7 @@ def linearised(values: Floats, influence: Floats, units: Floats, unit: UnitName,
     return Spread(low, high, covariance, units, unit, method)
 
 
-def mutual_information_spread(embedded: Embedded, values: Floats, *, adjusted: bool) -> Spread:
+def mutual_information_spread(embedded: EmbeddingTally, values: Floats, *, adjusted: bool) -> Spread:
     """Leave every unit out of the contingency table in turn; clusters and the chance level stay as they are."""
     units, groups = drawn_units(embedded), len(embedded.groups)
     influence = np.zeros((units.number, groups))
@@ -213,7 +225,7 @@ def mutual_information_spread(embedded: Embedded, values: Floats, *, adjusted: b
             continue
         rows = np.flatnonzero(embedded.codes == group)
         present, of_row = np.unique(units.of_row[rows], return_inverse=True)
-        chance = expected_mutual(table.classes, table.clusters) if adjusted else 0.0
+        chance = expected_mutual_information(table.classes, table.clusters) if adjusted else 0.0
         left = _left_out(
             embedded.space.classes.codes[rows], embedded.space.clusters[rows], of_row.reshape(-1), table, chance
         )
@@ -250,7 +262,7 @@ def _x_log_x(x: NDArray[Any]) -> Floats:
 
 
 def subsampled(
-    embedded: Embedded,
+    embedded: EmbeddingTally,
     values: Floats,
     size: int,
     statistic: Callable[[Floats], float],
@@ -291,19 +303,22 @@ def _part(
     return np.sort(generator.permutation(members)[:wanted])
 
 
-def uniformity_spread(embedded: Embedded, values: Floats, generator: np.random.Generator, draws: int) -> Spread:
+def uniformity_spread(embedded: EmbeddingTally, values: Floats, generator: np.random.Generator, draws: int) -> Spread:
     """Subsample U_KL."""
-    precision, size = spacing(embedded), common_size(embedded)
+    precision, size = float_spacing(embedded), common_group_size(embedded)
     few, many = sorted((size - size // 2, embedded.space.points.shape[1]))
     return subsampled(
-        embedded, values, size, lambda rows: divergence(quick_singular_values(rows), rows.shape, precision), generator,
-        min(draws, max(FEWEST_SUBSAMPLES, int(SUBSAMPLING_WORK / (few * few * many)))),
+        embedded, values, size,
+        lambda rows: divergence_from_uniform(quick_singular_values(rows), rows.shape, precision),
+        generator, min(draws, max(FEWEST_SUBSAMPLES, int(SUBSAMPLING_WORK / (few * few * many)))),
     )  # fmt: skip
 
 
-def rbf_spread(embedded: Embedded, values: Floats, generator: np.random.Generator, draws: int) -> Spread:
+def rbf_spread(embedded: EmbeddingTally, values: Floats, generator: np.random.Generator, draws: int) -> Spread:
     """Subsample the RBF uniformity."""
-    return subsampled(embedded, values, min(common_size(embedded), RBF_ROWS), rbf, generator, draws // 4)
+    return subsampled(
+        embedded, values, min(common_group_size(embedded), RBF_ROWS), log_mean_rbf_kernel, generator, draws // 4
+    )
 
 
 def quick_singular_values(rows: Floats) -> Floats:
@@ -319,7 +334,7 @@ def quick_singular_values(rows: Floats) -> Floats:
     return np.asarray(np.sqrt(squares), dtype=np.float64)
 
 
-def alignment_spread(embedded: Embedded, values: Floats, *, within_class: bool) -> Spread:
+def alignment_spread(embedded: EmbeddingTally, values: Floats, *, within_class: bool) -> Spread:
     """Linearise the mean squared distance over the pairs of a class, or over the pairs of different classes.
 
     A unit adds the pairs it has with other units, and those inside it once.
@@ -338,7 +353,7 @@ def alignment_spread(embedded: Embedded, values: Floats, *, within_class: bool) 
     return linearised(values, influence, units.by_group(groups), units.name, IntervalMethod.LINEARISED)
 
 
-def _added(embedded: Embedded, classes: Coded, units: GroupedUnits) -> tuple[Floats, Floats]:
+def _added(embedded: EmbeddingTally, classes: Coded, units: GroupedUnits) -> tuple[Floats, Floats]:
     """Return, per unit and group, the squared distances of the pairs of one class it is in, and their number."""
     groups = len(embedded.groups)
     codes = np.where(embedded.codes < 0, groups, embedded.codes)
@@ -366,15 +381,15 @@ def _subtract(sums: Floats, values: Floats, pairs: Pairs, unit_of: NDArray[np.in
 
 
 def _rows_added(
-    embedded: Embedded, moments: Moments, classes: Coded, codes: NDArray[np.int64]
+    embedded: EmbeddingTally, moments: EmbeddingMoments, classes: Coded, codes: NDArray[np.int64]
 ) -> tuple[Floats, Floats]:
     """Return, per row and group, the row's pairs: with all of its class if it is of the group, else with members."""
     rows, groups = len(codes), len(embedded.groups)
     cell_of, number, total, square = _cells(moments, len(classes.labels))
     whole = [_by_class(moments.cells[:, 0], sums[:-1], len(classes.labels)) for sums in (number, total, square)]
     apart, count = np.empty((rows, groups)), np.empty((rows, groups))
-    for start in range(0, rows, CHUNK):
-        chunk = np.arange(start, min(start + CHUNK, rows))
+    for start in range(0, rows, CHUNK_ROWS):
+        chunk = np.arange(start, min(start + CHUNK_ROWS, rows))
         points = embedded.space.rows(chunk) - np.asarray(moments.pivot)
         norms, of_row = np.einsum("ij,ij->i", points, points), classes.codes[chunk]
         for group in range(groups):
@@ -388,7 +403,7 @@ def _rows_added(
     return apart, count
 
 
-def _cells(moments: Moments, classes: int) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
+def _cells(moments: EmbeddingMoments, classes: int) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
     """Return which cell a class and group are, ``[class, group]``, and the cells' sums; the last cell is empty."""
     cell_of = np.full((classes, len(moments.groups)), len(moments.cells), dtype=np.int64)
     cell_of[moments.cells[:, 0], moments.cells[:, 1]] = np.arange(len(moments.cells))

@@ -12,14 +12,9 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from equipoise.cohorts.embeddings import open_embedding
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.reproducibility import stream
-
-Floats = NDArray[np.float64]
+from equipoise.cohorts import open_embedding
+from equipoise.foundation import BadInput, Floats, require, stream
 
 METHODS = ("pca", "umap", "tsne")
 # Charts hold no more marks than this.

@@ -16,15 +16,31 @@ from equipoise.audits._options import AUDIT_OPTIONS, EMBEDDING
 from equipoise.audits._units import Attribute
 from equipoise.audits.compare import Wanted, rows_of
 from equipoise.audits.downstream import CLASSIFIER_SETTINGS, roles_of
-from equipoise.cohorts.array_files import NPY, ending_of
-from equipoise.cohorts.embeddings import Embedding, open_embedding
-from equipoise.cohorts.pairing import Dropped, drop_unusable, read_row_ids
-from equipoise.cohorts.tables import bins_of
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.options import check_values
-from equipoise.foundation.text import fitting, plural
-from equipoise.tallies.embedded import Embedded, embed
-from equipoise.tallies.labels import Coded, classes_of, factorise, label_of
+from equipoise.cohorts import (
+    NPY,
+    DroppedRows,
+    Embedding,
+    drop_unusable,
+    file_ending,
+    open_embedding,
+    parse_bins,
+    read_row_ids,
+)
+from equipoise.foundation import (
+    BadInput,
+    check_options,
+    fitting,
+    plural,
+    unknown_name,
+)
+from equipoise.tallies import (
+    Coded,
+    EmbeddingTally,
+    classes_of,
+    embed,
+    factorise,
+    label_of,
+)
 
 # Squares of larger (or smaller) numbers leave what float32 can hold.
 SMALLEST, LARGEST = 1e-15, 1e15
@@ -40,7 +56,7 @@ class EmbeddingAuditSpec:
     """Everything an audit of an embedding needs to know. Columns have a value a point, in the order of the points."""
 
     embedding: Embedding
-    dropped: Dropped | None
+    dropped: DroppedRows | None
     table: str
     target: Any
     attributes: tuple[Attribute, ...]
@@ -91,7 +107,7 @@ def resolve_embedding(points: object, given: Mapping[str, Any]) -> EmbeddingAudi
             "No target was given", available="the class of every point", help="name it with --target (target=)."
         )
     options = {name: given[name] for name in OPTIONS}
-    check_values((option for option in AUDIT_OPTIONS if option.used_by(EMBEDDING)), options, "audit")
+    check_options((option for option in AUDIT_OPTIONS if option.used_by(EMBEDDING)), options, "audit")
     drop, row_id, missing = given["drop"], given["id"], _names(given["missing"])
     opened = _opened(points, given["embedding"], row_id, drop=drop)
     dropped = None
@@ -104,7 +120,7 @@ def resolve_embedding(points: object, given: Mapping[str, Any]) -> EmbeddingAudi
         cluster=given["cluster"],
         id=row_id,
         drop=drop,
-        bins=bins_of(given["bins"]),
+        bins=parse_bins(given["bins"]),
         categorical=_names(given["categorical"]),
         missing=missing,
         further={role: given[role] for role in ("target", "train", "downstream_target") if given[role] is not None},
@@ -143,7 +159,7 @@ def _opened(points: object, key: str | None, id: str | None, *, drop: bool) -> E
                 available="a path (.npy, .npz, .safetensors, or a table with a column of lists) and name, or an array",
             )
         return open_embedding(points, drop=drop)
-    return open_embedding(points, None if ending_of(Path(points)) == NPY else key, id=id, drop=drop)
+    return open_embedding(points, None if file_ending(Path(points)) == NPY else key, id=id, drop=drop)
 
 
 def _sides(side: str, given: object, attributes: Sequence[Attribute]) -> dict[str, tuple[str, ...]]:
@@ -230,7 +246,7 @@ def majoritised(spec: EmbeddingAuditSpec, attribute: Attribute) -> tuple[str, ..
     return (max(compared_groups(spec, attribute), key=lambda group: sizes[group]),)
 
 
-def whole_space(spec: EmbeddingAuditSpec) -> Embedded:
+def whole_space(spec: EmbeddingAuditSpec) -> EmbeddingTally:
     """Return all rows as one group. Neighbours and clusters are found here once, for every attribute."""
     return embed(
         spec.embedding.numbers(), spec.target, cluster=spec.cluster, k=spec.k, metric=spec.metric,
@@ -238,14 +254,16 @@ def whole_space(spec: EmbeddingAuditSpec) -> Embedded:
     )  # fmt: skip
 
 
-def grouped(whole: Embedded, spec: EmbeddingAuditSpec, attribute: Attribute, groups: Collection[str]) -> Embedded:
+def grouped(
+    whole: EmbeddingTally, spec: EmbeddingAuditSpec, attribute: Attribute, groups: Collection[str]
+) -> EmbeddingTally:
     """Return the same space in some groups of an attribute; rows of other groups are in none."""
     kept = tuple(group for group in attribute.groups if group in groups)
     code = np.array([kept.index(group) if group in kept else -1 for group in attribute.groups], dtype=np.int64)
     return replace(whole, codes=code[attribute.codes][spec.has_class], groups=kept)
 
 
-def compared_space(whole: Embedded, spec: EmbeddingAuditSpec, attribute: Attribute) -> Embedded:
+def compared_space(whole: EmbeddingTally, spec: EmbeddingAuditSpec, attribute: Attribute) -> EmbeddingTally:
     """Return the space in the groups that are compared, with the sides of their gaps."""
     space = grouped(whole, spec, attribute, compared_groups(spec, attribute))
     sides = (majoritised(spec, attribute), spec.minoritised.get(attribute.name, ()))

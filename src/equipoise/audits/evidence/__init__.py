@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.audits._group_result import AuditKind, register
 from equipoise.audits._options import EVIDENCE_OPTIONS
-from equipoise.foundation.imports import door
+from equipoise.foundation import door
 
 if TYPE_CHECKING:
     from equipoise.audits.evidence._classes import RULE as RULE

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.evidence._runs import Runs
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.text import listing
-from equipoise.tallies.labels import Coded, ordered
+from equipoise.foundation import BadInput, listing
+from equipoise.tallies import (
+    Coded,
+    ordered,
+)
 
 RULE = 0.2
 

@@ -21,8 +21,7 @@ from typing import Final, Literal
 import numpy as np
 
 from equipoise.audits.evidence._runs import Runs
-from equipoise.foundation.arrays import Floats
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput, Floats
 from equipoise.stats import (
     CORRECTIONS,
     Side,
@@ -30,18 +29,18 @@ from equipoise.stats import (
     deciding_level,
     equivalence_p,
     levene_p,
-    paired_lean,
+    paired_t,
     permutation_test,
+    probability_of_superiority,
     rank_test_p,
-    share_above,
+    signed_rank_direction,
     smallest_p,
     smallest_paired_p,
-    student,
     t_interval,
     t_p,
     welch,
 )
-from equipoise.tallies.labels import ordered
+from equipoise.tallies import ordered
 
 Alternative = Literal["two-sided", "observed"]
 # Which spread counts as a cost: that of the values, or (the paper's) that of values divided by their mean.
@@ -269,14 +268,14 @@ class _Tested:
 def compare(couples: Sequence[tuple[Series, Series]], plan: Plan) -> list[Comparison]:
     """Compare each technique with its baseline, and correct for how many comparisons there are."""
     x, y = [t.ranked for t, _ in couples], [b.ranked for _, b in couples]
-    above = share_above(x, y)
+    above = probability_of_superiority(x, y)
     leans = (above - 0.5).tolist()
     pairs: list[int | None] = [None] * len(couples)
     if plan.pair is not None:
         matched = [paired(t, b, plan.pair) for t, b in couples]
         x, y = [a for a, _ in matched], [b for _, b in matched]
-        leans, pairs = [paired_lean(a, b) for a, b in matched], [len(a) for a, _ in matched]
-        estimates = [student(a - b) for a, b in matched]
+        leans, pairs = [signed_rank_direction(a, b) for a, b in matched], [len(a) for a, _ in matched]
+        estimates = [paired_t(a - b) for a, b in matched]
     else:
         estimates = [welch(a, b) for a, b in zip(x, y, strict=True)]
         # The mean of a series is exactly rounded, and so is its difference.

@@ -33,15 +33,35 @@ from equipoise.audits.evidence._comparison import (
 from equipoise.audits.evidence._result import SCHEMA, EvidenceRecord, EvidenceResult, RunValues
 from equipoise.audits.evidence._runs import Baselines, Runs, baselines_of, in_order, read_runs, root_of
 from equipoise.audits.evidence._verdict import NAMES, EvidenceReason, asides, costs_of, decide, variance_changes
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.reproducibility import PACKAGES, provenance
-from equipoise.foundation.text import fitting, plural
-from equipoise.results import Reason, Verdict, all_of, because
-from equipoise.stats import CORRECTIONS, band_of, is_equivalent
-from equipoise.tallies.labels import label_of, ordered
+from equipoise.foundation import (
+    RECORDED_PACKAGES,
+    BadInput,
+    fitting,
+    plural,
+    provenance,
+    unknown_name,
+)
+from equipoise.results import (
+    Reason,
+    Verdict,
+    all_reasons,
+    because,
+)
+from equipoise.stats import (
+    CORRECTIONS,
+    effect_band,
+    is_equivalent,
+)
+from equipoise.tallies import (
+    label_of,
+    ordered,
+)
 
 if TYPE_CHECKING:
-    from equipoise.cohorts.tables import ColumnLike, TableLike
+    from equipoise.cohorts import (
+        ColumnLike,
+        TableLike,
+    )
 
 ALLOWED_MARGIN = "a number above 0 in the unit of the metric, such as 0.02"
 MARGIN_HELP = "write: --margin 0.02, or --margin DP=0.02 for one metric (margin=)."
@@ -290,12 +310,12 @@ def _judged(
         p=found.p,
         p_adjusted=found.p_adjusted,
         d=found.d,
-        band=band_of(found.d),
+        band=effect_band(found.d),
         levene_p=found.levene_p,
         overlap=found.overlap,
         prob_single_run_misleads=found.misleads,
         verdict=decided[0],
-        reason=all_of(reasons),
+        reason=all_reasons(reasons),
         costs=costs,
         difference=found.difference,
         low=found.low,
@@ -374,7 +394,7 @@ def _provenance(
     return provenance(
         fingerprint=rows.fingerprint(),
         command=command,
-        packages={name: metadata.version(name) for name in (*PACKAGES, "scipy")},
+        packages={name: metadata.version(name) for name in (*RECORDED_PACKAGES, "scipy")},
         data=rows.name,
         rows=len(rows),
         columns=dict(rows.columns),

@@ -16,11 +16,14 @@ from scipy import stats
 from equipoise.audits.evidence._classes import Straddle
 from equipoise.audits.evidence._comparison import SpreadRule
 from equipoise.audits.evidence._verdict import VarianceChange
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.text import plural
+from equipoise.foundation import (
+    BadInput,
+    plural,
+    unknown_name,
+)
 from equipoise.results import (
-    COMPARE,
-    TURNED,
+    COMPARISONS,
+    FLIPPED_SIGNS,
     Breach,
     Finding,
     Gate,
@@ -34,7 +37,7 @@ from equipoise.results import (
     matching,
     parse_gate,
 )
-from equipoise.stats import Band
+from equipoise.stats import EffectBand
 
 SCHEMA = "equipoise.evidence/1"
 NUMBERS = (
@@ -78,7 +81,7 @@ class EvidenceRecord:
     p: float | None = None
     p_adjusted: float | None = None
     d: float | None = None
-    band: Band | None = None
+    band: EffectBand | None = None
     levene_p: float | None = None
     overlap: bool | None = None
     prob_single_run_misleads: float | None = None
@@ -296,7 +299,7 @@ def run_breaches(result: EvidenceResult, gates: Sequence[Gate]) -> Iterator[Brea
             share = broken / len(series.values)
             assert gate.share is not None
             assert gate.share_sign is not None
-            if COMPARE[gate.share_sign](share, gate.share):
+            if COMPARISONS[gate.share_sign](share, gate.share):
                 runs = f"{series.technique}: {broken} of {len(series.values)} runs"
                 yield Breach(gate.text, f"{runs} have {gate.name} {gate.sign} {gate.limit:g}")
 
@@ -308,7 +311,7 @@ def _check_metric(gate: Gate, result: EvidenceResult) -> None:
         raise unknown_name("metric", gate.name, metrics, "the runs")
     worse = "<" if gate.name in result.performance else ">"
     if not gate.sign.startswith(worse):
-        meant = gate.text.replace(gate.sign, TURNED[gate.sign], 1)
+        meant = gate.text.replace(gate.sign, FLIPPED_SIGNS[gate.sign], 1)
         raise BadInput(
             f"The gate {gate.text!r} stops when runs are good on {gate.name!r}",
             available="> for a bias, < for a metric named with --performance",

@@ -17,13 +17,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits._options import TYPED
-from equipoise.cohorts.readers import open_table
-from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
-from equipoise.foundation.arrays import Floats, as_column, as_floats
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.reproducibility import fingerprint_of
-from equipoise.foundation.text import fitting, is_number, listing, plural
-from equipoise.tallies.labels import Coded, factorise, label_of, ordered
+from equipoise.cohorts import (
+    EagerTable,
+    LazyTable,
+    Table,
+    as_table,
+    open_table,
+)
+from equipoise.foundation import (
+    BadInput,
+    Floats,
+    as_column,
+    as_floats,
+    fingerprint_of,
+    fitting,
+    is_number,
+    listing,
+    plural,
+    unknown_name,
+)
+from equipoise.tallies import (
+    Coded,
+    factorise,
+    label_of,
+    ordered,
+)
 
 # What every row must say, and what it may say.
 NAMES = ("technique", "metric", "run")

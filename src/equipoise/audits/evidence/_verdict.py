@@ -15,9 +15,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from equipoise.audits.evidence._comparison import STUDENTISED, Comparison, Plan, Series, SpreadRule
-from equipoise.foundation.text import fitting, plural
+from equipoise.foundation import (
+    fitting,
+    plural,
+)
 from equipoise.results import Reason, ReasonCode, Verdict, because
-from equipoise.stats import LEAST_FOR_LEVENE, excludes, smallest_p, smallest_paired_p
+from equipoise.stats import (
+    MIN_FOR_LEVENE,
+    interval_excludes,
+    smallest_p,
+    smallest_paired_p,
+)
 
 PERFORMANCE_LOWER = "performance lower"
 PERFORMANCE_VARIANCE = "performance variance higher"
@@ -164,7 +172,7 @@ def decide(found: Comparison, plan: Plan) -> tuple[Verdict, Reason]:
     }  # fmt: skip
     if not within(found.p_adjusted, plan.threshold):
         return Verdict.NONE, because(EvidenceReason.NOT_SIGNIFICANT, **numbers)
-    if plan.test in STUDENTISED and not excludes(found.low, found.high):
+    if plan.test in STUDENTISED and not interval_excludes(found.low, found.high):
         return Verdict.NONE, because(EvidenceReason.INTERVAL_INCLUDES_ZERO, **numbers)
     if found.difference * found.lean <= 0:
         equal = found.difference == 0
@@ -233,8 +241,8 @@ def _about_levene(found: Comparison, sides: Sequence[Series]) -> Iterator[Reason
     if not math.isnan(found.levene_p) or any(len(side) == 1 for side in sides):
         return
     centred = [side for side in sides if side.relative is None]
-    if any(len(side) < LEAST_FOR_LEVENE for side in sides):
-        yield because(EvidenceReason.FEW_RUNS_FOR_LEVENE, least=LEAST_FOR_LEVENE)
+    if any(len(side) < MIN_FOR_LEVENE for side in sides):
+        yield because(EvidenceReason.FEW_RUNS_FOR_LEVENE, least=MIN_FOR_LEVENE)
     elif centred:
         names = " and ".join(repr(side.technique) for side in centred)
         yield because(EvidenceReason.NO_RELATIVE_SPREAD, names=names)

@@ -37,17 +37,28 @@ from equipoise.audits.downstream import (
     stored_classifier,
     stratified_folds,
 )
-from equipoise.cohorts.embeddings import open_embedding
-from equipoise.foundation.arrays import as_column, as_columns, same_length
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.long_work import Progress
-from equipoise.foundation.reproducibility import stream
-from equipoise.foundation.text import plural
+from equipoise.cohorts import open_embedding
+from equipoise.foundation import (
+    BadInput,
+    Floats,
+    Progress,
+    as_column,
+    as_columns,
+    plural,
+    same_length,
+    stream,
+)
 from equipoise.results import Reason, ReasonCode, because, field_names, matching
-from equipoise.stats import clustered_rate, combined_interval, is_finding, most_draws, sequential_permutation, wilson
-from equipoise.tallies.labels import factorise
+from equipoise.stats import (
+    clustered_rate,
+    combined_interval,
+    draw_limits,
+    is_finding,
+    sequential_permutation,
+    wilson,
+)
+from equipoise.tallies import factorise
 
-Floats = NDArray[np.float64]
 Points = NDArray[Any]
 
 SAMPLE = 10_000
@@ -379,7 +390,7 @@ def reading_of(
         rows[group] = effective_rows(hits, None if units is None else units[members]) / widening
     low, high = combined_interval(np.full(number, 1 / number), rates, *wilson(rates * rows, rows))
     p, limited, test, reason = _permutation(
-        codes, even, number, units, most_draws(tests, CHEAP * draws), generator, widening
+        codes, even, number, units, draw_limits(tests, CHEAP * draws), generator, widening
     )
     return Reading(
         people=len(codes),

@@ -45,29 +45,40 @@ from equipoise.audits._values import value_records
 from equipoise.audits.outcomes._residuals import CONTRASTED as CONTRASTED_VALUES
 from equipoise.audits.outcomes._residuals import STATISTICS as REGRESSION
 from equipoise.audits.outcomes._residuals import clustered_residual_evidence, residual_evidence
-from equipoise.foundation.arrays import ratio
-from equipoise.foundation.reproducibility import stream
-from equipoise.measures.measure import get_measure
-from equipoise.results import Record, Status, all_of, because, without_tests
-from equipoise.stats import spread_of, unit_totals
-from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import (
-    CLUSTER,
-    CONTROL,
-    PREDICTION,
+from equipoise.foundation import Floats, ratio, stream
+from equipoise.measures import get_measure
+from equipoise.results import (
+    Record,
+    Status,
+    all_reasons,
+    because,
+    without_tests,
+)
+from equipoise.stats import (
+    bootstrap_totals,
+    standard_deviation_of_draws,
+)
+from equipoise.tallies import (
+    CLUSTER_AXIS,
+    CONTROL_AXIS,
+    PREDICTION_AXIS,
     ROWS,
-    SPLIT,
+    SPLIT_AXIS,
     SQUARES,
-    TARGET,
+    TARGET_AXIS,
     WEIGHT,
+    Cells,
     Confusion,
+    Label,
     confusion_of,
     group_labels,
     group_name,
     group_places,
+    is_missing,
+    ordered,
+    residuals_of,
+    shown,
 )
-from equipoise.tallies.labels import Label, is_missing, ordered, shown
-from equipoise.tallies.scores import residuals_of
 
 # So many numbers of drawn tables are held at once; beyond, fewer tables are drawn, but not fewer than this.
 MOST_NUMBERS = 50_000_000
@@ -139,7 +150,7 @@ def _of_counts(
     """Measures of predictions alone, then those that need the target: small classes hide more groups from those."""
     records: list[Record] = []
     generator = stream(spec.seed, "audit", *where.attributes, label, where.split, where.control)
-    for needs in ("predictions", "counts") if TARGET in cells.axes else ("predictions",):
+    for needs in ("predictions", "counts") if TARGET_AXIS in cells.axes else ("predictions",):
         view = _count_view(spec, tallies, cells, where, label, generator, by_class=needs == "counts")
         made = _made(spec, view, needs, first=first)
         if spec.draws:
@@ -186,10 +197,10 @@ def _drawn(
         return None, None
     axes = [f"group:{attribute}" for attribute in where.attributes]
     groups = group_labels(clusters, where.attributes, include_missing=True, only=shown.groups)
-    outcome = [TARGET, PREDICTION] if shown.has_target else [PREDICTION]
-    units = clusters.crossed_by(CLUSTER, axes, groups, outcome, [shown.classes] * len(outcome))
+    outcome = [TARGET_AXIS, PREDICTION_AXIS] if shown.has_target else [PREDICTION_AXIS]
+    units = clusters.crossed_by(CLUSTER_AXIS, axes, groups, outcome, [shown.classes] * len(outcome))
     number = max(FEWEST_DRAWS, min(draws, MOST_NUMBERS // max(shown.cells.size, 1)))
-    totals = unit_totals(units, generator, number).reshape(number, *shown.cells.shape)
+    totals = bootstrap_totals(units, generator, number).reshape(number, *shown.cells.shape)
     return replace(shown, cells=totals), cluster_counts(units, shown.groups)
 
 
@@ -252,11 +263,11 @@ def records_of_control(
 ) -> list[Record]:  # fmt: skip
     """Every gap within each value of the control column, and their mean weighted by the people in it."""
     cells = tallies.card_cells
-    name = (spec.control or CONTROL).removeprefix("group:")
+    name = (spec.control or CONTROL_AXIS).removeprefix("group:")
     strata: dict[str, tuple[float, list[Record]]] = {}
-    values = ordered({label for label in cells.axis(CONTROL) if label is not None})
+    values = ordered({label for label in cells.axis(CONTROL_AXIS) if label is not None})
     for value in values:
-        part = tallies.where(CONTROL, value)
+        part = tallies.where(CONTROL_AXIS, value)
         control = f"{name}={value}"
         made = records_of_attribute(spec, part, attributes, favourable, split, testing, tests, control, len(values))
         strata[control] = (float(part.card_cells.rows), made)
@@ -294,7 +305,7 @@ def _over_strata(control: str, strata: Mapping[str, tuple[float, Sequence[Record
             interval=None if low is None else "lower-bound",
             p=_together([record.p for _, _, record in found if record.p is not None]),
             status=Status.OK if defined else Status.UNDEFINED,
-            reason=all_of(
+            reason=all_reasons(
                 [
                     because(AuditReason.MEAN_OVER_STRATA, kept=len(defined), total=len(found), control=control),
                     because(AuditReason.STRATA_LEFT_OUT, names=tuple(lost)) if lost else None,
@@ -328,7 +339,7 @@ def planned_tests(spec: AuditSpec, tallies: Tallies, favourable: str | None) -> 
     cells = tallies.card_cells
     splits, strata = (
         max(1, len([label for label in cells.axis(axis) if label is not None])) if axis in cells.axes else 1
-        for axis in (SPLIT, CONTROL)
+        for axis in (SPLIT_AXIS, CONTROL_AXIS)
     )
     # Within a control column every stratum has its tests, and so has the mean over strata.
     views = splits * (1 if strata == 1 else 2 + strata)
@@ -367,7 +378,6 @@ def _gaps(spec: AuditSpec, tallies: Tallies, label: Label) -> Iterator[Record]:
             yield Record(measure=measure.name, kind=measure.kind, value=0.0, class_=name, label=label)
 
 
-Floats = NDArray[np.float64]
 CONTRASTED_LABELS = ("selection_rate", "true_positive_rate", "false_positive_rate")
 
 
@@ -382,13 +392,13 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
     units = _units(rows, place, kept, len(groups))
     totals = np.asarray(units.sum(axis=0), dtype=np.float64)[None]
     behind = None if rows.cluster is None else cluster_counts(units[:, : len(groups)], groups)
-    drawn = unit_totals(units, generator, draws)
+    drawn = bootstrap_totals(units, generator, draws)
     pairs = opponents(view.compared.groups, view.reference, people)
     observed, samples = (_differences(sums, len(groups), rows.target.shape[1], pairs) for sums in (totals, drawn))
     for name in CONTRASTED_LABELS:
         for number, (group, others, called) in enumerate(pairs):
             value = float(observed[name][0, number])
-            spread = float(spread_of(samples[name][:, [number]])[0])
+            spread = float(standard_deviation_of_draws(samples[name][:, [number]])[0])
             clusters = None if behind is None else clusters_behind(behind, group, others, groups)
             few = too_few_people(min(people[group], people[others].sum()), view.least_people)
             undefined = np.isnan(value) or np.isnan(spread)

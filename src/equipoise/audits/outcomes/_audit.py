@@ -24,19 +24,37 @@ from equipoise.audits.outcomes._attributes import (
     visible_groups,
 )
 from equipoise.audits.outcomes._result import SCHEMA, AuditResult, FourFifths
-from equipoise.cohorts.cohort import Card, card_of
-from equipoise.cohorts.tables import Bins
-from equipoise.foundation.options import accepts, documented
-from equipoise.foundation.reproducibility import provenance, stream
-from equipoise.foundation.text import fitting, listing, plural
+from equipoise.cohorts import (
+    Bins,
+    CohortCard,
+    cohort_card,
+)
+from equipoise.foundation import (
+    accepts,
+    document_options,
+    fitting,
+    listing,
+    plural,
+    provenance,
+    stream,
+)
 from equipoise.results import Record
-from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import CONTROL, SPLIT, TARGET, Counts
-from equipoise.tallies.labels import is_missing, match_class, ordered, positive_class, shown
+from equipoise.tallies import (
+    CONTROL_AXIS,
+    SPLIT_AXIS,
+    TARGET_AXIS,
+    Cells,
+    Counts,
+    is_missing,
+    match_class,
+    ordered,
+    positive_class,
+    shown,
+)
 
 
 @accepts(favorable="favourable", sample_weight="weight")
-@documented(AUDIT_OPTIONS, OUTCOMES)
+@document_options(AUDIT_OPTIONS, OUTCOMES)
 def audit(  # noqa: D417 - the other parameters are written from their declarations
     data: object = None,
     *,
@@ -115,7 +133,7 @@ def _answer(spec: AuditSpec, tallies: Tallies, before: Before | None, command: I
     curves: list[Curve] = []
     calibration: list[CalibrationPoint] = []
     for split in _splits(tallies):
-        part = tallies if split is None else tallies.where(SPLIT, split)
+        part = tallies if split is None else tallies.where(SPLIT_AXIS, split)
         records += _records(spec, part, favourable, split, testing, tests)
         if part.scores is not None:
             for attributes in spec.attributes:
@@ -163,9 +181,9 @@ def _favourable(spec: AuditSpec, tallies: Tallies, classes: Sequence[str]) -> st
 
 
 def _splits(tallies: Tallies) -> list[str | None]:
-    if SPLIT not in tallies.card_cells.axes:
+    if SPLIT_AXIS not in tallies.card_cells.axes:
         return [None]
-    return list(ordered({label for label in tallies.card_cells.axis(SPLIT) if label is not None}))
+    return list(ordered({label for label in tallies.card_cells.axis(SPLIT_AXIS) if label is not None}))
 
 
 def _records(
@@ -174,7 +192,7 @@ def _records(
     records: list[Record] = []
     for attributes in spec.attributes:
         records += records_of_attribute(spec, tallies, attributes, favourable, split, testing, tests)
-        if CONTROL in tallies.card_cells.axes:
+        if CONTROL_AXIS in tallies.card_cells.axes:
             records += records_of_control(spec, tallies, attributes, favourable, split, testing, tests)
     return records
 
@@ -199,13 +217,13 @@ def _rows(tallies: Tallies) -> Iterator[Record]:
     """Yield how many rows there were, and how many had to be dropped."""
     total = tallies.card_cells.rows
     yield Record(measure="rows", kind="count", value=float(total))
-    without = tallies.card_cells.where(SPLIT, [None]).rows if SPLIT in tallies.card_cells.axes else 0
+    without = tallies.card_cells.where(SPLIT_AXIS, [None]).rows if SPLIT_AXIS in tallies.card_cells.axes else 0
     for what, number in {**tallies.dropped, **({"split": without} if without else {})}.items():
         yield dropped_rows(number, total, what)
 
 
-def _card(spec: AuditSpec, tallies: Tallies) -> Card:
-    card = card_of(tallies.card_cells, list(spec.groups))
+def _card(spec: AuditSpec, tallies: Tallies) -> CohortCard:
+    card = cohort_card(tallies.card_cells, list(spec.groups))
     if not tallies.multilabel:
         return card
     labels = tuple(str(label) for label in tallies.counts)
@@ -214,8 +232,8 @@ def _card(spec: AuditSpec, tallies: Tallies) -> Card:
         present = {}
         for label, cells in tallies.counts.items():
             here = cells.where(f"group:{row.attribute}", [None if row.group == shown(None) else row.group])
-            here = here if row.split is None else here.where(SPLIT, [row.split])
-            present[str(label)] = here.where(TARGET, [tallies.classes_of(label)[-1]]).rows
+            here = here if row.split is None else here.where(SPLIT_AXIS, [row.split])
+            present[str(label)] = here.where(TARGET_AXIS, [tallies.classes_of(label)[-1]]).rows
         rows.append(replace(row, classes=present))
     return replace(card, classes=labels, groups=tuple(rows))
 
@@ -230,7 +248,7 @@ def _notes(spec: AuditSpec, tallies: Tallies, favourable: str | None, bins: int,
     told = [(f"group:{attribute}", attribute, f"{how}.") for attribute in spec.groups]
     told += [
         (axis, column, f"in no {axis} and left out of those numbers.")
-        for axis, column in ((SPLIT, spec.split), (CONTROL, spec.control))
+        for axis, column in ((SPLIT_AXIS, spec.split), (CONTROL_AXIS, spec.control))
         if column is not None
     ]
     for axis, column, what in told:

@@ -5,37 +5,46 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from equipoise.audits._contrasts import opponents
 from equipoise.audits._multiple_testing import GapTest
 from equipoise.audits._tallies import NumberRows, View, cluster_counts
 from equipoise.audits._values import Evidence, ValueStatistic, clustered_evidence, least_gap
-from equipoise.foundation.arrays import ratio
-from equipoise.measures.measure import get_measure
-from equipoise.stats import block_p, heterogeneity, jackknife, row_blocks, weighted_mean_error
-from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import CLUSTER
-from equipoise.tallies.scores import WIDTH, Residuals, moments, residual_units
+from equipoise.foundation import Floats, ratio
+from equipoise.measures import get_measure
+from equipoise.stats import (
+    block_p,
+    heterogeneity,
+    jackknife,
+    row_blocks,
+    weighted_mean_standard_error,
+)
+from equipoise.tallies import (
+    CLUSTER_AXIS,
+    RESIDUAL_SUMS,
+    Cells,
+    ResidualMoments,
+    residual_moments,
+    residual_units,
+)
 
-Floats = NDArray[np.float64]
-Statistic = Callable[[Residuals], Floats]
+Statistic = Callable[[ResidualMoments], Floats]
 
 
-def _residual_spread(of: Residuals) -> Floats:
+def _residual_spread(of: ResidualMoments) -> Floats:
     return _of_mean(of, of.mean_squared_error - (of.mean_prediction - of.mean_target) ** 2)
 
 
-def _absolute_spread(of: Residuals) -> Floats:
+def _absolute_spread(of: ResidualMoments) -> Floats:
     return _of_mean(of, of.mean_squared_error - of.mean_absolute_error**2)
 
 
-def _prediction_spread(of: Residuals) -> Floats:
+def _prediction_spread(of: ResidualMoments) -> Floats:
     return _of_mean(of, of.variance_prediction)
 
 
-def _root_spread(of: Residuals) -> Floats:
+def _root_spread(of: ResidualMoments) -> Floats:
     """The error of a mean of squares, and a root's slope: 1 / (2 root)."""
     spread = _of_mean(of, of.mean_fourth_power - of.mean_squared_error**2)
     root = np.sqrt(of.mean_squared_error)
@@ -43,7 +52,7 @@ def _root_spread(of: Residuals) -> Floats:
     return spread * slope
 
 
-def _pearson_spread(of: Residuals) -> Floats:
+def _pearson_spread(of: ResidualMoments) -> Floats:
     """Fisher's, of normal numbers: (1 - r^2) / sqrt(n - 3)."""
     r, people = get_measure("pearson").by_class(of), np.nan_to_num(ratio(of.weight**2, of.squared_weight))
     spread: Floats = np.divide(1 - r**2, np.sqrt(np.maximum(people - 3, 0.0)), out=np.full_like(r, np.nan),
@@ -51,8 +60,8 @@ def _pearson_spread(of: Residuals) -> Floats:
     return spread
 
 
-def _of_mean(of: Residuals, variance: Floats) -> Floats:
-    return weighted_mean_error(np.maximum(np.nan_to_num(variance), 0.0), of.weight, of.squared_weight)
+def _of_mean(of: ResidualMoments, variance: Floats) -> Floats:
+    return weighted_mean_standard_error(np.maximum(np.nan_to_num(variance), 0.0), of.weight, of.squared_weight)
 
 
 STATISTICS = (
@@ -97,7 +106,9 @@ def _jackknifed(
     places, sums = rows.places(view.attribute, view.shown.groups), rows.sums(view.shown.pivot)
     measures = {name: get_measure(name).by_class for name in SPREADS}
     found = [
-        jackknife(sums[places == group], lambda left: moments(left, ("",), view.shown.pivot), measures, generator)
+        jackknife(
+            sums[places == group], lambda left: residual_moments(left, ("",), view.shown.pivot), measures, generator
+        )
         for group in range(len(view.shown.groups))
     ]
     return {
@@ -110,7 +121,7 @@ def _permuted(
     rows: NumberRows, view: View, generator: np.random.Generator, draws: int
 ) -> tuple[dict[str, float], dict[str, list[float]]]:
     """Return the p-values of gaps and of contrasts under permuted groups."""
-    of: Residuals = view.compared
+    of: ResidualMoments = view.compared
     pairs = opponents(view.compared.groups, view.reference, of.weight)
     statistics: dict[str, Statistic] = {one.gap: _spread_out(one) for one in STATISTICS}
     for one in STATISTICS:
@@ -118,7 +129,7 @@ def _permuted(
             statistics[f"{one.name} {number}"] = _apart(one, group, others, of.weight)
     blocks = row_blocks(rows.sums(of.pivot), rows.places(view.attribute, of.groups), len(of.groups), generator)
     found = block_p(
-        blocks, lambda sums: moments(sums, of.groups, of.pivot), statistics, generator, draws, view.tests
+        blocks, lambda sums: residual_moments(sums, of.groups, of.pivot), statistics, generator, draws, view.tests
     )  # fmt: skip
     contrasts = {name: [found[f"{name} {number}"] for number in range(len(pairs))] for name in CONTRASTED}
     return {one.gap: found[one.gap] for one in STATISTICS}, contrasts
@@ -127,7 +138,7 @@ def _permuted(
 def _spread_out(one: ValueStatistic) -> Statistic:
     """Cochran's Q of all groups; NaN where one of them has no value or no error."""
 
-    def statistic(of: Residuals) -> Floats:
+    def statistic(of: ResidualMoments) -> Floats:
         values, errors = one.values(of), SPREADS[one.name](of)
         known = ~np.isnan(values) & (errors > 0)
         return np.where(known.all(axis=-1), heterogeneity(values, errors), np.nan)
@@ -138,7 +149,7 @@ def _spread_out(one: ValueStatistic) -> Statistic:
 def _apart(one: ValueStatistic, group: int, others: list[int], sizes: Floats) -> Statistic:
     """The distance of a group from others in units of its error; groups without an error are left out."""
 
-    def statistic(of: Residuals) -> Floats:
+    def statistic(of: ResidualMoments) -> Floats:
         values, errors = one.values(of), SPREADS[one.name](of)
         known = ~np.isnan(values + errors)
         weights = np.where(known, sizes, 0.0)[..., others]
@@ -161,12 +172,12 @@ def _p(values: Floats, errors: Floats) -> float:
 
 def clustered_residual_evidence(view: View, cells: Cells, generator: np.random.Generator, draws: int) -> Evidence:
     """Return errors, tests and bounds from clusters drawn again; ``cells`` tells the clusters."""
-    of: Residuals = view.compared
-    units = residual_units(cells, CLUSTER, view.attribute, of)
+    of: ResidualMoments = view.compared
+    units = residual_units(cells, CLUSTER_AXIS, view.attribute, of)
 
-    def read(totals: Floats) -> Residuals:
-        sums = np.moveaxis(totals.reshape(len(totals), WIDTH, len(of.groups)), 1, -1)
-        return moments(sums, of.groups, of.pivot)
+    def read(totals: Floats) -> ResidualMoments:
+        sums = np.moveaxis(totals.reshape(len(totals), RESIDUAL_SUMS, len(of.groups)), 1, -1)
+        return residual_moments(sums, of.groups, of.pivot)
 
     behind = cluster_counts(units[:, : len(of.groups)], of.groups)
     return clustered_evidence(STATISTICS, view, units, read, behind, generator, draws)

@@ -12,12 +12,19 @@ from equipoise.audits._contrasts import Power
 from equipoise.audits._group_result import ONE_NUMBER, GroupResult
 from equipoise.audits._scores import CalibrationPoint, Curve
 from equipoise.audits.change import Change, change_statements
-from equipoise.cohorts.cohort import Card
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.registry import report_of
-from equipoise.foundation.text import listing, plural
-from equipoise.measures.embeddings import GAP_VARIANTS
-from equipoise.measures.measure import Measure, get_measure
+from equipoise.cohorts import CohortCard
+from equipoise.foundation import (
+    BadInput,
+    listing,
+    plural,
+    report_of,
+    unknown_name,
+)
+from equipoise.measures import (
+    GAP_VARIANTS,
+    Measure,
+    get_measure,
+)
 from equipoise.results import Finding, Interval, Measured, NarratedResult, Reason, Record, Status, Table
 
 if TYPE_CHECKING:
@@ -75,7 +82,7 @@ class AuditResult(NarratedResult, GroupResult):
 
     kind: ClassVar[str] = "audit"
 
-    card: Card
+    card: CohortCard
     notes: tuple[str, ...]
     classes: tuple[str, ...]
     favourable: str | None

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.audits import _options as shared
 from equipoise.audits._group_result import AuditKind, register
-from equipoise.foundation.imports import door
-from equipoise.foundation.options import Option
+from equipoise.foundation import Option, door
 
 if TYPE_CHECKING:
     from equipoise.audits.ranking._ranking import ranking as ranking

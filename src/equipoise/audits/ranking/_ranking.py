@@ -24,20 +24,33 @@ from equipoise.audits._reasons import AuditReason
 from equipoise.audits._spec import AuditSpec, resolve
 from equipoise.audits.ranking import OPTIONS
 from equipoise.audits.ranking._result import BEYOND_MERIT, EXPOSURE, SCHEMA, SELECTION, STATISTICS, RankingResult
-from equipoise.cohorts import Cohort
-from equipoise.cohorts.tables import Axis, Bins
-from equipoise.foundation.arrays import as_floats
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.options import documented
-from equipoise.foundation.reproducibility import fingerprint_of, provenance, stream
-from equipoise.foundation.text import fitting, plural
+from equipoise.cohorts import (
+    Axis,
+    Bins,
+    Cohort,
+)
+from equipoise.foundation import (
+    BadInput,
+    Floats,
+    as_floats,
+    document_options,
+    fingerprint_of,
+    fitting,
+    plural,
+    provenance,
+    stream,
+)
 from equipoise.results import Record, Status, because
 from equipoise.stats import ENOUGH_CLUSTERS, ClusterMeans, GroupMeans, RowMeans
-from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import group_labels, group_name, group_places
-from equipoise.tallies.labels import Coded, is_missing
+from equipoise.tallies import (
+    Cells,
+    Coded,
+    group_labels,
+    group_name,
+    group_places,
+    is_missing,
+)
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 
@@ -179,7 +192,7 @@ CALLED = {"cluster": "query", "target": "relevance"}
 TOP_OF_QUERIES, TOP_OF_ALL = 10, "10%"
 
 
-@documented(OPTIONS)
+@document_options(OPTIONS)
 def ranking(  # noqa: D417 - the other parameters are written from their declarations
     data: object = None,
     *,

@@ -10,8 +10,7 @@ from equipoise.audits._contrasts import Power
 from equipoise.audits._engine import GroupStatistic
 from equipoise.audits._group_result import GroupResult
 from equipoise.audits._reasons import AuditReason
-from equipoise.foundation.errors import unknown_name
-from equipoise.foundation.text import plural
+from equipoise.foundation import plural, unknown_name
 from equipoise.results import Better, Interval, Record, Table
 
 SCHEMA = "equipoise.ranking/1"

@@ -33,10 +33,18 @@ from equipoise.cli.commands.label import label
 from equipoise.cli.commands.listing import list_registered
 from equipoise.cli.commands.name import name
 from equipoise.cli.commands.reproduce import reproduce
-from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.foundation.files import forget_written_files
-from equipoise.foundation.registry import registry
-from equipoise.foundation.text import has_secrets, printable, redacted, redacted_traceback, remember_secrets, shortened
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+    forget_written_files,
+    has_secrets,
+    printable,
+    redacted,
+    redacted_traceback,
+    registry,
+    remember_secrets,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from equipoise.audits import AuditKind
@@ -115,7 +123,7 @@ def command_of(kind: AuditKind) -> Callable[..., None]:
 
     def command(file: str, *, values: dict[str, Any]) -> None:
         from equipoise.audits import named_object
-        from equipoise.foundation.reproducibility import command_line
+        from equipoise.foundation import command_line
 
         gates = kind.result_type.read_gates(values["fail_if"]) if values.get("fail_if") else []
         output = Output.of(values)

@@ -11,8 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from equipoise.cli._console import show_progress
-from equipoise.foundation.long_work import duration
-from equipoise.foundation.text import listing, printable
+from equipoise.foundation import (
+    duration,
+    listing,
+    printable,
+)
 from equipoise.studies.running import Standing, Steadied
 
 if TYPE_CHECKING:

@@ -10,13 +10,12 @@ import typer
 
 from equipoise.audits import AUDIT_OPTIONS, EMBEDDING, OUTCOMES, OUTPUT
 from equipoise.cli._options import arguments, pairs, takes
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.options import Option
+from equipoise.foundation import BadInput, Option
 
 if TYPE_CHECKING:
     from equipoise.audits import AuditResult
     from equipoise.cli._console import Output
-    from equipoise.foundation.long_work import ProgressTracker
+    from equipoise.foundation import ProgressTracker
 
 CONFIG = Option(
     name="config", kind="output", panel=OUTPUT, metavar="FILE", argument=None,
@@ -82,7 +81,7 @@ def audit(
 
 def _of_outcomes(values: Mapping[str, Any]) -> AuditResult:
     from equipoise.audits import audit as run
-    from equipoise.foundation.reproducibility import command_line
+    from equipoise.foundation import command_line
 
     given = arguments(AUDIT_OPTIONS, values, OUTCOMES)
     given["intersections"] = "pairs" if values["pairs"] else values["intersections"]
@@ -92,7 +91,7 @@ def _of_outcomes(values: Mapping[str, Any]) -> AuditResult:
 
 def _of_embedding(values: Mapping[str, Any], tracker: ProgressTracker) -> AuditResult:
     from equipoise.audits.embedding import audit_embedding
-    from equipoise.foundation.reproducibility import command_line
+    from equipoise.foundation import command_line
 
     if len(values["target"] or ()) > 1:
         raise BadInput("Several targets were given with --embedding", available="one: the class of every point")
@@ -107,7 +106,7 @@ def _of_embedding(values: Mapping[str, Any], tracker: ProgressTracker) -> AuditR
 
 def _settle(values: dict[str, Any], file: str | None, ctx: typer.Context, config: Path | None) -> None:
     """Settle every setting of an audit: what is typed wins over what a config file says."""
-    from equipoise.cohorts.readers import ARRAYS
+    from equipoise.cohorts import ARRAY_ENDINGS
 
     values["data"] = file
     kept = _kept(config)
@@ -117,7 +116,7 @@ def _settle(values: dict[str, Any], file: str | None, ctx: typer.Context, config
             values[of.name] = pairs(of.flag, values[of.name] or (), of.example)
     if values["data"] is None:
         raise BadInput("No file was given", help="name it after audit, or as data = in the file of --config.")
-    if values["embedding"] is None and Path(values["data"]).suffix.lower() in ARRAYS:
+    if values["embedding"] is None and Path(values["data"]).suffix.lower() in ARRAY_ENDINGS:
         raise BadInput(
             f"{values['data']!r} holds arrays, and no --embedding was given",
             available="a table of outcomes; or points, the name of their array, and a table that says whose they are",
@@ -163,7 +162,7 @@ def _check_kind(values: Mapping[str, Any], given: Collection[str]) -> None:
 
 def _check_saving(path: Path, output: Output, *, inputs: Collection[str | None]) -> None:
     """Refuse a path for a config file that cannot be written, or that is something else too."""
-    from equipoise.foundation.files import check_writable
+    from equipoise.foundation import check_writable
 
     check_writable(path, inputs=[file for file in inputs if file is not None])
     if path in (*output.files.values(), output.figures):
@@ -173,6 +172,6 @@ def _check_saving(path: Path, output: Output, *, inputs: Collection[str | None])
 def _save(path: Path, values: Mapping[str, Any]) -> None:
     """Write the settings as a config file."""
     from equipoise.audits import config_text
-    from equipoise.foundation.files import write_whole
+    from equipoise.foundation import write_whole
 
     write_whole(path, config_text(values, path.parent))

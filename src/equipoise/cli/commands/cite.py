@@ -26,9 +26,12 @@ def cite(
     ] = None,
 ) -> None:
     """Print the papers behind measures, cohorts and everything else registered, as BibTeX."""
-    from equipoise.foundation.errors import unknown_name
-    from equipoise.foundation.references import bibtex_of
-    from equipoise.foundation.registry import KINDS, registry
+    from equipoise.foundation import (
+        KINDS,
+        bibtex_of,
+        registry,
+        unknown_name,
+    )
 
     every = [entry for kind in KINDS for entry in registry.entries(kind)]
     known = {entry.name.upper(): entry for entry in every} | {e.alias.upper(): e for e in every if e.alias}

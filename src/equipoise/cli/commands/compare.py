@@ -27,7 +27,7 @@ def compare(
     """Compare representations before and after a change: who changed most, in words, with tests, and what followed."""
     from equipoise.audits.compare import compare as run
     from equipoise.cli._console import Output, show_progress
-    from equipoise.foundation.reproducibility import command_line
+    from equipoise.foundation import command_line
 
     output = Output.of(values)
     read = (before, after, values["rows"], values["rerun"], values["direction"])

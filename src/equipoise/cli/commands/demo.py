@@ -54,7 +54,10 @@ def demo(
 ) -> None:
     """Audit census data, compare three treatments on them, or find a planted bias. Works without a network."""
     from equipoise.cli._console import Output, print_lines
-    from equipoise.foundation.errors import BadInput, unknown_name
+    from equipoise.foundation import (
+        BadInput,
+        unknown_name,
+    )
 
     if which not in DEMOS:
         raise unknown_name("demo", which, DEMOS, "this version")
@@ -116,7 +119,7 @@ def _left_out(result: AuditResult, where: Path | None) -> str:
 def _audit() -> AuditResult:
     from equipoise.audits import audit
     from equipoise.cohorts import load
-    from equipoise.foundation.reproducibility import command_line
+    from equipoise.foundation import command_line
 
     return audit(load("adult").where("test"), reference={"sex": "Male"}, command=command_line())
 
@@ -124,7 +127,7 @@ def _audit() -> AuditResult:
 def _study(store: Path | None, *, quiet: bool) -> Result:
     """Run the study of the demo in a store that is kept, or in a temporary one, and report it."""
     from equipoise.cli.commands._study_console import study_progress
-    from equipoise.foundation.reproducibility import command_line
+    from equipoise.foundation import command_line
     from equipoise.studies.running import run_in_store
 
     study = demo_study()
@@ -161,7 +164,7 @@ def _discover(output: Output) -> list[str]:
     """Plant a bias, find it, and return how close what was found is to what was planted."""
     from equipoise.cli._console import show_progress
     from equipoise.discovery import demonstrated, planted_words
-    from equipoise.foundation.reproducibility import command_line
+    from equipoise.foundation import command_line
 
     with show_progress("Training", quiet=output.quiet) as tracker:
         shown, investigation = demonstrated(report=tracker, command=command_line())

@@ -32,7 +32,7 @@ def discover(*, values: dict[str, Any]) -> None:
         load_generator,
         read_known,
     )
-    from equipoise.foundation.reproducibility import command_line
+    from equipoise.foundation import command_line
 
     reference, known, save, naming = (values[name] for name in ("reference", "known", "save", "naming"))
     output = Output.of(values)
@@ -57,7 +57,7 @@ def discover(*, values: dict[str, Any]) -> None:
 
 def _check_together(values: Mapping[str, Any]) -> None:
     """Refuse options that say nothing without another one."""
-    from equipoise.foundation.errors import BadInput
+    from equipoise.foundation import BadInput
 
     target, penalty = values["target"], values["reference_penalty"]
     if target is not None and values["known"] is None:
@@ -91,7 +91,7 @@ def _search_settings(values: Mapping[str, Any]) -> SearchSettings:
 def _more_files(save: Path | None, naming: Path | None) -> dict[str, list[Path]]:
     """Return the files of directions and of the naming sheet, by their option."""
     from equipoise.discovery import key_path, strips_path
-    from equipoise.foundation.errors import BadInput
+    from equipoise.foundation import BadInput
 
     files: dict[str, list[Path]] = {}
     for option, path, ending in (("--save", save, ".safetensors"), ("--naming", naming, ".csv")):

@@ -32,8 +32,13 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print everything a
 
 def _findings() -> dict[str, Any]:
     from equipoise import __version__
-    from equipoise.foundation.imports import install_line, installed
-    from equipoise.foundation.registry import EXTRA_MODULES, KINDS, registry
+    from equipoise.foundation import (
+        EXTRA_MODULES,
+        KINDS,
+        install_line,
+        installed,
+        registry,
+    )
 
     for kind in KINDS:
         registry.entries(kind)
@@ -62,7 +67,7 @@ def _version(package: str) -> str | None:
 
 
 def _gpu() -> str:
-    from equipoise.foundation.imports import installed
+    from equipoise.foundation import installed
 
     if not installed("torch"):
         return "unknown (torch is not installed)"

@@ -12,12 +12,15 @@ import typer
 
 from equipoise.cli._options import arguments, pairs, registered, takes
 from equipoise.discovery.options import AUDIT, COHORT, GENERATOR, LABEL_OPTIONS, PROBE
-from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation import (
+    BadInput,
+    unknown_name,
+)
 
 if TYPE_CHECKING:
-    from equipoise.cohorts.cohort import Cohort
+    from equipoise.cohorts import Cohort
     from equipoise.discovery import Hyperplane, Reader
-    from equipoise.foundation.long_work import Progress
+    from equipoise.foundation import Progress
 
 # A reader that explains less of a direction than this hardly sees it.
 WEAK = 0.5
@@ -45,7 +48,7 @@ def label(
     """Label real pictures by a discovered direction, so that an audit measures its gap and a study treats it."""
     from equipoise.cli._console import Output, print_lines, show_progress
     from equipoise.cli._networks import check_used, directions_files, known_files, network_file
-    from equipoise.cohorts.cohort import columns_text
+    from equipoise.cohorts import columns_text
     from equipoise.discovery import (
         Known,
         audit_direction,
@@ -56,8 +59,11 @@ def label(
         training_rows,
         with_sides,
     )
-    from equipoise.foundation.files import together, write_whole
-    from equipoise.foundation.reproducibility import command_line
+    from equipoise.foundation import (
+        command_line,
+        write_together,
+        write_whole,
+    )
 
     output = Output.of(values)
     out, known, prediction, classifier = (values[name] for name in ("out", "known", "prediction", "classifier"))
@@ -109,7 +115,7 @@ def label(
     if audited is not None:
         output.deliver(audited, write_table)
     else:
-        with together():
+        with write_together():
             lines = write_table()
         if output.prints:
             print_lines(lines)
@@ -180,7 +186,7 @@ def direction_of(path: Path, wanted: str | None) -> Hyperplane:
 
 def cohort_of(given: str, options: list[str] | None, said: Mapping[str, Any]) -> Cohort:
     """Load a registered cohort by its name, or a table, as a plan of a study would."""
-    from equipoise.foundation.registry import registry
+    from equipoise.foundation import registry
     from equipoise.studies import CohortPlan, planned_cohort
 
     parts = {key: value for key, value in said.items() if value is not None}
@@ -216,7 +222,7 @@ def predicted(cohort: Cohort, values: Mapping[str, Any], pixels: tuple[float, fl
 
     from equipoise.cli._networks import named_classifier
     from equipoise.discovery import pictures_of, probabilities_of
-    from equipoise.tallies.labels import factorise
+    from equipoise.tallies import factorise
 
     classes = [label for label in factorise(cohort[cohort.target]).labels if label is not None]
     if len(classes) != 2 or cohort.favourable not in classes:
@@ -258,7 +264,7 @@ def summary(
 ) -> list[str]:
     """Say what was labelled and how well it can be seen; ``notes`` are of what is known, where no audit has them."""
     from equipoise.discovery import SIDES
-    from equipoise.foundation.text import plural
+    from equipoise.foundation import plural
 
     values = marked[column]
     counts = [f"{int((values == side).sum()):,} {side}" for side in SIDES.tolist() if (values == side).any()]

@@ -11,7 +11,7 @@ from equipoise.cli._options import kinds
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from equipoise.foundation.registry import Entry
+    from equipoise.foundation import Entry
     from equipoise.training.treatment import Treatment
 
 EXAMPLES = ("list", "list measures", "list treatments --json", "list treatments --matrix --task multilabel")
@@ -36,9 +36,14 @@ def list_registered(
     """Count what is registered, or list one kind with papers, aliases and what it needs."""
     from rich.console import Console
 
-    from equipoise.foundation.errors import BadInput, unknown_name
-    from equipoise.foundation.registry import KINDS, plural_of, registry
-    from equipoise.measures.objectives import Task
+    from equipoise.cohorts import Task
+    from equipoise.foundation import (
+        KINDS,
+        BadInput,
+        plural_of,
+        registry,
+        unknown_name,
+    )
 
     plurals = {plural_of(name): name for name in KINDS}
     singular = plurals.get(kind or "", kind)
@@ -166,7 +171,7 @@ def _document(chosen: dict[str, str]) -> str:
     """Return the list as JSON, by kind."""
     import json
 
-    from equipoise.foundation.registry import registry
+    from equipoise.foundation import registry
 
     records: list[dict[str, Any]] = [
         {

@@ -41,7 +41,7 @@ def name(
         renamed,
         save_directions,
     )
-    from equipoise.foundation.errors import BadInput
+    from equipoise.foundation import BadInput
 
     sheets: list[Path] = values["sheet"] or []
     key: Path | None = values["key"]

@@ -39,7 +39,7 @@ def reproduce(
 ) -> None:
     """Show which findings of a paper hold in a new study, an earlier one, or the runs that come with the package."""
     from equipoise.cli._console import Output
-    from equipoise.foundation.errors import BadInput
+    from equipoise.foundation import BadInput
 
     if paper not in PAPERS:
         raise BadInput(
@@ -86,8 +86,7 @@ def plan_text(paper: str, data: Path, *, quick: bool, device: str, epochs: int, 
 def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
     """Check, run and report a plan in a folder; what is there already goes on where it was."""
     from equipoise.cli.commands._study_console import show_check, study_progress
-    from equipoise.foundation.errors import EquipoiseError
-    from equipoise.foundation.reproducibility import command_line
+    from equipoise.foundation import EquipoiseError, command_line
     from equipoise.studies import check, read_plan
     from equipoise.studies.findings import reproduction_of
     from equipoise.studies.running import run_in_store
@@ -119,8 +118,7 @@ def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
 
 def _written(text: str, folder: Path) -> Path:
     """Write the plan into its folder; another plan that is there is never written over."""
-    from equipoise.foundation.errors import BadInput
-    from equipoise.foundation.files import write_whole
+    from equipoise.foundation import BadInput, write_whole
 
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"The folder {str(folder)!r} is a file", help="name a folder: --to-folder DIR.")
@@ -136,8 +134,7 @@ def _written(text: str, folder: Path) -> Path:
 
 def _read(paper: str, results: Path | None) -> Reproduction:
     """Return what a study that was run says, or what our own runs said."""
-    from equipoise.foundation.errors import BadInput
-    from equipoise.foundation.reproducibility import command_line
+    from equipoise.foundation import BadInput, command_line
     from equipoise.studies.findings import read_reproduction, reproduction_from
 
     if results is not None:

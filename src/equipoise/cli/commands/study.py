@@ -75,7 +75,7 @@ def run(
         _run_to_folder(plan, values)
         return
     if is_pack(plan):
-        from equipoise.foundation.errors import BadInput
+        from equipoise.foundation import BadInput
 
         raise BadInput(f"{str(plan)!r} is a packed study", help="name a folder for its trials: --to DIR.")
     from equipoise.studies import read_plan
@@ -156,7 +156,7 @@ def report(plan: PlanFile, *, values: dict[str, Any]) -> None:
     Ends with 1 if trials are damaged in the store; these are left out.
     """
     from equipoise.cli._console import Output, show_progress
-    from equipoise.foundation.reproducibility import command_line
+    from equipoise.foundation import command_line
     from equipoise.studies import read_plan
     from equipoise.studies.plans import effect_of
 
@@ -183,7 +183,7 @@ def report(plan: PlanFile, *, values: dict[str, Any]) -> None:
 def diagnose(plan: PlanFile, *, values: dict[str, Any]) -> None:
     """Run the plan's first trial twice, step by step: which tensor differs first, by how much, how does it grow?"""
     from equipoise.cli._console import Output
-    from equipoise.foundation.reproducibility import command_line
+    from equipoise.foundation import command_line
     from equipoise.studies import diagnose as diagnose_plan
     from equipoise.studies import read_plan
 
@@ -205,7 +205,7 @@ def refit(plan: PlanFile, *, values: dict[str, Any]) -> None:
     same.
     """
     from equipoise.cli._console import show_progress
-    from equipoise.foundation.reproducibility import command_line
+    from equipoise.foundation import command_line
     from equipoise.studies import read_plan
     from equipoise.studies import refit as refit_cell
 
@@ -228,7 +228,7 @@ def export(
     values: dict[str, Any],
 ) -> None:
     """Write a table of trials, one row per trial, split and measure, for other tools (and for equipoise evidence)."""
-    from equipoise.foundation.files import check_writable
+    from equipoise.foundation import check_writable
     from equipoise.studies import read_plan
     from equipoise.studies.findings import check_ending, write_table
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.array_files import read_array
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.text import listing
+from equipoise.cohorts._array_files import read_array
+from equipoise.foundation import BadInput, listing
 
 PREFIX = "has_primary_color::"
 ATTRIBUTES, COLOURS = 312, 15

@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from equipoise.cohorts.sources._cub_colours import VERSION, colour_places, colours_of_classes, colours_of_pictures
 from equipoise.cohorts.sources._feature_files import PictureRows
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    BadInput,
+    listing,
+    unknown_name,
+)
 
 Level = Literal["image", "class"]
 IMAGES = "images.txt"

@@ -9,9 +9,16 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.array_files import read_array
-from equipoise.cohorts.pictures.arrays import SinglePictures, checked_labels, read_singly
-from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.cohorts._array_files import read_array
+from equipoise.cohorts.pictures._arrays import (
+    SinglePictures,
+    checked_labels,
+    read_singly,
+)
+from equipoise.foundation import (
+    BadInput,
+    unknown_name,
+)
 
 # What the learner gets: numbers that a network found in the pictures, or the pictures themselves.
 Pixels = Literal["features", "pictures"]

@@ -18,8 +18,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.text import listing, plural
+from equipoise.foundation import (
+    BadInput,
+    listing,
+    plural,
+)
 
 Value = TypeVar("Value")
 

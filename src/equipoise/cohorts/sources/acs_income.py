@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.loading import Source, find_file
+from equipoise.cohorts._cohort import Cohort
+from equipoise.cohorts._loading import (
+    Source,
+    find_file,
+)
 from equipoise.cohorts.sources._reading import read_sheet
-from equipoise.foundation.errors import unknown_name
-from equipoise.foundation.registry import cohort
+from equipoise.foundation import cohort, unknown_name
 
 DATASHEET = """\
 Working people over 16 of one state of the USA, from the public micro-data of the American Community Survey 2018

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from importlib import resources
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.loading import read_columns
-from equipoise.foundation.registry import cohort
+from equipoise.cohorts._cohort import Cohort
+from equipoise.cohorts._loading import read_columns
+from equipoise.foundation import cohort
 
 DATASHEET = """
 48,842 people of the 1994 United States census (32,561 train, 16,281 test): does a person earn more than 50,000 dollars?

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.array_files import read_array
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.loading import Source, find_file
+from equipoise.cohorts._array_files import read_array
+from equipoise.cohorts._cohort import Cohort
+from equipoise.cohorts._loading import (
+    Source,
+    find_file,
+)
 from equipoise.cohorts.sources._feature_files import (
     Pixels,
     checked_pixels,
@@ -20,8 +23,7 @@ from equipoise.cohorts.sources._feature_files import (
     shown_pictures,
 )
 from equipoise.cohorts.sources._known_files import told_copies
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import cohort
+from equipoise.foundation import BadInput, cohort
 
 FEATURES, THUMBS = "cars196_effnetlite0_u8.npz", "cars196_thumbs_48.npz"
 KNOWN = {

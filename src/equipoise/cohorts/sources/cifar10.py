@@ -6,9 +6,12 @@ import os
 
 import numpy as np
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.pictures.cifar_files import CLASSES, read_cifar
-from equipoise.foundation.registry import cohort
+from equipoise.cohorts._cohort import Cohort
+from equipoise.cohorts.pictures._cifar_files import (
+    CLASSES,
+    read_cifar,
+)
+from equipoise.foundation import cohort
 
 DATASHEET = """\
 60,000 pictures of 32 x 32 pixels in ten classes, 50,000 of them to train on; a copy may hold fewer.

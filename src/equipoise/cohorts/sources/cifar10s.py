@@ -9,12 +9,15 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.pictures.arrays import grey
-from equipoise.cohorts.pictures.arrays import low_resolution as lowered
-from equipoise.cohorts.pictures.cifar_files import CLASSES, SIDE, read_cifar
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import cohort
+from equipoise.cohorts._cohort import Cohort
+from equipoise.cohorts.pictures._arrays import grey
+from equipoise.cohorts.pictures._arrays import low_resolution as lowered
+from equipoise.cohorts.pictures._cifar_files import (
+    CLASSES,
+    SIDE,
+    read_cifar,
+)
+from equipoise.foundation import BadInput, cohort
 
 DATASHEET = """\
 The pictures of CIFAR-10, each training picture in one of two domains: in colour or in grey. A share ("skew", 95% by

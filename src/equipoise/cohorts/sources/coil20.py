@@ -7,17 +7,26 @@ from pathlib import Path
 
 import numpy as np
 
-from equipoise.cohorts.array_files import read_array
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.factors import Codes, Factor, chosen_rows, factor_columns
-from equipoise.cohorts.loading import Source, find_file
-from equipoise.cohorts.pictures.arrays import checked_labels, read_grey_strips
+from equipoise.cohorts._array_files import read_array
+from equipoise.cohorts._cohort import Cohort
+from equipoise.cohorts._factors import (
+    Factor,
+    FactorCodes,
+    chosen_rows,
+    factor_columns,
+)
+from equipoise.cohorts._loading import (
+    Source,
+    find_file,
+)
+from equipoise.cohorts.pictures._arrays import (
+    checked_labels,
+    read_grey_strips,
+)
 from equipoise.cohorts.sources._feature_files import IMAGE
 from equipoise.cohorts.sources._known_files import told_copies
 from equipoise.cohorts.sources._voting import halved
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import cohort
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, cohort, stream
 
 FILE = "coil20_64.npz"
 KNOWN = {FILE: "848d98a757a181773d8174c36f750f1088e710b099fd890a716c7db2b8eb99e2"}
@@ -73,7 +82,7 @@ def coil20(path: str | os.PathLike[str] | None = None, *, rows: int | None = Non
     )
 
 
-def _codes(path: Path) -> dict[str, Codes]:
+def _codes(path: Path) -> dict[str, FactorCodes]:
     """Read which object and pose each picture shows; none may be there twice."""
     codes = {one.name: checked_labels(read_array(path, one.name), len(one.values), path.name) for one in FACTORS}
     if len(codes["object"]) != len(codes["pose"]):

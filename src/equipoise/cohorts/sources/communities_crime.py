@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.loading import Source, find_file
+from equipoise.cohorts._cohort import Cohort
+from equipoise.cohorts._loading import (
+    Source,
+    find_file,
+)
 from equipoise.cohorts.sources._reading import read_sheet
-from equipoise.foundation.registry import cohort
+from equipoise.foundation import cohort
 
 SOURCE = Source(
     cohort="communities_crime",

@@ -7,10 +7,13 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.loading import Source, find_file
+from equipoise.cohorts._cohort import Cohort
+from equipoise.cohorts._loading import (
+    Source,
+    find_file,
+)
 from equipoise.cohorts.sources._reading import Sheet, read_sheet
-from equipoise.foundation.registry import cohort
+from equipoise.foundation import cohort
 
 SOURCE = Source(
     cohort="compas",

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.loading import Source, find_file
-from equipoise.cohorts.pictures.arrays import SinglePictures
-from equipoise.cohorts.pictures.files import read_pictures
+from equipoise.cohorts._cohort import Cohort
+from equipoise.cohorts._loading import (
+    Source,
+    find_file,
+)
+from equipoise.cohorts.pictures._arrays import SinglePictures
+from equipoise.cohorts.pictures._files import read_pictures
 from equipoise.cohorts.sources._cub_colours import read_class_colours
 from equipoise.cohorts.sources._cub_folder import IMAGES, Level, read_colours, read_folder
 from equipoise.cohorts.sources._feature_files import (
@@ -25,8 +28,7 @@ from equipoise.cohorts.sources._feature_files import (
     shown_pictures,
 )
 from equipoise.cohorts.sources._known_files import told_copies
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import cohort
+from equipoise.foundation import BadInput, cohort
 
 FEATURES, THUMBS = "cub200_effnetlite0_u8.npz", "cub200_thumbs_64.npz"
 ATTRIBUTES = "cub200_class_attributes.npz"

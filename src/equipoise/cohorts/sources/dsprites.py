@@ -7,18 +7,26 @@ from dataclasses import replace
 
 import numpy as np
 
-from equipoise.cohorts.array_files import read_array, read_rows
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.factors import Factor, chosen_rows, factor_columns
-from equipoise.cohorts.loading import Source, find_file
-from equipoise.cohorts.pictures.arrays import checked_labels
-from equipoise.cohorts.pictures.sprites import FACTORS as DRAWN
-from equipoise.cohorts.pictures.sprites import SIDE
+from equipoise.cohorts._array_files import (
+    read_array,
+    read_rows,
+)
+from equipoise.cohorts._cohort import Cohort
+from equipoise.cohorts._factors import (
+    Factor,
+    chosen_rows,
+    factor_columns,
+)
+from equipoise.cohorts._loading import (
+    Source,
+    find_file,
+)
+from equipoise.cohorts.pictures._arrays import checked_labels
+from equipoise.cohorts.pictures._sprites import SPRITE_FACTORS as DRAWN
+from equipoise.cohorts.pictures._sprites import SPRITE_SIDE
 from equipoise.cohorts.sources._feature_files import IMAGE
 from equipoise.cohorts.sources._voting import halved
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import cohort
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, cohort, stream
 
 FILE = "dsprites_ndarray_co1sh3sc6or40x32y32_64x64.npz"
 SOURCE = Source(
@@ -59,10 +67,10 @@ def dsprites(path: str | os.PathLike[str] | None = None, *, rows: int | None = R
         for place, factor in enumerate(FACTORS)
     }
     pictures = read_rows(found, "imgs", chosen)
-    if pictures.shape[1:] != (SIDE, SIDE) or pictures.dtype != np.uint8 or pictures.max() > 1:
+    if pictures.shape[1:] != (SPRITE_SIDE, SPRITE_SIDE) or pictures.dtype != np.uint8 or pictures.max() > 1:
         raise BadInput(
             f"imgs of {found.name} are {pictures.dtype} of the shape {pictures.shape}",
-            available=f"uint8 [picture, {SIDE}, {SIDE}] of 0 and 1",
+            available=f"uint8 [picture, {SPRITE_SIDE}, {SPRITE_SIDE}] of 0 and 1",
             help="download the file again.",
         )
     pictures *= 255

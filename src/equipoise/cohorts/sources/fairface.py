@@ -9,14 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.array_files import read_array
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.loading import Source, find_file
-from equipoise.cohorts.pictures.arrays import checked_labels, read_singly
+from equipoise.cohorts._array_files import read_array
+from equipoise.cohorts._cohort import Cohort
+from equipoise.cohorts._loading import (
+    Source,
+    find_file,
+)
+from equipoise.cohorts.pictures._arrays import (
+    checked_labels,
+    read_singly,
+)
 from equipoise.cohorts.sources._feature_files import IMAGE
 from equipoise.cohorts.sources._known_files import told_copies
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import cohort
+from equipoise.foundation import BadInput, cohort
 
 TRAIN, TEST = "fairface_train_64.npz", "fairface_val_64.npz"
 KNOWN = {

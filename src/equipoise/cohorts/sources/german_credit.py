@@ -6,10 +6,13 @@ import os
 
 import numpy as np
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.loading import Source, find_file
+from equipoise.cohorts._cohort import Cohort
+from equipoise.cohorts._loading import (
+    Source,
+    find_file,
+)
 from equipoise.cohorts.sources._reading import read_bare
-from equipoise.foundation.registry import cohort
+from equipoise.foundation import cohort
 
 SOURCE = Source(
     cohort="german_credit",

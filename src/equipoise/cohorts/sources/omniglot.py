@@ -7,16 +7,22 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from equipoise.cohorts.array_files import read_array
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.loading import Source, find_file
-from equipoise.cohorts.pictures.arrays import checked_labels
+from equipoise.cohorts._array_files import read_array
+from equipoise.cohorts._cohort import Cohort
+from equipoise.cohorts._loading import (
+    Source,
+    find_file,
+)
+from equipoise.cohorts.pictures._arrays import checked_labels
 from equipoise.cohorts.sources._feature_files import IMAGE
 from equipoise.cohorts.sources._known_files import told_copies
 from equipoise.cohorts.sources._voting import halved
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.registry import cohort
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import (
+    BadInput,
+    cohort,
+    stream,
+    unknown_name,
+)
 
 FILE = "omniglot_28x28.npz"
 KNOWN = {FILE: "439db90d18bb98f2bdc2e19195ed656811a6cbe87967e3bdbff329146d8e78e2"}

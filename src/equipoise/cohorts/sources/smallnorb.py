@@ -9,15 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.factors import Codes, Factor, chosen_rows, factor_columns
-from equipoise.cohorts.loading import Source, find_file
-from equipoise.cohorts.pictures.arrays import checked_labels
-from equipoise.cohorts.pictures.norb_files import number_of_rows, read_matrix
+from equipoise.cohorts._cohort import Cohort
+from equipoise.cohorts._factors import (
+    Factor,
+    FactorCodes,
+    chosen_rows,
+    factor_columns,
+)
+from equipoise.cohorts._loading import (
+    Source,
+    find_file,
+)
+from equipoise.cohorts.pictures._arrays import checked_labels
+from equipoise.cohorts.pictures._norb_files import (
+    number_of_rows,
+    read_matrix,
+)
 from equipoise.cohorts.sources._feature_files import IMAGE
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import cohort
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, cohort, stream
 
 PARTS = {"train": "smallnorb-5x46789x9x18x6x2x96x96-training", "test": "smallnorb-5x01235x9x18x6x2x96x96-testing"}
 ENDINGS = (".mat", ".mat.gz")
@@ -86,7 +95,9 @@ def _file(folder: Path, part: str, what: str) -> Path:
     raise BadInput(f"There is no file {PARTS[part]}-{what}.mat beside the others", help=SOURCE.how_to_get)
 
 
-def _part(folder: Path, part: str, number: int, rows: Codes, small: bool) -> tuple[NDArray[np.uint8], dict[str, Codes]]:
+def _part(
+    folder: Path, part: str, number: int, rows: FactorCodes, small: bool
+) -> tuple[NDArray[np.uint8], dict[str, FactorCodes]]:
     """Return the pictures of some rows of a part, and the codes of their factors and of the toy."""
     files = {what: _file(folder, part, what) for what in ("dat", "cat", "info")}
     kinds, info = read_matrix(files["cat"]), read_matrix(files["info"])

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.factors import chosen_rows, codes_of_cells, factor_columns
-from equipoise.cohorts.pictures.sprites import CELLS, FACTORS, draw
+from equipoise.cohorts._cohort import Cohort
+from equipoise.cohorts._factors import (
+    chosen_rows,
+    codes_of_cells,
+    factor_columns,
+)
+from equipoise.cohorts.pictures._sprites import (
+    NUMBER_OF_SPRITES,
+    SPRITE_FACTORS,
+    draw_sprites,
+)
 from equipoise.cohorts.sources._feature_files import IMAGE
 from equipoise.cohorts.sources._voting import halved
-from equipoise.foundation.registry import cohort
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import cohort, stream
 
 ROWS = 10_000
 
@@ -28,16 +35,16 @@ quarter and of an ellipse by a half look the same, so the half of the orientatio
 @cohort("sprites", paper="002", licence="that of this package", bundled=True)
 def sprites(*, rows: int = ROWS, seed: int = 0) -> Cohort:
     """Sprites: drawn shapes with five known factors of variation, as in dSprites. No file is needed."""
-    codes = codes_of_cells(chosen_rows(rows, CELLS, stream(seed, "sprites"), "sprites"), FACTORS)
+    codes = codes_of_cells(chosen_rows(rows, NUMBER_OF_SPRITES, stream(seed, "sprites"), "sprites"), SPRITE_FACTORS)
     return Cohort(
         name="sprites",
         columns={
-            IMAGE: draw(codes),
-            **factor_columns(codes, FACTORS),
+            IMAGE: draw_sprites(codes),
+            **factor_columns(codes, SPRITE_FACTORS),
             "split": halved(codes["shape"], stream(seed, "halves of each shape")),
         },
         target="shape",
-        groups=tuple(factor.half for factor in FACTORS if factor.name != "shape"),
+        groups=tuple(factor.half for factor in SPRITE_FACTORS if factor.name != "shape"),
         features=(IMAGE,),
         split="split",
         datasheet=DATASHEET.format(rows=len(codes["shape"])),

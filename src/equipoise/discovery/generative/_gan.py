@@ -21,8 +21,7 @@ from equipoise.discovery.generative._training import (
     repeatable,
     write_networks,
 )
-from equipoise.foundation.files import TensorFile
-from equipoise.foundation.imports import require
+from equipoise.foundation import TensorFile, require
 from equipoise.networks.dcgan import dcgan_discriminator, dcgan_generator
 from equipoise.training.fixing import fix_seeds, seed_of
 from equipoise.training.plain import Losses, StepProgress, StepTraining, descend, train_steps

@@ -16,8 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, told, unknown_name
-from equipoise.foundation.imports import require
+from equipoise.foundation import (
+    BadInput,
+    require,
+    told,
+    unknown_name,
+)
 
 if TYPE_CHECKING:
     import torch

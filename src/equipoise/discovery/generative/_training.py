@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, told
-from equipoise.foundation.files import TensorFile
-from equipoise.foundation.imports import require
-from equipoise.foundation.reproducibility import stream
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    BadInput,
+    TensorFile,
+    listing,
+    require,
+    stream,
+    told,
+)
 from equipoise.training.plain import StepProgress as StepProgress
 
 if TYPE_CHECKING:

@@ -29,9 +29,12 @@ from equipoise.discovery.generative._training import (
     taken,
     write_networks,
 )
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.files import TensorFile
-from equipoise.foundation.imports import require
+from equipoise.foundation import (
+    BadInput,
+    TensorFile,
+    require,
+    unknown_name,
+)
 from equipoise.networks.vae import vae_decoder, vae_encoder
 from equipoise.training.fixing import fix_seeds, seed_of
 from equipoise.training.images.optimising import state_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.imports import door
+from equipoise.foundation import door
 
 if TYPE_CHECKING:
     from equipoise.reports.charts.chart import BETTER as BETTER

@@ -29,8 +29,11 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.files import make_output_folder, write_whole
+from equipoise.foundation import (
+    BadInput,
+    make_output_folder,
+    write_whole,
+)
 
 MOST_MARKS = 5_000
 

@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from equipoise.audits import AuditResult, SpaceMap
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import stream
 from equipoise.reports._formats import plural, safe_name
 from equipoise.reports._spaces import MOST_MAPS, map_caution
 from equipoise.reports.charts.chart import (

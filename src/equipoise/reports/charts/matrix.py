@@ -16,7 +16,7 @@ from equipoise.audits.evidence import (
     EvidenceResult,
     VarianceChange,
 )
-from equipoise.measures.measure import Better
+from equipoise.measures import Better
 from equipoise.reports._comparisons import (
     Place,
     by_cell,
@@ -32,7 +32,7 @@ from equipoise.reports._comparisons import (
 from equipoise.reports._formats import p_value, plural, probability, safe_name, signed_short, times
 from equipoise.reports.charts.chart import CELL, INK, QUIET, Chart, Lines, Row, draw, grid, rounded, tips, used
 from equipoise.results import Verdict
-from equipoise.stats import Band
+from equipoise.stats import EffectBand
 from equipoise.studies.findings import IMPACT, ClassRecord, StudyRecord, StudyResult
 
 MOST_TECHNIQUES = 40
@@ -46,7 +46,7 @@ GREY, WHITE, NEUTRAL = "#DDE2E7", "#FFFFFF", "#D8D3E6"
 NO_DIFFERENCE, UNDECIDED, NO_BAND, NEITHER = "not significant", "undecided", "d undefined", "neither better nor worse"
 LESS, MORE, NO_CHANGE, UNDEFINED = "varies less", "varies more", "not significant", "undefined"
 SIGNS = {"lower": "▼ ", "higher": "▲ "}
-BANDS = (*get_args(Band), NO_BAND)
+BANDS = (*get_args(EffectBand), NO_BAND)
 EFFECTS = {
     **{f"better, {band}": colour for band, colour in zip(reversed(BANDS), (BLUES[-1], *reversed(BLUES)), strict=True)},
     NO_DIFFERENCE: GREY,
@@ -87,7 +87,7 @@ class Effect(Protocol):
         """Cohen's d."""
 
     @property
-    def band(self) -> Band | None:
+    def band(self) -> EffectBand | None:
         """What an effect of that size is called."""
 
     @property

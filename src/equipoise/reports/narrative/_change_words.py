@@ -10,7 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from equipoise.audits.change import Change
-from equipoise.foundation.text import percent, plural, points
+from equipoise.foundation import (
+    percent,
+    plural,
+    points,
+)
 from equipoise.reports import formats
 from equipoise.reports._records import name_of
 from equipoise.reports.narrative._outcome_words import FIRST, MOST_SMALL, MOST_UNCONFIRMED

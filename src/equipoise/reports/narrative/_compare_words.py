@@ -19,7 +19,11 @@ from equipoise.audits.compare import (
     OutcomeRecord,
     mirrored,
 )
-from equipoise.foundation.text import listing, plural, points
+from equipoise.foundation import (
+    listing,
+    plural,
+    points,
+)
 from equipoise.reports import formats
 from equipoise.reports._document import Name, Text, pieces
 from equipoise.reports._formats import short_percent

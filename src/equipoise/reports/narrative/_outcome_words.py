@@ -11,7 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.text import listing, percent, plural, points
+from equipoise.foundation import (
+    listing,
+    percent,
+    plural,
+    points,
+)
 from equipoise.reports import formats
 from equipoise.reports._document import Name, Text
 from equipoise.reports._records import name_of
@@ -27,7 +32,7 @@ from equipoise.reports.narrative._report import (
 )
 from equipoise.results import Record, Status
 from equipoise.stats import LEVEL, detectable_gap, people_needed
-from equipoise.tallies.labels import is_missing
+from equipoise.tallies import is_missing
 
 if TYPE_CHECKING:
     from equipoise.audits import FourFifths

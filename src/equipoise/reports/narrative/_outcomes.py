@@ -8,7 +8,10 @@ from dataclasses import replace
 
 from equipoise.audits import AuditResult, FourFifths, Power
 from equipoise.audits.change import Change
-from equipoise.foundation.text import listing, plural
+from equipoise.foundation import (
+    listing,
+    plural,
+)
 from equipoise.reports import formats
 from equipoise.reports._document import (
     MOST_ROWS,

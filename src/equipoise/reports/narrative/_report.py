@@ -9,9 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.files import check_writable, write_whole
-from equipoise.foundation.registry import kind_of, report_of
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    check_writable,
+    kind_of,
+    listing,
+    report_of,
+    write_whole,
+)
 from equipoise.reports import formats
 from equipoise.reports._document import (
     MOST_ROWS,

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from equipoise.audits import AuditResult
 from equipoise.audits.downstream import DownstreamRecord
 from equipoise.audits.leakage import LeakageRecord
-from equipoise.foundation.text import listing, percent, plural, points
+from equipoise.foundation import (
+    listing,
+    percent,
+    plural,
+    points,
+)
 from equipoise.reports import formats
 from equipoise.reports._document import (
     Block,

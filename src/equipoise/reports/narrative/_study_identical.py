@@ -7,7 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from equipoise.audits.evidence import RULE
-from equipoise.foundation.text import fitting, listing, plural, points
+from equipoise.foundation import (
+    fitting,
+    listing,
+    plural,
+    points,
+)
 from equipoise.reports import formats
 from equipoise.reports._comparisons import (
     Charts,

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from equipoise.foundation.text import plural
+from equipoise.foundation import plural
 from equipoise.reports import formats
 from equipoise.reports._comparisons import (
     ARROWS,

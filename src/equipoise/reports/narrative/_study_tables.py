@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from equipoise.foundation.text import plural
+from equipoise.foundation import plural
 from equipoise.reports import formats
 from equipoise.reports._comparisons import (
     READING,

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from equipoise.foundation.text import listing, plural
+from equipoise.foundation import (
+    listing,
+    plural,
+)
 from equipoise.reports._document import Name, Statements, Text, plain
 from equipoise.reports._formats import signed_thousandths
 from equipoise.reports.narrative._report import and_more, joined, title_of_attribute
@@ -13,7 +16,10 @@ from equipoise.reports.narrative._study_identical import flip_words, identical_w
 from equipoise.reports.narrative._study_spaces import space_answer, space_words
 from equipoise.reports.narrative._study_standings import condition_sentences
 from equipoise.results import Verdict
-from equipoise.stats import FEWEST_SEEDS, LimitedBy
+from equipoise.stats import (
+    MIN_SEEDS,
+    LimitedBy,
+)
 from equipoise.studies.analysis import LABELS, RERUNS, UNTREATED
 from equipoise.studies.findings import (
     Claim,
@@ -107,9 +113,9 @@ def _nothing_confirmed(result: StudyResult, claim: Claim) -> str:
 def _needed(result: StudyResult, claim: Claim) -> str:
     needed = claim.needed
     if claim.unit == RERUNS:
-        return f"At least {FEWEST_SEEDS} seeds per treatment are needed to say anything about other seeds."
-    if claim.runs is not None and claim.runs < FEWEST_SEEDS:
-        return f"At least {FEWEST_SEEDS} seeds per treatment are needed before a difference can be confirmed."
+        return f"At least {MIN_SEEDS} seeds per treatment are needed to say anything about other seeds."
+    if claim.runs is not None and claim.runs < MIN_SEEDS:
+        return f"At least {MIN_SEEDS} seeds per treatment are needed before a difference can be confirmed."
     if needed is None:
         untested = any(record.people_untested for record in result.records if record.measure == result.fairness)
         return "Fairness is not tested over people, which more seeds would not change." if untested else ""

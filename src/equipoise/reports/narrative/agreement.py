@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from equipoise.discovery import Agreement, Winner
-from equipoise.foundation.registry import report
-from equipoise.foundation.text import plural
+from equipoise.foundation import plural, report
 from equipoise.reports import formats
 from equipoise.reports._document import (
     Cell,

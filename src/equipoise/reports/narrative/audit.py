@@ -10,9 +10,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from equipoise.audits import AuditResult
-from equipoise.foundation.files import write_whole
-from equipoise.foundation.registry import report
-from equipoise.foundation.text import plural, points
+from equipoise.foundation import (
+    plural,
+    points,
+    report,
+    write_whole,
+)
 from equipoise.reports import formats
 from equipoise.reports._document import (
     NOT_CERTIFIED,

@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from equipoise.audits.compare import CompareResult, OutcomeLink, OutcomeRecord
-from equipoise.foundation.registry import report
-from equipoise.foundation.text import listing, plural
+from equipoise.foundation import (
+    listing,
+    plural,
+    report,
+)
 from equipoise.reports import formats
 from equipoise.reports._document import (
     NOT_CERTIFIED,

@@ -6,8 +6,11 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.registry import report
-from equipoise.foundation.text import percent, plural
+from equipoise.foundation import (
+    percent,
+    plural,
+    report,
+)
 from equipoise.reports import formats
 from equipoise.reports._document import (
     Block,

@@ -6,10 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from equipoise.cohorts.factors import LOWER, UPPER
+from equipoise.cohorts import (
+    LOWER_HALF,
+    UPPER_HALF,
+)
 from equipoise.discovery import MIDDLE, THRESHOLD, DirectionAudit
-from equipoise.foundation.registry import report
-from equipoise.foundation.text import plural, points
+from equipoise.foundation import (
+    plural,
+    points,
+    report,
+)
 from equipoise.reports._document import (
     Bullets,
     DataTable,
@@ -80,7 +86,7 @@ def _answer(found: DirectionAudit) -> Text:
 
 
 def _rows(found: DirectionAudit) -> str:
-    lower, upper, middle = (found.rows[side] for side in (LOWER, UPPER, MIDDLE))
+    lower, upper, middle = (found.rows[side] for side in (LOWER_HALF, UPPER_HALF, MIDDLE))
     left_out = f" ({middle:,} in the middle are left out)" if middle else ""
     return (
         f"{plural(lower, 'row')} of the split {found.split!r} on the lower, {upper:,} on the upper side{left_out}, "

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from equipoise.discovery import Investigation, Judged, Shown, Span, Strip, among_the_first, rank_words
-from equipoise.foundation.registry import report
-from equipoise.foundation.text import plural
+from equipoise.foundation import plural, report
 from equipoise.reports import formats
 from equipoise.reports._document import (
     Blank,

@@ -17,8 +17,12 @@ from equipoise.audits.evidence import (
     technique_headlines,
     worst_first,
 )
-from equipoise.foundation.registry import report
-from equipoise.foundation.text import listing, percent, plural
+from equipoise.foundation import (
+    listing,
+    percent,
+    plural,
+    report,
+)
 from equipoise.reports import formats
 from equipoise.reports._comparisons import Place, PlacedEffect, by_cell, families_of, metrics_of
 from equipoise.reports._document import (

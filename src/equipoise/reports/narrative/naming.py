@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from equipoise.discovery import Sheet, Shown
-from equipoise.foundation.registry import report
+from equipoise.foundation import report
 from equipoise.reports._document import (
     Blank,
     Blanks,

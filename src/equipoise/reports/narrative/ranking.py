@@ -6,8 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from equipoise.audits.ranking import RankingResult
-from equipoise.foundation.registry import report
-from equipoise.foundation.text import listing, plural, points
+from equipoise.foundation import (
+    listing,
+    plural,
+    points,
+    report,
+)
 from equipoise.reports import formats
 from equipoise.reports._document import (
     NOT_CERTIFIED,

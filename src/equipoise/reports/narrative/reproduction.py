@@ -7,9 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.references import cited
-from equipoise.foundation.registry import report
-from equipoise.foundation.text import plural
+from equipoise.foundation import citation, plural, report
 from equipoise.reports import formats
 from equipoise.reports._document import (
     NOT_CERTIFIED,
@@ -52,7 +50,7 @@ class ReproductionReport(Report):
     def document(self, result: Reproduction) -> Document:
         """Return everything that is said about a reproduction."""
         return Document(
-            title=(f"{cited(result.paper)}, compared with the study ", Name(result.study)),
+            title=(f"{citation(result.paper)}, compared with the study ", Name(result.study)),
             facts=f"{plural(len(result.records), 'finding')} of the paper, compared with our own runs.",
             answer=_answer(result),
             meaning=Meaning.QUIET,
@@ -77,10 +75,10 @@ def _answer(result: Reproduction) -> str:
     times = Counter(claim.holds for claim in result.records)
     decided = sum(times.values()) - sum(times[verdict] for verdict in NOT_DECIDED)
     if not decided:
-        return f"None of the {plural(len(result.records), 'finding')} of {cited(result.paper)} has enough data here."
+        return f"None of the {plural(len(result.records), 'finding')} of {citation(result.paper)} has enough data here."
     holding = times[ClaimVerdict.HOLDS]
     said = (
-        f"{holding:,} of {plural(len(result.records), 'finding')} of {cited(result.paper)} "
+        f"{holding:,} of {plural(len(result.records), 'finding')} of {citation(result.paper)} "
         f"{'holds' if holding == 1 else 'hold'} in this study by the paper's own rule, "
         f"{times[ClaimVerdict.IN_PART]:,} in part, {times[ClaimVerdict.DOES_NOT_HOLD]:,} "
         f"{'does' if times[ClaimVerdict.DOES_NOT_HOLD] == 1 else 'do'} not"
@@ -133,7 +131,7 @@ def _claims(result: Reproduction) -> Section:
         Field("After correction", lambda _, claim: _verdict(claim.holds_corrected)),
         Field("The paper", lambda _, claim: claim.claim), Field("Here", lambda _, claim: claim.here),
     )  # fmt: skip
-    caption = f"Findings of {cited(result.paper)}, and what this study shows"
+    caption = f"Findings of {citation(result.paper)}, and what this study shows"
     table = record_table(caption, fields, enumerate(result.records), what="findings")
     return Section("claims", "Finding by finding", (table,), short="Findings", essential=True)
 

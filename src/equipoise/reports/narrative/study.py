@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.audits.evidence import SCHEMA, EvidenceRecord, EvidenceResult, RunValues, Straddle
-from equipoise.foundation.registry import report
-from equipoise.foundation.text import plural
+from equipoise.foundation import plural, report
 from equipoise.reports._comparisons import attributes_of, placed, treatments_of
 from equipoise.reports._document import NOT_CERTIFIED, Document, Meaning, Section, Tile
 from equipoise.reports.narrative._report import Report, document_provenance, part_names

@@ -20,7 +20,7 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup, escape
 
-from equipoise.foundation.text import listing
+from equipoise.foundation import listing
 from equipoise.reports import _formats as formats
 from equipoise.reports._document import (
     NOT_CERTIFIED,

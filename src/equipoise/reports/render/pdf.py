@@ -13,7 +13,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from equipoise.foundation.errors import BadInput, EquipoiseError
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+)
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 VARIABLE = "EQUIPOISE_CHROMIUM"

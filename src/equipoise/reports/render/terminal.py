@@ -14,7 +14,10 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text as Rich
 
-from equipoise.foundation.text import listing, printable
+from equipoise.foundation import (
+    listing,
+    printable,
+)
 from equipoise.reports._document import (
     Block,
     Bullets,

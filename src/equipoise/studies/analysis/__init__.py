@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.imports import door
+from equipoise.foundation import door
 
 if TYPE_CHECKING:
     from equipoise.studies.analysis._cells import MEAN_LEVEL as MEAN_LEVEL
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from equipoise.studies.analysis._data import Codes as Codes
     from equipoise.studies.analysis._data import Composition as Composition
     from equipoise.studies.analysis._data import Failure as Failure
-    from equipoise.studies.analysis._data import Floats as Floats
     from equipoise.studies.analysis._data import Layout as Layout
     from equipoise.studies.analysis._data import StudyData as StudyData
     from equipoise.studies.analysis._data import TestRows as TestRows
@@ -104,7 +103,6 @@ _MODULES = {
         "Composition",
         "DEV",
         "Failure",
-        "Floats",
         "Layout",
         "STILL_FALLING",
         "StudyData",

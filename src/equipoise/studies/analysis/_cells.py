@@ -11,10 +11,14 @@ import numpy as np
 from scipy import special
 
 from equipoise.audits.evidence import Series
-from equipoise.foundation.arrays import ratio
+from equipoise.foundation import Floats, ratio
 from equipoise.results import Reason, because
 from equipoise.stats import variance_components
-from equipoise.studies.analysis._data import Attribute, Codes, Floats, StudyData
+from equipoise.studies.analysis._data import (
+    Attribute,
+    Codes,
+    StudyData,
+)
 from equipoise.studies.analysis._quantities import MainMeasures, Quantity
 from equipoise.studies.analysis._reasons import StudyReason
 from equipoise.studies.plans import OWN, LearnerTexts, Named, Trial, canonical, condition_text, unread

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.registry import registry
-from equipoise.measures.objectives import Task
+from equipoise.cohorts import Task
+from equipoise.foundation import Floats, registry
 from equipoise.studies.plans import Named, Trial
 from equipoise.studies.storage import StoredTrial
-from equipoise.tallies.counts import group_name
-from equipoise.tallies.labels import Label
-from equipoise.tallies.scores import Pivot
+from equipoise.tallies import Label, ResidualPivot, group_name
 
 if TYPE_CHECKING:
     from equipoise.studies.findings.spaces._values import KeptArrays
@@ -31,8 +29,6 @@ FEWEST_EPOCHS = 3
 # The share of a cell's runs that must be unfinished for the cell to be.
 SHARE = 0.5
 NUMBER, LOSS = 0, 1
-
-Floats = NDArray[np.float64]
 
 
 class Unfinished(StrEnum):
@@ -183,7 +179,7 @@ class Layout:
     classes: tuple[str, ...]
     favourable: str | None = None
     task: Task = "class"
-    pivot: Pivot = field(default_factory=lambda: Pivot(0.0, 0.0))
+    pivot: ResidualPivot = field(default_factory=lambda: ResidualPivot(0.0, 0.0))
 
     @property
     def depth(self) -> int:

@@ -10,15 +10,21 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.arrays import ratio
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import Floats, ratio, stream
 from equipoise.stats import people_variance
 from equipoise.studies.analysis._cells import Cell
-from equipoise.studies.analysis._data import TEST, Attribute, Codes, Floats, Layout, StudyData, TestRows
+from equipoise.studies.analysis._data import (
+    TEST,
+    Attribute,
+    Codes,
+    Layout,
+    StudyData,
+    TestRows,
+)
 from equipoise.studies.analysis._quantities import Quantity, batched
 from equipoise.studies.storage import OUTCOMES
-from equipoise.tallies.scores import WIDTH
-from equipoise.tallies.scores import quantities as summed
+from equipoise.tallies import RESIDUAL_SUMS
+from equipoise.tallies import residual_sums as summed
 from equipoise.training.material import known_targets
 
 
@@ -276,7 +282,7 @@ class Counted:
         one = np.ones_like(target)
         sums = np.mean([summed(target, run.astype(np.float64), self._layout.pivot) for run in own], axis=0)
         told = np.stack([one, one, one, *sums], axis=1)
-        assert told.shape[1] == WIDTH
+        assert told.shape[1] == RESIDUAL_SUMS
         return told.astype(np.float32)
 
 

@@ -11,36 +11,46 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.arrays import ratio
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
-from equipoise.foundation.text import listing
-from equipoise.measures.classification import distance
-from equipoise.measures.measure import Better, Measure, class_place, get_measure
-from equipoise.measures.objectives import (
+from equipoise.cohorts import Task
+from equipoise.foundation import BadInput, Floats, listing, ratio, registry
+from equipoise.measures import (
     FAIRNESSES,
     PERFORMANCES,
+    Better,
     ClassCounts,
-    Task,
+    Measure,
     all_labels_have_collapsed,
     auc_of,
     check_fairness,
     check_performance,
     class_fairness,
+    class_index,
     class_performance,
     constant_prediction,
+    get_measure,
     has_collapsed,
     has_collapsed_regression,
     label_scores,
+    optimum_distance,
     r_squared,
 )
 from equipoise.results import Reason, because
-from equipoise.studies.analysis._data import DEV, TEST, Attribute, Codes, Floats, Layout, StudyData
+from equipoise.studies.analysis._data import (
+    DEV,
+    TEST,
+    Attribute,
+    Codes,
+    Layout,
+    StudyData,
+)
 from equipoise.studies.analysis._reasons import StudyReason
 from equipoise.studies.storage import OUTCOMES, EvaluationLabels, Store
-from equipoise.tallies.counts import Confusion
-from equipoise.tallies.scores import Residuals, moments
-from equipoise.tallies.scores import quantities as summed
+from equipoise.tallies import (
+    Confusion,
+    ResidualMoments,
+    residual_moments,
+)
+from equipoise.tallies import residual_sums as summed
 
 Role = Literal["performance", "fairness", "distance"]
 BALANCED = "balanced_accuracy"
@@ -232,7 +242,7 @@ def _tally(tables: Floats, layout: Layout, attribute: Attribute) -> tuple[Any, b
     else:
         cells, names = layout.folded(tables, attribute)
     if layout.task == "regression":
-        return moments(cells, names, layout.pivot), len(names) > 1
+        return residual_moments(cells, names, layout.pivot), len(names) > 1
     if layout.task == "multilabel":
         return LabelTally(cells, names, layout.classes), len(names) > 1
     return Confusion(cells, names, layout.classes), len(names) > 1
@@ -293,7 +303,7 @@ def _of_labels(quantity: Quantity, tally: LabelTally) -> Floats:
             fair = undefined
         else:
             fair = class_fairness(fairness, tally.counts, performance)  # type: ignore[arg-type]
-        return fair if quantity.role == "fairness" else distance(performed, fair)
+        return fair if quantity.role == "fairness" else optimum_distance(performed, fair)
     if quantity.measure in PERFORMANCE["multilabel"]:
         name: Any = {"macro_f1": "f1"}.get(quantity.measure, quantity.measure)
         return class_performance(name, tally.counts.everyone)
@@ -323,7 +333,7 @@ def _values(quantity: Quantity, tally: Any) -> Floats:
     if not measure.classwise:
         return values
     if quantity.class_ is not None:
-        return np.asarray(values[..., class_place(tally, quantity.class_)], dtype=np.float64)
+        return np.asarray(values[..., class_index(tally, quantity.class_)], dtype=np.float64)
     return _mean_over_classes(values)
 
 
@@ -331,7 +341,7 @@ def _objective(role: Role, performance: str, fairness: str, tally: Any) -> Float
     """Return a study's own performance, fairness or distance; what needs scores is undefined here."""
     if role == "performance":
         return _performance(performance, tally.everyone)[..., 0]
-    if isinstance(tally, Residuals):
+    if isinstance(tally, ResidualMoments):
         each = _performance("pearson" if fairness == "GAP" else performance, tally)
         fair = each.min(axis=-1) if fairness == "worst_group" else 1.0 - (each.max(axis=-1) - each.min(axis=-1))
     elif fairness == "worst_group" and PERFORMANCES[performance].needs_scores:
@@ -340,12 +350,12 @@ def _objective(role: Role, performance: str, fairness: str, tally: Any) -> Float
         fair = class_fairness(fairness, ClassCounts.of(tally.cells), performance)  # type: ignore[arg-type]
     if role == "fairness":
         return np.asarray(fair, dtype=np.float64)
-    return distance(_performance(performance, tally.everyone)[..., 0], np.asarray(fair, dtype=np.float64))
+    return optimum_distance(_performance(performance, tally.everyone)[..., 0], np.asarray(fair, dtype=np.float64))
 
 
 def _performance(name: str, tally: Any) -> Floats:
     """Return a performance by group, ``[..., group]``."""
-    if isinstance(tally, Residuals):
+    if isinstance(tally, ResidualMoments):
         if name == "r2":
             return r_squared(tally.mean_squared_error, tally.variance_target)
         return np.asarray(_measure("pearson").by_class(tally), dtype=np.float64)
@@ -447,7 +457,7 @@ def fill_in(
         if quantity.role == "performance":
             values[:, place] = found[:, 0]
         elif fair is not None:
-            values[:, place] = fair if quantity.role == "fairness" else distance(found[:, 0], fair)
+            values[:, place] = fair if quantity.role == "fairness" else optimum_distance(found[:, 0], fair)
 
 
 def constant_scores(layout: Layout, tables: Floats, performance: str, attribute: Attribute) -> Floats:
@@ -611,7 +621,7 @@ def collapsed_cells(data: StudyData, runs: Flags, members: list[Codes]) -> Flags
 def collapsed_tables(tables: Floats, layout: Layout, can_be_right: bool = True) -> Flags:
     """Tell of each table ``[..., group, ...]`` whether what it counts is no better than a constant prediction."""
     if layout.task == "regression":
-        told = moments(tables.sum(axis=-2, keepdims=True), ("everyone",), layout.pivot)
+        told = residual_moments(tables.sum(axis=-2, keepdims=True), ("everyone",), layout.pivot)
         r_squared = 1.0 - ratio(told.mean_squared_error, told.variance_target)[..., 0]
         return has_collapsed_regression(r_squared)
     if layout.task == "multilabel":

@@ -8,21 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.arrays import ratio
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import Floats, ratio, stream
 from equipoise.stats import (
-    FEWEST_SEEDS,
+    MIN_SEEDS,
     Change,
+    add_people_variance,
     compare_with_best,
     paired_change,
     share_of_best,
     sources_critical,
     tie_tolerance,
     winner_if_equal,
-    with_people,
 )
 from equipoise.studies.analysis._cells import Cell, units_of
-from equipoise.studies.analysis._data import Codes, Floats
+from equipoise.studies.analysis._data import Codes
 from equipoise.studies.analysis._verdicts import Case, change_of, stacked_changes
 
 DRAWS = 1_000
@@ -131,8 +130,8 @@ def with_best(
         there = changes.units.max(axis=1) == seeds
         assert people is not None
         shown[there] = people(couples[there, 0], couples[there, 1], seeds)
-    changes = with_people(changes, shown)
-    untested = np.isnan(changes.change) | np.isnan(shown) | (changes.units < FEWEST_SEEDS)
+    changes = add_people_variance(changes, shown)
+    untested = np.isnan(changes.change) | np.isnan(shown) | (changes.units < MIN_SEEDS)
     # One-sided at level / (number - 1) is two-sided at twice that.
     half = sources_critical(changes.variances, changes.degrees, min(2 * level / (number - 1), 1.0))
     differences, halves = np.zeros((number, number, width)), np.full((number, number, width), np.inf)

@@ -23,12 +23,17 @@ from equipoise.audits.evidence import (
     variance_changes,
     within,
 )
-from equipoise.foundation.text import plural
-from equipoise.results import Reason, Verdict, all_of, because
+from equipoise.foundation import Floats, plural
+from equipoise.results import (
+    Reason,
+    Verdict,
+    all_reasons,
+    because,
+)
 from equipoise.stats import (
     CORRECTIONS,
     FEW_SEEDS,
-    FEWEST_SEEDS,
+    MIN_SEEDS,
     Change,
     LimitedBy,
     detection_power,
@@ -41,7 +46,6 @@ from equipoise.stats import (
     unpaired_change,
 )
 from equipoise.studies.analysis._cells import SEEDS, Cell, Units, series_of
-from equipoise.studies.analysis._data import Floats
 from equipoise.studies.analysis._quantities import Quantity
 from equipoise.studies.analysis._reasons import StudyReason
 
@@ -171,14 +175,14 @@ def run_tests(cases: Sequence[Case], threshold: float = 0.05) -> Tested:
     given = [np.zeros(changes.change.shape[1]) if case.people is None else case.people for case in cases]
     people = np.stack(given)
     untested = np.isnan(people) & ~np.isnan(changes.change)
-    undecidable = untested | (changes.units < FEWEST_SEEDS) | np.isnan(changes.change)
+    undecidable = untested | (changes.units < MIN_SEEDS) | np.isnan(changes.change)
     changes = changes._replace(variances=np.concatenate([changes.variances, people[..., None]], axis=-1))
     changes = changes._replace(
         degrees=np.concatenate([changes.degrees, np.full_like(people, np.inf)[..., None]], axis=-1)
     )
     alone = changes.variances.copy()
     alone[..., -1] = 0.0
-    few = changes.units < FEWEST_SEEDS
+    few = changes.units < MIN_SEEDS
     p = np.where(undecidable, np.nan, sources_p(changes.change, changes.variances, changes.degrees))
     p_runs = np.where(few, np.nan, sources_p(changes.change, alone, changes.degrees))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -329,11 +333,11 @@ def _verdict(
         name = case.cell.name if empty is None else empty.technique
         why = because(StudyReason.NO_VALUES, treatment=name, measure=ranks.technique.metric)
         return Verdict.UNDECIDED, Undecided.NO_VALUES, why
-    if number < FEWEST_SEEDS:
+    if number < MIN_SEEDS:
         why = (
-            because(StudyReason.TOO_FEW_SEEDS, seeds=number, least=FEWEST_SEEDS)
+            because(StudyReason.TOO_FEW_SEEDS, seeds=number, least=MIN_SEEDS)
             if unit == SEEDS
-            else because(StudyReason.TOO_FEW_RUNS, runs=number, least=FEWEST_SEEDS)
+            else because(StudyReason.TOO_FEW_RUNS, runs=number, least=MIN_SEEDS)
         )
         return Verdict.UNDECIDED, Undecided.TOO_FEW, why
     if found.untested[at]:
@@ -350,7 +354,7 @@ def _verdict(
         return Verdict.NONE, None, why
     needed = limits.needed[at]
     limited = limit_reason(limit, None if math.isinf(needed) else int(needed), rules.smallest_effect, unit)
-    return Verdict.UNDECIDED, Undecided.POWER, all_of((why, limited)) or why
+    return Verdict.UNDECIDED, Undecided.POWER, all_reasons((why, limited)) or why
 
 
 def _units(case: Case, number: int) -> str:
@@ -384,7 +388,7 @@ def _judged(
     costs, explained = costs_of(ranks, costly, rules.threshold)
     [variance] = variance_changes([ranks], rules.threshold)
     number = int(found.changes.units[at])
-    few = case.units.unit == SEEDS and FEWEST_SEEDS <= number < FEW_SEEDS
+    few = case.units.unit == SEEDS and MIN_SEEDS <= number < FEW_SEEDS
     reasons = [why, *_asides(found, ranks, at, verdict, rules, few=few), *case.units.notes]
     if explained:
         reasons.append(because(StudyReason.COSTS, costs=", ".join(map(str, explained))))
@@ -397,7 +401,7 @@ def _judged(
         p_adjusted=float(found.p_adjusted[at]), p_runs=float(found.p_runs[at]), p_people=float(found.p_people[at]),
         p_rank=ranks.p, level=found.level, low=float(found.low[at]), high=float(found.high[at]),
         single=math.sqrt(found.changes.single[at]), people=math.sqrt(found.people[at]) if case.people is not None else
-        math.nan, verdict=verdict, reason=all_of(reasons) or why, undecided=undecided,
+        math.nan, verdict=verdict, reason=all_reasons(reasons) or why, undecided=undecided,
         limited_by=limit if undecided is Undecided.POWER else None, power=float(limits.power[at]),
         needed=int(needed) if bounded and math.isfinite(needed) else None,
         smallest_effect=rules.smallest_effect if bounded else None, few_seeds=few, costs=costs, variance=variance,

@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, told
-from equipoise.foundation.files import could_not_be_written, replaced_when_whole
-from equipoise.foundation.tabular import csv_cells, full_precision
+from equipoise.foundation import (
+    BadInput,
+    atomic_file,
+    csv_cells,
+    full_precision,
+    told,
+    write_error,
+)
 from equipoise.studies.analysis import Measured, StudyData, batched, label_quantities
 from equipoise.studies.findings.spaces._values import Spaces, spaces_of
 from equipoise.studies.plans import Trial, canonical, condition_text
@@ -76,7 +81,7 @@ def write_measured(measured: Measured, spaces: Spaces | None, target: Path) -> i
     """
     parts = parts_of(measured, spaces)
     write = _write_csv if target.suffix.casefold() == ".csv" else _write_parquet
-    with replaced_when_whole(target) as temporary:
+    with atomic_file(target) as temporary:
         return write(_described(measured.data), parts, temporary, target)
 
 
@@ -207,7 +212,7 @@ def _write_parquet(described: dict[str, NDArray[Any]], parts: Iterator[Part], te
             )
             return int(connection.execute("SELECT count(*) FROM numbers").fetchall()[0][0])
     except duckdb.Error as error:
-        raise could_not_be_written(target, told(error)) from error
+        raise write_error(target, told(error)) from error
 
 
 def _numbers_into(connection: Any, parts: Iterator[Part]) -> Iterator[Part]:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
-from equipoise.measures.objectives import SKEWED, Reason
+from equipoise.foundation import BadInput, registry
+from equipoise.measures import (
+    SKEWED_CLASSES,
+    PerformanceReason,
+)
 from equipoise.studies.analysis import (
     DEV,
     TEST,
@@ -55,7 +57,7 @@ from equipoise.studies.storage import (
     open_store,
     remember_look,
 )
-from equipoise.tallies.scores import Pivot
+from equipoise.tallies import ResidualPivot
 from equipoise.training.material import known_targets
 from equipoise.training.selecting import COLLAPSED
 from equipoise.training.treatment import CONSTRAINTS
@@ -73,8 +75,8 @@ EARLIER = (
 MOST_REMEMBERED = 200_000_000
 
 BALANCED = (
-    f"Performance is balanced accuracy, as the largest class of the original training rows has more than {SKEWED:g} "
-    'times the rows of the smallest; performance = "accuracy" decides by accuracy.'
+    "Performance is balanced accuracy, as the largest class of the original training rows has more than "
+    f'{SKEWED_CLASSES:g} times the rows of the smallest; performance = "accuracy" decides by accuracy.'
 )
 
 
@@ -113,7 +115,7 @@ def read_study(
         change = plan_change(opened.done_under_name(study.name), study.trials()).words if data.unfinished else ""
         if change:
             data = replace(data, notes=(*data.notes, change))
-        if study.performance_reason is Reason.SKEWED:
+        if study.performance_reason is PerformanceReason.SKEWED:
             data = replace(data, notes=(*data.notes, BALANCED))
         how = {"performance": study.performance, "fairness": study.fairness, **how}
         how = {"smallest_effect": study.smallest_effect, "against": study.against, **how}
@@ -338,7 +340,7 @@ def layout_of(names: Names, favourable: str | None) -> Layout:
         classes=names.classes,
         favourable=favourable if names.task == "class" and favourable in names.classes else None,
         task=names.task,
-        pivot=Pivot(names.pivot, names.pivot),
+        pivot=ResidualPivot(names.pivot, names.pivot),
     )
 
 

@@ -10,11 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.long_work import Progress
-from equipoise.foundation.reproducibility import fingerprint_of, provenance
+from equipoise.foundation import (
+    BadInput,
+    Floats,
+    Progress,
+    fingerprint_of,
+    provenance,
+    unknown_name,
+)
 from equipoise.results import Reason, Verdict, because
-from equipoise.stats import band_of, sources_interval
+from equipoise.stats import (
+    effect_band,
+    sources_interval,
+)
 from equipoise.studies.analysis import (
     DEV,
     EQUAL_WITHIN,
@@ -32,7 +40,6 @@ from equipoise.studies.analysis import (
     Cell,
     Codes,
     Composition,
-    Floats,
     Judged,
     Layout,
     Measured,
@@ -99,7 +106,7 @@ from equipoise.studies.findings.spaces._choosing import DEFAULT as DEFAULT_CHOIC
 from equipoise.studies.findings.spaces._choosing import Choosing, rechosen
 from equipoise.studies.findings.spaces._parts import choice_notes, chosen_by_spaces, space_notes, space_parts
 from equipoise.studies.plans import ALL, Named, alpha_of, condition_text
-from equipoise.tallies.scores import moments
+from equipoise.tallies import residual_moments
 
 
 def measure_study(
@@ -436,7 +443,9 @@ def _does_not_vary(study: Measured, cell: Cell) -> bool:
     layout = study.data.layout
     if layout.task != "regression":
         return False
-    told = moments(study.data.tables[TEST][cell.places].sum(axis=-2, keepdims=True), ("everyone",), layout.pivot)
+    told = residual_moments(
+        study.data.tables[TEST][cell.places].sum(axis=-2, keepdims=True), ("everyone",), layout.pivot
+    )
     # What rounding leaves of equal predictions is no variance.
     return bool((told.variance_prediction <= 1e-12 * told.variance_target).all())
 
@@ -456,7 +465,7 @@ def _told(judged: Judged | None, cell: Cell, runs: int, undefined: Reason) -> di
         "margin": judged.margin, "margin_recorded": judged.margin_recorded, "equivalent": judged.equivalent,
         "equivalence_p": None if judged.margin is None else judged.equivalence_p,
         "p_equivalence_adjusted": None if judged.margin is None else judged.p_equivalence_adjusted,
-        "d": found.d, "band": band_of(found.d), "levene_p": found.levene_p,
+        "d": found.d, "band": effect_band(found.d), "levene_p": found.levene_p,
         "levene_p_adjusted": found.levene_adjusted, "variance_ratio": variance.ratio,
         "variance_change": variance.change, "overlap": found.overlap, "prob_single_run_misleads": found.misleads,
         "verdict": judged.verdict, "reason": judged.reason, "costs": judged.costs, "scope": judged.scope,

@@ -9,10 +9,13 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, cast
 
 from equipoise.audits.evidence import SpreadChange
-from equipoise.foundation.text import plural
-from equipoise.measures.measure import Better
+from equipoise.foundation import plural
+from equipoise.measures import Better
 from equipoise.results import Finding, Interval, NarratedResult, Reason, Table, Verdict, direction_of, matching
-from equipoise.stats import Band, LimitedBy
+from equipoise.stats import (
+    EffectBand,
+    LimitedBy,
+)
 from equipoise.studies.analysis import ConstantRecord, FlipRecord, FlipRow, SpreadNote, Undecided, Unfinished
 from equipoise.studies.findings._claims import Claim
 from equipoise.studies.findings._words import condition_phrases, condition_titles
@@ -81,7 +84,7 @@ class StudyRecord:
     p: float | None = None
     p_adjusted: float | None = None
     d: float | None = None
-    band: Band | None = None
+    band: EffectBand | None = None
     levene_p: float | None = None
     levene_p_adjusted: float | None = None
     variance_ratio: float | None = None

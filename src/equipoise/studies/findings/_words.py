@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.text import listing, plural
+from equipoise.foundation import (
+    listing,
+    plural,
+)
 from equipoise.results import Verdict
 from equipoise.studies.analysis import (
     LABELS,

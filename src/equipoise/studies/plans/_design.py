@@ -11,12 +11,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast, get_args
 
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort, Task
 from equipoise.conditions import Condition, make_condition, settings_of
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.registry import registry
-from equipoise.foundation.text import listing
-from equipoise.measures.objectives import Fairness, Performance, Task, check_fairness, check_performance
+from equipoise.foundation import (
+    BadInput,
+    listing,
+    registry,
+    unknown_name,
+)
+from equipoise.measures import (
+    Fairness,
+    Performance,
+    check_fairness,
+    check_performance,
+)
 from equipoise.studies.plans._naming import (
     ChooseBy,
     Named,
@@ -34,7 +42,10 @@ from equipoise.studies.plans._naming import (
     treatments_of,
     unread,
 )
-from equipoise.tallies.labels import factorise, shown
+from equipoise.tallies import (
+    factorise,
+    shown,
+)
 from equipoise.training.compatibility import Need, check_compatible, has_own
 from equipoise.training.learner import Learner
 from equipoise.training.material import Precision, Rounding, Selection

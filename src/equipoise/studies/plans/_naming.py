@@ -17,9 +17,14 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from equipoise.conditions import ALIASES, make_condition
-from equipoise.foundation.errors import BadInput, EquipoiseError, unknown_name
-from equipoise.foundation.registry import Entry, registry
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    BadInput,
+    Entry,
+    EquipoiseError,
+    listing,
+    registry,
+    unknown_name,
+)
 from equipoise.training.material import Epoch, Predicted
 from equipoise.training.parameters import Readout, completed, may_differ
 from equipoise.training.treatment import Treatment

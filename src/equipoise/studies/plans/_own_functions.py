@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation import (
+    BadInput,
+    unknown_name,
+)
 from equipoise.studies.plans._naming import Named, canonical, distinct, placed, plain
 from equipoise.training.rounding import is_jittered
 

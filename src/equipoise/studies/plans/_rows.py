@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts import Cohort
 from equipoise.conditions import (
     Condition,
     Feasibility,
@@ -24,11 +24,20 @@ from equipoise.conditions import (
     partition_of,
     sizing_shares,
 )
-from equipoise.foundation.errors import BadInput, nearest, unknown_name
-from equipoise.foundation.reproducibility import fingerprint_of, stream
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    BadInput,
+    fingerprint_of,
+    listing,
+    nearest,
+    stream,
+    unknown_name,
+)
 from equipoise.studies.plans._naming import BadPlan
-from equipoise.tallies.labels import Coded, factorise, shown
+from equipoise.tallies import (
+    Coded,
+    factorise,
+    shown,
+)
 from equipoise.training.material import Codes, Material
 
 

@@ -11,8 +11,11 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import installed, require
+from equipoise.foundation import (
+    BadInput,
+    installed,
+    require,
+)
 from equipoise.studies.running._work import Work
 
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.reproducibility import fingerprint_of
+from equipoise.foundation import BadInput, fingerprint_of
 from equipoise.studies.plans import IDENTITY, Recorded, Stack, Trial, canonical, trainings_of, trial_of
 from equipoise.studies.running._environment import check_device
 from equipoise.studies.running._own_function import OwnWork

@@ -17,10 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.foundation.files import write_whole
-from equipoise.foundation.long_work import deferring_interrupts
+from equipoise.cohorts import Cohort
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+    defer_interrupts,
+    write_whole,
+)
 from equipoise.studies.plans import OwnFunction
 from equipoise.studies.running._own_function import OwnWork
 from equipoise.studies.running._packing import description_of, tensors_of, work_of
@@ -65,7 +68,7 @@ def handed_over(handed: Handed) -> Iterator[Path]:
     """Lend a folder with everything that workers need; it is gone when the work is."""
     folder: Path | None = None
     try:
-        with deferring_interrupts():
+        with defer_interrupts():
             folder = _private_folder()
         write(folder, handed)
         yield folder

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.training.model import FittedModel
 from equipoise.training.train import learner_of
 

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.text import listing
+from equipoise.cohorts import Cohort
+from equipoise.foundation import BadInput, listing
 from equipoise.studies.plans import OwnFunction, Trial, rows_of
 from equipoise.studies.running._work import Work, draw_name
-from equipoise.tallies.labels import factorise
+from equipoise.tallies import factorise
 from equipoise.training.finishing import failed
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.material import Outcome, Predicted

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.files import write_whole
+from equipoise.foundation import BadInput, write_whole
 from equipoise.studies.plans import IDENTITY, Stack, canonical, trial_of
 from equipoise.studies.running._work import Work
 from equipoise.training.material import Material, Rows

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from equipoise.foundation.long_work import duration
+from equipoise.foundation import duration
 from equipoise.studies.storage import CellStatus, Status
 
 # So many epochs say what the others take.

@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+    listing,
+)
 from equipoise.studies.plans import (
     LearnerTexts,
     PlanChange,

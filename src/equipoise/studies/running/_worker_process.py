@@ -10,8 +10,11 @@ from multiprocessing import spawn
 from pathlib import Path
 from typing import Any
 
-from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.foundation.files import write_whole
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+    write_whole,
+)
 
 # How a worker ends that could not go on, or was asked to stop.
 STOPPED, INTERRUPTED = 2, 130

@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.foundation.files import write_whole
-from equipoise.foundation.long_work import deferring_interrupts
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+    defer_interrupts,
+    write_whole,
+)
 from equipoise.studies.running._environment import available_cores
 from equipoise.studies.running._handover import PROCESS, CannotLeave, Handed, Shared, handed_over
 from equipoise.studies.running._progress import Watcher, standing
@@ -56,7 +59,7 @@ def run_workers(
         workers: list[Worker] = []
         try:
             while len(workers) < number:
-                with deferring_interrupts():
+                with defer_interrupts():
                     workers.append(_started(folder))
             _watch(workers, folder, store, watcher)
         finally:
@@ -86,7 +89,7 @@ def _watch(workers: list[Worker], folder: Path, store: Store, watcher: Watcher |
                 deaths += 1
                 _check(worker, code, deaths)
             free_dead(store)
-            with deferring_interrupts():
+            with defer_interrupts():
                 workers[place] = _started(folder)
 
 

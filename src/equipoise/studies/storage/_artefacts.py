@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.files import write_whole
+from equipoise.foundation import BadInput, write_whole
 from equipoise.studies.plans import Trial
 from equipoise.studies.storage._database import StoreLocation, present, sql, tables
 from equipoise.studies.storage._labels import PREDICTED, EvaluationLabels, Names, decoded

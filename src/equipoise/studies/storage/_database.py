@@ -16,9 +16,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, unquote
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.text import redacted_argument, remember_secrets
+from equipoise.foundation import (
+    BadInput,
+    redacted_argument,
+    remember_secrets,
+    require,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, MetaData, Table

@@ -12,14 +12,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.cohort import Cohort
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.reproducibility import fingerprint_of
-from equipoise.measures.objectives import Task
+from equipoise.cohorts import Cohort, Task
+from equipoise.foundation import (
+    BadInput,
+    fingerprint_of,
+    unknown_name,
+)
 from equipoise.studies.plans import cluster_codes, rows_of
-from equipoise.tallies.counts import Confusion, group_name
-from equipoise.tallies.labels import Coded, Label, factorise, ordered
-from equipoise.tallies.scores import WIDTH, Pivot, Residuals, moments, quantities
+from equipoise.tallies import (
+    RESIDUAL_SUMS,
+    Coded,
+    Confusion,
+    Label,
+    ResidualMoments,
+    ResidualPivot,
+    factorise,
+    group_name,
+    ordered,
+    residual_moments,
+    residual_sums,
+)
 from equipoise.training.encoding import QUARTERS, label_codes
 from equipoise.training.material import Predicted, known_targets
 
@@ -293,9 +305,9 @@ def _sums(values: NDArray[np.float64], rows: SplitLabels, truth: EvaluationLabel
     places = (rows.group * len(truth.classes) + rows.cell)[known]
     size = len(truth.groups) * len(truth.classes)
     people = np.bincount(places, minlength=size).astype(np.float64)
-    added = quantities(target, predicted, Pivot(truth.pivot, truth.pivot))
+    added = residual_sums(target, predicted, ResidualPivot(truth.pivot, truth.pivot))
     columns = [people, people, people, *(np.bincount(places, weights=one, minlength=size) for one in added)]
-    return np.stack(columns, axis=-1).reshape(len(truth.groups), len(truth.classes), WIDTH)
+    return np.stack(columns, axis=-1).reshape(len(truth.groups), len(truth.classes), RESIDUAL_SUMS)
 
 
 def encoded(counted: NDArray[Any]) -> Encoded:
@@ -350,12 +362,12 @@ class Readouts:
         cells, groups = self._by(attributes, include_missing)
         return Confusion(cells.astype(np.float64), groups, self.names.classes)
 
-    def residuals(self, attributes: Sequence[str] | None = None, *, include_missing: bool = False) -> Residuals:
+    def residuals(self, attributes: Sequence[str] | None = None, *, include_missing: bool = False) -> ResidualMoments:
         """Return the moments of all trials of a regression by the groups of some columns, quarters added up."""
         if self.names.task != "regression":
             raise BadInput("These are counts of classes, not sums of a regression", help="use confusion().")
         cells, groups = self._by(attributes, include_missing)
-        return moments(cells.sum(axis=-2), groups, Pivot(self.names.pivot, self.names.pivot))
+        return residual_moments(cells.sum(axis=-2), groups, ResidualPivot(self.names.pivot, self.names.pivot))
 
     def _by(self, attributes: Sequence[str] | None, include_missing: bool) -> tuple[NDArray[Any], tuple[str, ...]]:
         wanted = self.names.labels(attributes)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.plans import Trial, canonical, trial_of
 from equipoise.studies.storage._database import insert_new, opened, sql, store_location, tables, writing
 

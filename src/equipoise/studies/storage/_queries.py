@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.text import listing
+from equipoise.foundation import BadInput, listing
 from equipoise.studies.plans import State, Trial
 from equipoise.studies.storage._artefacts import (
     COLUMNS,

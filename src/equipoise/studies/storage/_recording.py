@@ -9,8 +9,11 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+    listing,
+)
 from equipoise.studies.plans import Recorded, canonical
 from equipoise.studies.storage._artefacts import (
     TRACEBACK,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from numpy.typing import NDArray
 
 import equipoise
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.plans import Recorded, State, Trial
 from equipoise.studies.storage import _artefacts, _planning, _queries, _recording
 from equipoise.studies.storage._artefacts import ArtefactStore, Damage

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.text import plural
+from equipoise.foundation import plural
 
 if TYPE_CHECKING:
     from equipoise.training.diverging.stepping import Kind

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
+from equipoise.foundation import BadInput, require
 from equipoise.training.diverging.divergence import ALL, Divergence, Flips, Growth
 from equipoise.training.diverging.stepping import Kind, Seen, Stepper
 

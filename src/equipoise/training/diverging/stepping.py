@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from equipoise.foundation.imports import require
+from equipoise.foundation import require
 from equipoise.training.material import Material
 from equipoise.training.reading import codes_of
 from equipoise.training.stack_parts import Arranged, Network

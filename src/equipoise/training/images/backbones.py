@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput, nearest, told
-from equipoise.foundation.imports import require
-from equipoise.foundation.python_files import check_file
+from equipoise.foundation import (
+    BadInput,
+    check_file,
+    nearest,
+    require,
+    told,
+)
 from equipoise.networks.building import DRAWING_NOTHING, EFFICIENTNET, NETWORKS, WITH_LARGE, build
 from equipoise.networks.norms import freeze_norms
 from equipoise.networks.weights import load_weights

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.files import write_whole
+from equipoise.foundation import BadInput, write_whole
 from equipoise.training.images.run import Run, Weights
 from equipoise.training.material import Epoch, Material, Settings
 from equipoise.training.preparing import Prepared

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
+from equipoise.foundation import BadInput, require
 from equipoise.networks.building import EFFICIENTNET
 from equipoise.training.grouping import trainings_of
 from equipoise.training.images.backbones import called_in_words, draws_nothing, is_own

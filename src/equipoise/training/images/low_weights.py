@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.imports import require
+from equipoise.foundation import require
 
 if TYPE_CHECKING:
     import torch

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.imports import require
+from equipoise.foundation import require
 
 if TYPE_CHECKING:
     import torch

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.text import listing
-from equipoise.measures.objectives import Task
+from equipoise.cohorts import Task
+from equipoise.foundation import BadInput, listing, require
 from equipoise.networks.building import NETWORKS, WITH_LARGE, build
 from equipoise.training.callback import NETWORK
 from equipoise.training.fixing import preserved_generators

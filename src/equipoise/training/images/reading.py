@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.imports import require
+from equipoise.foundation import require
 from equipoise.training.images.pictures import Scaling, View
 from equipoise.training.material import Settings
 from equipoise.training.precision import casting_of, dtype_of, layout_of

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
+from equipoise.foundation import BadInput, require
 from equipoise.networks.building import EFFICIENTNET
 from equipoise.networks.stacked_module import layer_named
 from equipoise.training.callback import LAST, NETWORK, Batch, Leaves, OwnRecipe, Part, TrainingContext, callbacks_of

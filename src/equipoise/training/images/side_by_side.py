@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.training.finishing import after_training, failed, representations_of, with_part
 from equipoise.training.images import checkpoints
 from equipoise.training.images.checkpoints import Remembered, Stand

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import learner
-from equipoise.measures.objectives import Task
+from equipoise.cohorts import Task
+from equipoise.foundation import BadInput, learner
 from equipoise.networks.building import NETWORKS
 from equipoise.training.compatibility import NETWORK, Need
 from equipoise.training.diverging.stepping import Stepper

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import learner
-from equipoise.foundation.text import listing
+from equipoise.foundation import BadInput, learner, listing
 from equipoise.networks.building import NETWORKS
 from equipoise.training.compatibility import Need
 from equipoise.training.fixing import fix_seeds

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar
 
-from equipoise.foundation.registry import learner
-from equipoise.measures.objectives import Task
+from equipoise.cohorts import Task
+from equipoise.foundation import learner
 from equipoise.networks.mlp import stacked_mlp
 from equipoise.training.callback import outputs_of, recipe_of_treatments
 from equipoise.training.compatibility import NETWORK, Need

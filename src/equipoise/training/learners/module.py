@@ -7,10 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.registry import learner
-from equipoise.measures.objectives import Task
+from equipoise.cohorts import Task
+from equipoise.foundation import BadInput, learner, require
 from equipoise.networks.stacked_module import StackedModule, draws, draws_or_keeps
 from equipoise.training.compatibility import NETWORK, Need
 from equipoise.training.fixing import fix_seeds

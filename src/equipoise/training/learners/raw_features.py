@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import learner
+from equipoise.foundation import BadInput, learner
 from equipoise.training.compatibility import Need
 from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Progress, Report

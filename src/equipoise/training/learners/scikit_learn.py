@@ -13,10 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import learner
-from equipoise.foundation.reproducibility import stream
-from equipoise.measures.objectives import Task
+from equipoise.cohorts import Task
+from equipoise.foundation import BadInput, learner, stream
 from equipoise.training.compatibility import Need
 from equipoise.training.estimator_model import EstimatorModel
 from equipoise.training.finishing import after_training, failed, representations_of

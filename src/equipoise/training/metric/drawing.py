@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.foundation.imports import require
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import require, stream
 
 if TYPE_CHECKING:
     import torch

@@ -13,9 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.text import listing
+from equipoise.foundation import BadInput, listing, require
 from equipoise.training.images.picture_model import PictureNetwork
 from equipoise.training.material import Codes, Predicted, Settings
 from equipoise.training.metric.heads.head import embedded

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, require, stream
 from equipoise.training.metric.batches import full, taken
 from equipoise.training.metric.miner import Mined
 from equipoise.training.parameters import Table, completed

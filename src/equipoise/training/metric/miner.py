@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from equipoise.foundation.imports import require
+from equipoise.foundation import require
 from equipoise.training.parameters import Table, completed
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.imports import require
+from equipoise.foundation import require
 from equipoise.training.callback import Batch, Part, RowLosses, TrainingCallback, TrainingContext
 from equipoise.training.metric.drawing import Draws
 from equipoise.training.metric.heads.recipe import MetricRecipe

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import Entry, registry
+from equipoise.foundation import (
+    BadInput,
+    Entry,
+    registry,
+)
 from equipoise.training.metric.loss import MetricLoss
 from equipoise.training.metric.miner import Miner
 from equipoise.training.metric.sampler import Sampler

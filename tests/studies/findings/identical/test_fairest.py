@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import stream
 from equipoise.studies.analysis import StudyData
 from equipoise.studies.findings import measure_study
 from equipoise.studies.findings.identical import _fairest as fairest

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.studies.findings import measure_study, result_of
 from equipoise.studies.findings.spaces._parts import (
     NEIGHBOURS,

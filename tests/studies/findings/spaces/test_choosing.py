@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.metrics import normalized_mutual_info_score
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation import BadInput
 from equipoise.results import because
 from equipoise.studies.analysis import Layout, SpaceReason, StudyData, cells_of
 from equipoise.studies.findings.spaces._choosing import MEASURES, choosings_of, dev_rows, rechosen
@@ -145,9 +145,11 @@ def test_mutual_information_may_be_declared_instead() -> None:
     _, (choosing,) = chosen_among(trials, kept, truth, measure="nmi", attribute=("colour",))
     rows = dev_rows(truth, ("colour",))
     for place, one in enumerate(choosing.settings):
-        from equipoise.tallies.embedded import Space
+        from equipoise.tallies import EmbeddingSpace
 
-        clusters = Space(kept.arrays["embedding.dev", place][rows.places].astype(np.float64), rows.classes).clusters
+        clusters = EmbeddingSpace(
+            kept.arrays["embedding.dev", place][rows.places].astype(np.float64), rows.classes
+        ).clusters
         each = [
             normalized_mutual_info_score(rows.classes.codes[rows.codes == code], clusters[rows.codes == code])
             for code in (0, 1)

@@ -30,8 +30,11 @@ from equipoise.studies.findings.spaces._values import (
     values_of,
 )
 from equipoise.studies.plans import Named
-from equipoise.tallies.embedded import Options, Space
-from equipoise.tallies.labels import Coded
+from equipoise.tallies import (
+    Coded,
+    EmbeddingOptions,
+    EmbeddingSpace,
+)
 from study_space_cases import Method, minoritised, study
 
 GROUPS = ("many", "few")
@@ -75,7 +78,7 @@ def test_recall_of_a_group_is_that_of_a_loop_over_all_rows(seed: int, rows: int,
 def test_nmi_of_a_group_is_read_from_one_clustering_with_a_cluster_for_every_training_class() -> None:
     points, target, codes = drawn(200, 5)
     found = values_of(points, target, [Grouping("g", codes, GROUPS)], {}, classes=5, clusters=7)
-    clusters = Space(points, Coded(target, tuple("abcde")), Options(clusters=7)).clusters
+    clusters = EmbeddingSpace(points, Coded(target, tuple("abcde")), EmbeddingOptions(clusters=7)).clusters
     assert len(np.unique(clusters)) == 7
     for place, group in enumerate(GROUPS):
         own = codes == place

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import equipoise  # noqa: E402
-from equipoise.foundation.errors import BadInput  # noqa: E402
+from equipoise.foundation import BadInput  # noqa: E402
 from equipoise.training.images.pictures import SHIFT, Crop, Pictures, shifted  # noqa: E402
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
 from equipoise.training.metric.estimator._training import EmbedderTraining  # noqa: E402

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.utils import estimator_checks  # noqa: E402
 
 import equipoise  # noqa: E402
-from equipoise.foundation.errors import BadInput  # noqa: E402
+from equipoise.foundation import BadInput  # noqa: E402
 from equipoise.training.callback import NETWORK, Batch, Part, TrainingCallback, TrainingContext  # noqa: E402
 from equipoise.training.compatibility import Need  # noqa: E402
 from equipoise.training.losses import cross_entropy  # noqa: E402

@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from equipoise.foundation.errors import BadInput  # noqa: E402
+from equipoise.foundation import BadInput  # noqa: E402
 from equipoise.training.callback import Batch, Part, TrainingCallback, TrainingContext  # noqa: E402
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
 from equipoise.training.material import Settings  # noqa: E402

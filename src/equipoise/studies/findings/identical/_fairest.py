@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.reproducibility import stream
-from equipoise.studies.analysis import DEV, TEST, Attribute, Codes, Counted, Floats, Measured, TestRows, batched
+from equipoise.foundation import Floats, stream
+from equipoise.studies.analysis import (
+    DEV,
+    TEST,
+    Attribute,
+    Codes,
+    Counted,
+    Measured,
+    TestRows,
+    batched,
+)
 from equipoise.studies.findings.identical._runs import (
     IMPACT,
     IdenticalSet,

@@ -12,10 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.audits.evidence import METRIC_VARIANCE, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.references import cited
-from equipoise.foundation.reproducibility import fingerprint_of, provenance
-from equipoise.foundation.text import listing, plural
+from equipoise.foundation import (
+    BadInput,
+    citation,
+    fingerprint_of,
+    listing,
+    plural,
+    provenance,
+)
 from equipoise.results import ClaimVerdict, Direction, Finding, Result, Table, Verdict
 from equipoise.studies.analysis import WORDS, Unfinished
 from equipoise.studies.findings.identical._runs import IMPACT
@@ -458,13 +462,13 @@ class Reproduction(Result):
 
     def _described(self) -> Sequence[str]:
         holding = sum(claim.holds == ClaimVerdict.HOLDS for claim in self.records)
-        return [cited(self.paper), self.study, f"{holding:,} of {plural(len(self.records), 'claim')} hold"]
+        return [citation(self.paper), self.study, f"{holding:,} of {plural(len(self.records), 'claim')} hold"]
 
     def tables(self) -> tuple[Table, ...]:
         """Return the findings as a table."""
         rows = tuple((one.finding, one.claim, one.here, one.holds, one.holds_corrected or "") for one in self.records)
         headings = ("finding", "the paper", "here", "by its rule", "corrected")
-        return (Table("reproduction", f"Findings of {cited(self.paper)}", headings, rows),)
+        return (Table("reproduction", f"Findings of {citation(self.paper)}", headings, rows),)
 
 
 def reproduction_of(result: StudyResult | Mapping[str, Any], command: Iterable[str] | None = None) -> Reproduction:

@@ -9,11 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.audits.evidence import RULE, EvidenceRecord, Series, SpreadChange, evidence
-from equipoise.measures.measure import Better, get_measure
+from equipoise.foundation import Floats
+from equipoise.measures import (
+    Better,
+    get_measure,
+)
 from equipoise.results import Verdict
-from equipoise.stats import Band
-from equipoise.studies.analysis import TEST, Attribute, Cell, Codes, Floats, Measured
-from equipoise.tallies.counts import Confusion
+from equipoise.stats import EffectBand
+from equipoise.studies.analysis import (
+    TEST,
+    Attribute,
+    Cell,
+    Codes,
+    Measured,
+)
+from equipoise.tallies import Confusion
 
 # So many sets are told one by one: a reader takes in fewer, and a page has to stay small.
 MOST_SETS = 100
@@ -367,7 +377,7 @@ class Experiment:
     verdict: Verdict
     p: float
     d: float
-    band: Band | None
+    band: EffectBand | None
     levene_p: float
     variance_change: SpreadChange | None
     overlap: bool | None

@@ -9,21 +9,34 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput, EquipoiseError, unknown_name
-from equipoise.foundation.registry import registry
-from equipoise.foundation.text import plural
-from equipoise.measures.embeddings import halves_difference
-from equipoise.measures.measure import get_measure
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+    Floats,
+    plural,
+    registry,
+    unknown_name,
+)
+from equipoise.measures import get_measure, halves_difference
 from equipoise.results import Reason, because
-from equipoise.studies.analysis import DEV, Cell, Codes, Floats, SpaceReason, Under
+from equipoise.studies.analysis import (
+    DEV,
+    Cell,
+    Codes,
+    SpaceReason,
+    Under,
+)
 from equipoise.studies.findings.spaces._result import SpaceSetting
 from equipoise.studies.findings.spaces._values import KeptArrays
 from equipoise.studies.plans import Trial
 from equipoise.studies.storage import EvaluationLabels
-from equipoise.tallies.counts import group_name
-from equipoise.tallies.embedded import Embedded, Space
-from equipoise.tallies.labels import Coded
-from equipoise.tallies.neighbours import as_points
+from equipoise.tallies import (
+    Coded,
+    EmbeddingSpace,
+    EmbeddingTally,
+    as_points,
+    group_name,
+)
 
 DEV_EMBEDDING = "embedding.dev"
 HEADS = ("embedding", "features", "chance")
@@ -178,8 +191,8 @@ def _measured(points: Any, rows: DevRows, measure: str) -> Floats:
             f"A trial kept an embedding of {len(points):,} dev rows",
             available=f"the {rows.rows:,} dev rows of the study",
         )
-    space = Space(as_points(points)[rows.places], rows.classes)
-    told = Embedded(space, rows.codes, rows.groups)
+    space = EmbeddingSpace(as_points(points)[rows.places], rows.classes)
+    told = EmbeddingTally(space, rows.codes, rows.groups)
     computed = get_measure(measure)
     return np.concatenate([computed.by_class(told.everyone), computed.by_class(told)])
 

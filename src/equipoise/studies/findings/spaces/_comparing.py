@@ -11,13 +11,19 @@ import numpy as np
 
 from equipoise.audits.downstream import classifier_from_source
 from equipoise.audits.evidence import WILCOXON, Plan, Series, compare, within
-from equipoise.foundation.text import plural
+from equipoise.foundation import Floats, plural
 from equipoise.results import Reason, Verdict, because
-from equipoise.stats import CORRECTIONS, FEWEST_SEEDS, Change, paired_change, sources_interval, sources_p
+from equipoise.stats import (
+    CORRECTIONS,
+    MIN_SEEDS,
+    Change,
+    paired_change,
+    sources_interval,
+    sources_p,
+)
 from equipoise.studies.analysis import (
     SEEDS,
     Cell,
-    Floats,
     SpaceReason,
     StudyReason,
     StudyTest,
@@ -235,7 +241,7 @@ def _told(kind: ContrastKind, cases: Sequence[_Case], threshold: float) -> Itera
 
 def _p(change: Change) -> float:
     """Return Student's p of the mean difference of pairs; NaN of fewer than three."""
-    if change.units < FEWEST_SEEDS:
+    if change.units < MIN_SEEDS:
         return math.nan
     return float(sources_p(change.change, change.variances, change.degrees))
 
@@ -244,7 +250,7 @@ def _verdict(
     pairs: int, difference: float, adjusted: float, values: tuple[float, float], threshold: float
 ) -> tuple[Verdict, Reason]:
     if math.isnan(adjusted):
-        return Verdict.UNDECIDED, because(StudyReason.TOO_FEW_PAIRS, pairs=pairs, least=FEWEST_SEEDS)
+        return Verdict.UNDECIDED, because(StudyReason.TOO_FEW_PAIRS, pairs=pairs, least=MIN_SEEDS)
     numbers = {"mean": values[0], "against": values[1], "units": plural(pairs, "pair"), "p": adjusted}
     if not within(adjusted, threshold):
         return Verdict.NONE, because(StudyReason.NOT_SIGNIFICANT, **numbers)

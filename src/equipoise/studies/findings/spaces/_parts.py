@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 
 from equipoise.audits.downstream import classifier_from_source
 from equipoise.audits.embedding import embedding_map
-from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.foundation.imports import require
-from equipoise.foundation.long_work import Progress
-from equipoise.foundation.reproducibility import stream
-from equipoise.foundation.text import listing, plural
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+    Progress,
+    listing,
+    plural,
+    require,
+    stream,
+)
 from equipoise.results import because
 from equipoise.studies.analysis import Attribute, Cell, Codes, Measured, SpaceReason, StudyData
 from equipoise.studies.findings.spaces._choosing import DEV_EMBEDDING, Choosing, choosings_of, dev_rows, is_control

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from equipoise.audits.downstream import Classifier, classifier_from_source
-from equipoise.measures.measure import Better
+from equipoise.measures import Better
 from equipoise.results import Reason, Verdict
 
 Kind = Literal["overall", "group", "worst", "gap"]

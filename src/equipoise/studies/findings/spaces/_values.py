@@ -15,18 +15,36 @@ from numpy.typing import NDArray
 
 from equipoise.audits.downstream import MACRO_MEASURES, class_pairs, macro_values, stored_classifier
 from equipoise.conditions import make_condition
-from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.foundation.files import write_whole
-from equipoise.foundation.long_work import Progress
-from equipoise.measures.embeddings import halves_difference
-from equipoise.measures.measure import Better, get_measure
-from equipoise.studies.analysis import Attribute, Codes, Floats, Layout, Measured, StudyData, TestRows
+from equipoise.foundation import (
+    BadInput,
+    EquipoiseError,
+    Floats,
+    Progress,
+    write_whole,
+)
+from equipoise.measures import (
+    Better,
+    get_measure,
+    halves_difference,
+)
+from equipoise.studies.analysis import (
+    Attribute,
+    Codes,
+    Layout,
+    Measured,
+    StudyData,
+    TestRows,
+)
 from equipoise.studies.findings.spaces._result import EMBEDDING, HALVES, LARGEST, MAJORITISED, NEAREST, OWN, Kind
 from equipoise.studies.plans import Named, Trial
 from equipoise.studies.storage import EvaluationLabels
-from equipoise.tallies.embedded import Embedded, Options, Space
-from equipoise.tallies.labels import Coded
-from equipoise.tallies.neighbours import as_points
+from equipoise.tallies import (
+    Coded,
+    EmbeddingOptions,
+    EmbeddingSpace,
+    EmbeddingTally,
+    as_points,
+)
 
 CLASSES = "classes"
 MAJORITISED_CLASSES, MINORITISED_CLASSES = "majoritised", "minoritised"
@@ -145,15 +163,15 @@ def values_of(
         return {}
     truth = target[known]
     labels = tuple(map(str, range(classes)))
-    space = Space(as_points(points)[known], Coded(truth, labels), Options(clusters=clusters))
-    everyone = Embedded(space, np.zeros(len(truth), dtype=np.int64), ("everyone",))
+    space = EmbeddingSpace(as_points(points)[known], Coded(truth, labels), EmbeddingOptions(clusters=clusters))
+    everyone = EmbeddingTally(space, np.zeros(len(truth), dtype=np.int64), ("everyone",))
     overall = upstream(everyone)[:, 0]
     macro = {key: downstream(truth, own[known], np.zeros(len(truth), dtype=np.int64), 1, classes)[0]
              for key, own in guesses.items()}  # fmt: skip
     found: Values = {}
     for grouping in groupings:
         name, codes = grouping.attribute, grouping.codes[known]
-        by_group = upstream(Embedded(space, codes, grouping.groups))
+        by_group = upstream(EmbeddingTally(space, codes, grouping.groups))
         for place, group in ((-1, None), *enumerate(grouping.groups)):
             own = overall if group is None else by_group[:, place]
             found |= {Key(name, group, EMBEDDING, None, m): float(v) for m, v in zip(UPSTREAM, own, strict=True)}
@@ -167,7 +185,7 @@ def values_of(
     return found
 
 
-def upstream(embedded: Embedded) -> NDArray[np.float64]:
+def upstream(embedded: EmbeddingTally) -> NDArray[np.float64]:
     """Return the numbers of a space, ``[measure, group]``."""
     return np.stack([get_measure(name).by_class(embedded) for name in UPSTREAM])
 

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.imports import require
-from equipoise.foundation.text import listing
+from equipoise.foundation import (
+    BadInput,
+    listing,
+    require,
+    unknown_name,
+)
 from equipoise.networks.building import EFFICIENTNET, NETWORKS, SMALL, WITH_LARGE, build
 from equipoise.networks.norms import freeze_norms
 from equipoise.training.images.backbones import LARGE, checked

@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.reproducibility import stream
-from equipoise.foundation.text import listing
+from equipoise.foundation import BadInput, listing, require, stream
 from equipoise.training.callback import (
     EVERY_EPOCH,
     LAST,

@@ -12,12 +12,20 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from equipoise.foundation.arrays import as_column, as_columns, same_length
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.files import TensorFile
-from equipoise.foundation.imports import require
+from equipoise.foundation import (
+    BadInput,
+    TensorFile,
+    as_column,
+    as_columns,
+    require,
+    same_length,
+)
 from equipoise.networks.building import SMALL
-from equipoise.tallies.labels import MISSING, factorise, ordered
+from equipoise.tallies import (
+    MISSING,
+    factorise,
+    ordered,
+)
 from equipoise.training.compatibility import check_compatible
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.images.backbones import NO_BACKBONE

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import (
+    BadInput,
+    stream,
+    unknown_name,
+)
 from equipoise.training.fixing import seed_of
 from equipoise.training.material import Codes, Material
 from equipoise.training.preparing import Prepared

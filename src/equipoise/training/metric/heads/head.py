@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, require, stream
 from equipoise.training.material import Material, Settings
 from equipoise.training.metric.heads.recipe import MetricRecipe
 from equipoise.training.metric.objective import metric_callback, metric_context

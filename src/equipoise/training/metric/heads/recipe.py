@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registry
+from equipoise.foundation import BadInput, registry
 from equipoise.training.metric.loss import MetricLoss
 from equipoise.training.metric.miner import Miner
 from equipoise.training.metric.presets import make_loss, make_miner, make_sampler

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.registry import registered
+from equipoise.foundation import BadInput, registered, require
 from equipoise.training.metric.batches import full, picked
 from equipoise.training.metric.loss import Learnt, MetricLoss, enough_classes, leaf, own_stream
 from equipoise.training.metric.miner import Mined

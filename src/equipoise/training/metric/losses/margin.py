@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registered
+from equipoise.foundation import BadInput, registered
 from equipoise.training.metric.batches import taken
 from equipoise.training.metric.loss import SMALL, Learnt, MetricLoss, given, leaf, triplet_squares
 from equipoise.training.metric.miner import Mined

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from equipoise.foundation.imports import require
-from equipoise.foundation.registry import registered
+from equipoise.foundation import registered, require
 from equipoise.training.metric.batches import full, pairs_of
 from equipoise.training.metric.loss import Learnt, MetricLoss, log_one_plus
 from equipoise.training.metric.miner import Mined

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from equipoise.foundation.registry import registered
+from equipoise.foundation import registered
 from equipoise.training.metric.batches import full, pairs_of, picked, taken
 from equipoise.training.metric.loss import Learnt, MetricLoss, given, log_one_plus, mean_where
 from equipoise.training.metric.miner import Mined

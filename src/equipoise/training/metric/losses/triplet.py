@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from equipoise.foundation.registry import registered
+from equipoise.foundation import registered
 from equipoise.training.metric.loss import Learnt, MetricLoss, triplet_squares
 from equipoise.training.metric.miner import Mined
 from equipoise.training.parameters import Parameter, Table

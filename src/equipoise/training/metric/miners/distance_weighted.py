@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.registry import registered
+from equipoise.foundation import BadInput, registered, require
 from equipoise.training.metric.batches import pairs_of, squared_distances
 from equipoise.training.metric.drawing import drawn, whole_weights
 from equipoise.training.metric.miner import Mined, Miner, everybody

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.imports import require
-from equipoise.foundation.registry import registered
+from equipoise.foundation import registered, require
 from equipoise.training.metric.batches import pairs_of, taken
 from equipoise.training.metric.miner import Mined, Miner
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from equipoise.foundation.registry import registered
+from equipoise.foundation import registered
 from equipoise.training.metric.batches import pairs_of, picked, squared_distances
 from equipoise.training.metric.drawing import drawn
 from equipoise.training.metric.miner import Mined, Miner, everybody

@@ -7,9 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import registered
-from equipoise.foundation.reproducibility import stream
+from equipoise.foundation import BadInput, registered, stream
 from equipoise.training.material import Codes
 from equipoise.training.metric.sampler import ByClass, Sampler, steps_of
 from equipoise.training.parameters import Parameter, Table
