@@ -27,6 +27,7 @@ from equipoise.cohorts import Cohort
 from equipoise.estimators import GroupNames, SavedModel, is_saved_model, load_model
 from equipoise.foundation import BadInput, registry
 from equipoise.training.encoding import encoder_of, material_of
+from equipoise.training.estimator_model import Mixture
 from equipoise.training.material import Job, Outcome
 from equipoise.training.network_model import MlpModel
 from equipoise.training.train import train
@@ -336,6 +337,33 @@ def test_an_error_of_a_part_says_that_the_parts_do_not_fit(folder: Path, monkeyp
     monkeypatch.setattr(MlpModel, "own_restore", restored)
     with pytest.raises(BadInput, match=r"do not fit each other \(KeyError"):
         load_model(folder)
+
+
+@pytest.mark.parametrize("estimator", ["linear_model.LogisticRegression", "ensemble.HistGradientBoostingClassifier"])
+def test_a_mixture_of_classifiers_is_saved_with_its_weights(estimator: str, tmp_path: Path) -> None:
+    pytest.importorskip("fairlearn")
+    data = people()
+    learner = Learns("scikit_learn", {"estimator": f"sklearn.{estimator}"})
+    model, ended = saved_of(data, learner, "exponentiated_gradient", eps=0.02)
+    loaded = load_model(model.save(tmp_path / "mixture"))
+    rows = np.flatnonzero(data["split"] == "test")
+    assert ended.test is not None
+    assert np.array_equal(loaded.predict(frame_of_test(data), ids=rows), np.array(model.classes)[ended.test.values])
+    assert np.array_equal(loaded.predict_proba(frame_of_test(data)), model.predict_proba(frame_of_test(data)))
+    weights = loaded.model.fitted.weights  # type: ignore[attr-defined]
+    assert len(weights) > 1, "a mixture of one classifier tests nothing"
+    assert weights.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("weights", [None, [0.5, 0.5], np.array([2.0, -1.0]), np.array([0.5, 0.6]), np.array([1.0])])
+def test_a_mixture_whose_weights_do_not_fit_is_refused(weights: Any) -> None:
+    from sklearn.ensemble import VotingClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    held = VotingClassifier([], weights=weights)
+    held.estimators_ = [DecisionTreeClassifier(), DecisionTreeClassifier()]
+    with pytest.raises(BadInput, match="saved mixture"):
+        Mixture.of_estimator(held)
 
 
 def test_a_module_is_refused_where_none_is_needed(folder: Path) -> None:

@@ -518,3 +518,36 @@ print(len(model.predict(rows)), equipoise.scorer("DP", favourable="a"))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout == "40 equipoise.scorer('demographic_parity', favourable='a')\n", done.stderr
+
+
+@pytest.mark.parametrize(("device", "says"), [("tpu", "device is 'tpu'"), ("cuda", "no graphics card")])
+def test_a_device_that_is_not_there_is_refused(device: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(BadInput, match=says):
+        TreatedClassifier("untreated", device=device).fit(np.zeros((8, 2)), [0, 1] * 4)
+
+
+@pytest.mark.parametrize(
+    ("y", "says"), [(np.array(["a", 3] * 4, dtype=object), "texts and other values"), (np.zeros(0), "no rows")]
+)
+def test_classes_that_cannot_be_put_in_order_and_no_rows_are_refused(y: Any, says: str) -> None:
+    from equipoise.estimators._dataset import targets_of
+
+    with pytest.raises(BadInput, match=says):
+        targets_of(y, "class", "TreatedClassifier")
+
+
+def test_rows_of_one_group_ask_for_another_column() -> None:
+    with pytest.raises(BadInput, match=r"all rows are of one group \(f\)") as refused:
+        TreatedClassifier("reweighting").fit(np.zeros((8, 2)), [0, 1] * 4, sensitive_features=["f"] * 8)
+    assert refused.value.help == "name a column in which rows differ."
+
+
+def test_data_that_are_no_table_are_not_told_of_the_arguments_of_an_audit() -> None:
+    from equipoise.cohorts import columns_of
+
+    with pytest.raises(BadInput, match="is a list") as refused:
+        columns_of([[1, 2]], ["a"], "the data")
+    assert "target=" not in refused.value.help
+    assert "path" not in refused.value.available

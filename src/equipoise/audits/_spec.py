@@ -169,7 +169,7 @@ def _table_of(data: object, missing: object, wanted: Sequence[object]) -> Table:
         several = (given for given in wanted if isinstance(given, (Sequence, Mapping)) and not isinstance(given, str))
         names = {name for given in [wanted, *several] for name in given if isinstance(name, str)}
         return LazyTable(open_table(data, missing=missing, wanted=names), Path(data).name)
-    return as_table(data)
+    return as_table(data, or_arrays=True)
 
 
 def _checked_options(given: Mapping[str, object]) -> dict[str, Any]:

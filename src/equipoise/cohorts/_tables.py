@@ -477,8 +477,11 @@ def _len() -> nw.Expr:
     return nw.len()
 
 
-def as_table(data: object, name: str = "the data") -> Table:
-    """Make a table of a frame that narwhals knows, or of a mapping of arrays."""
+def as_table(data: object, name: str = "the data", *, or_arrays: bool = False) -> Table:
+    """Make a table of a frame that narwhals knows, or of a mapping of arrays.
+
+    ``or_arrays`` says that the caller takes a path, or arrays in place of a table, too.
+    """
     import narwhals as nw
 
     if isinstance(data, Mapping):
@@ -486,15 +489,18 @@ def as_table(data: object, name: str = "the data") -> Table:
     try:
         frame = nw.from_native(data, pass_through=True)
     except nw.exceptions.DuplicateError as error:
-        raise BadInput(f"{name} has several columns of the same name", help="rename them first.") from error
+        raise BadInput(f"There are several columns of the same name in {name}", help="rename them first.") from error
     if isinstance(frame, nw.DataFrame):
         return EagerTable({str(column): frame.get_column(column) for column in frame.columns}, name)
     if isinstance(frame, nw.LazyFrame):
         return LazyTable(frame, name)
+    known = "a frame (pandas, Polars, PyArrow, DuckDB, Dask, PySpark), a mapping of arrays, a Cohort"
     raise BadInput(
         f"The data is a {type(data).__name__}",
-        available="a path, a frame (pandas, Polars, PyArrow, DuckDB, Dask, PySpark), a mapping of arrays, a Cohort",
-        help="or leave it out and pass arrays as target=, prediction= and sensitive_features=.",
+        available=f"a path, {known}" if or_arrays else known,
+        help="or leave it out and pass arrays as target=, prediction= and sensitive_features=."
+        if or_arrays
+        else "make a frame of it, with the columns under their names: pandas.DataFrame or pandas.read_csv.",
     )
 
 

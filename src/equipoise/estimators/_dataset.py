@@ -65,6 +65,14 @@ def targets_of(y: object, task: Task, owner: str) -> Targets:
 def _classes(column: NDArray[Any]) -> Targets:
     if column.dtype.kind in "fOc":
         _refuse_missing([label_of(value) is None for value in column.tolist()], "y")
+    if not len(column):
+        raise BadInput("y has no rows", available="rows of two classes or more", help="check how rows were chosen.")
+    kinds = {str if isinstance(value, str) else object for value in column.tolist()} if column.dtype.kind == "O" else ()
+    if len(kinds) > 1:
+        raise BadInput(
+            "y has texts and other values side by side, which cannot be put in order",
+            available="classes of one type", help="convert the column to text: y.astype(str).",
+        )  # fmt: skip
     check_classification_targets(column)
     labels, codes = np.unique(column, return_inverse=True)
     if len(labels) < 2:
@@ -137,7 +145,9 @@ class GroupCoder:
         """Return the groups that rows have, and each row's code; a missing value is refused."""
         columns = _coded_columns(sensitive_features, rows)
         for name, column in columns.items():
-            _refuse_missing(np.array([label is None for label in column.labels])[column.codes], f"the group {name!r}")
+            _refuse_missing(
+                np.array([label is None for label in column.labels])[column.codes], f"group column {name!r}"
+            )
         codes = np.stack([column.codes for column in columns.values()], axis=1)
         combinations, group = np.unique(codes, axis=0, return_inverse=True)
         names = [group_name(_labels(columns, row)) for row in combinations]

@@ -47,6 +47,7 @@ from equipoise.foundation import (
     BadInput,
     as_weights,
     listing,
+    require,
     same_length,
 )
 from equipoise.training.compatibility import Need
@@ -58,7 +59,7 @@ from equipoise.training.selecting import COLLAPSED
 from equipoise.training.train import train
 from equipoise.training.treatment import Treatment
 
-GROUPS_AT_FIT = "fit(X, y, sensitive_features=groups)"
+GROUPS_AT_FIT = 'fit(X, y, sensitive_features=groups), or equipoise.fit(frame, ..., sensitive_features="COLUMN")'
 GROUPS_AT_PREDICTION = "predict(X, sensitive_features=groups)"
 ROUTED = "in a Pipeline or cross_validate also sklearn.set_config(enable_metadata_routing=True)"
 # What an estimator may have by its learner.
@@ -184,7 +185,7 @@ class Treated(BaseEstimator):  # type: ignore[misc]
             raise BadInput(
                 f"The treatment {listing(needing)} acts on groups, and {reason}",
                 available="sensitive_features with two groups or more; treatment='untreated' needs none",
-                help=f"{GROUPS_AT_FIT}; {ROUTED}",
+                help="name a column in which rows differ." if present else f"{GROUPS_AT_FIT}; {ROUTED}",
             )
         return GroupCoder(), np.zeros(rows, dtype=np.int64)
 
@@ -210,6 +211,7 @@ class Treated(BaseEstimator):  # type: ignore[misc]
     def _settings(self, learner: ChosenLearner, coder: GroupCoder) -> Settings:
         if self.precision not in learner.kind.precisions:
             raise BadInput(f"precision is {self.precision!r}", available=listing(learner.kind.precisions))
+        _check_device(self.device)
         known = ("dto", "performance", "last")
         if self.selection is not None and self.selection not in known:
             raise BadInput(f"selection is {self.selection!r}", available=listing(known))
@@ -272,6 +274,15 @@ class Treated(BaseEstimator):  # type: ignore[misc]
         tags.target_tags.required = True
         tags.input_tags.allow_nan = bool(self.standardise)
         return tags
+
+
+def _check_device(device: object) -> None:
+    """Refuse a device that is none, or that this machine lacks."""
+    if device not in ("cpu", "cuda"):
+        raise BadInput(f"device is {device!r}", available="cpu, cuda")
+    torch = require("torch", extra="train", purpose='device="cuda"') if device == "cuda" else None
+    if torch is not None and not torch.cuda.is_available():
+        raise BadInput("device is 'cuda', and torch finds no graphics card here", available="cpu", help='device="cpu"')
 
 
 def _is_frame(X: Any) -> bool:

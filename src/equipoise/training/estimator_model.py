@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,6 +11,50 @@ from numpy.typing import NDArray
 from equipoise.foundation import BadInput
 from equipoise.training.material import Codes, Predicted
 from equipoise.training.model import FittedModel, checked_settings
+
+# The entry of a saved model that is a mixture, and how far from 1 rounding may take the sum of its weights.
+MIXTURE, ROUNDING = "mixture", 1e-6
+
+
+class Mixture:
+    """Fitted classifiers of the classes 0 and 1, with weights that add up to 1."""
+
+    classes_: ClassVar[NDArray[np.int64]] = np.arange(2)
+
+    def __init__(self, classifiers: Sequence[Any], weights: NDArray[np.float64]) -> None:
+        self.classifiers, self.weights = list(classifiers), weights
+
+    def predict_proba(self, inputs: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the weight of the classifiers that predict each class."""
+        second = sum(
+            weight * np.asarray(one.predict(inputs), dtype=np.float64)
+            for weight, one in zip(self.weights, self.classifiers, strict=True)
+        )
+        chance = np.clip(second, 0.0, 1.0)
+        return np.stack([1.0 - chance, chance], axis=1)
+
+    def predict(self, inputs: NDArray[Any]) -> Codes:
+        """Return the class that most of the mixture predicts."""
+        return np.asarray(self.predict_proba(inputs)[:, 1] > 0.5, dtype=np.int64)
+
+    def as_estimator(self) -> Any:
+        """Return the classifiers and their weights in an estimator of scikit-learn's own, which a file can hold."""
+        from sklearn.ensemble import VotingClassifier
+
+        held = VotingClassifier([], weights=self.weights)
+        held.estimators_ = self.classifiers
+        return held
+
+    @classmethod
+    def of_estimator(cls, held: Any) -> Mixture:
+        """Take classifiers and weights out of such an estimator; what does not fit together is refused."""
+        classifiers, weights = getattr(held, "estimators_", None), getattr(held, "weights", None)
+        if not isinstance(classifiers, list) or not isinstance(weights, np.ndarray) or not classifiers:
+            raise BadInput(f"The saved mixture is {type(held).__name__} without classifiers or weights")
+        sound = weights.shape == (len(classifiers),) and weights.dtype == np.float64 and bool((weights >= 0).all())
+        if not sound or abs(float(weights.sum()) - 1) > ROUNDING:
+            raise BadInput("The weights of the saved mixture do not add up to 1")
+        return cls(classifiers, weights)
 
 
 class EstimatorModel(FittedModel):
@@ -96,11 +140,12 @@ class EstimatorModel(FittedModel):
 
     def estimator(self) -> Any:
         """Return the fitted estimator."""
-        return self.fitted
+        return self.fitted.as_estimator() if isinstance(self.fitted, Mixture) else self.fitted
 
     def own_settings(self) -> dict[str, Any]:
-        """Return the task, and the numbers of inputs and classes."""
-        return {"task": self.task, "inputs": self.inputs, "classes": self.classes}
+        """Return the task, the numbers of inputs and classes, and whether it is a mixture of classifiers."""
+        plain = {"task": self.task, "inputs": self.inputs, "classes": self.classes}
+        return {**plain, MIXTURE: True} if isinstance(self.fitted, Mixture) else plain
 
     def own_tensors(self) -> dict[str, NDArray[Any]]:
         """Return nothing: the arrays of an estimator are its own."""
@@ -112,6 +157,7 @@ class EstimatorModel(FittedModel):
         known = checked_settings(settings, {"task": str, "inputs": int, "classes": int}, "the estimator")
         if tensors:
             raise BadInput(f"The saved estimator has weights {sorted(tensors)[0]!r}", available="none of its own")
+        module = Mixture.of_estimator(module) if settings.get(MIXTURE) is True else module
         if not callable(getattr(module, "predict", None)):
             raise BadInput(f"The saved estimator is {type(module).__name__}, which cannot predict")
         expected = getattr(module, "n_features_in_", known["inputs"])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation import BadInput, plural, require, treatment
+from equipoise.training.estimator_model import Mixture
 from equipoise.training.material import Codes, Predicted
 from equipoise.training.model import Adjustment, checked_settings, fitted_part
 from equipoise.training.parameters import Choice, Parameter, Table
@@ -92,12 +93,11 @@ class ExponentiatedGradient(Treatment):
         )
 
 
-class ClassifierMixture:
+class ClassifierMixture(Mixture):
     """Classifiers of two classes with weights that add up to 1, fitted by a reduction."""
 
-    classes_: ClassVar[NDArray[np.int64]] = np.arange(2)
-
     def __init__(self, reduction: Any, group: Codes) -> None:
+        super().__init__([], np.zeros(0))
         self.reduction, self.group = reduction, group
         self.notes: tuple[str, ...] = ()
 
@@ -124,16 +124,3 @@ class ClassifierMixture:
                 "help.",
             )
         return self
-
-    def predict_proba(self, inputs: NDArray[Any]) -> Floats:
-        """Return the weight of the classifiers that predict each class."""
-        second = sum(
-            weight * np.asarray(one.predict(inputs), dtype=np.float64)
-            for weight, one in zip(self.weights, self.classifiers, strict=True)
-        )
-        chance = np.clip(second, 0.0, 1.0)
-        return np.stack([1.0 - chance, chance], axis=1)
-
-    def predict(self, inputs: NDArray[Any]) -> Codes:
-        """Return the class that most of the mixture predicts."""
-        return np.asarray(self.predict_proba(inputs)[:, 1] > 0.5, dtype=np.int64)
