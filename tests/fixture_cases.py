@@ -19,8 +19,9 @@ import numpy as np
 
 from equipoise.cohorts import Cohort
 from equipoise.foundation import registry
-from equipoise.studies import Study, Trial
+from equipoise.studies.plans import Trial
 from equipoise.studies.running._folder import files_of, read_trial
+from equipoise.studies.study import Study
 from equipoise.training.compatibility import Need, incompatibility, required
 from equipoise.training.learner import Learner
 from equipoise.training.train import learner_of

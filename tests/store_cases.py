@@ -7,11 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from equipoise.studies import Trial
-from equipoise.studies.plans import (
-    Named,
-    Recorded,
-)
+from equipoise.studies.plans import Named, Recorded, Trial
 from equipoise.studies.storage import EvaluationLabels, SplitLabels
 from equipoise.training.material import Epoch, Predicted
 

@@ -153,19 +153,23 @@ def test_every_code_block_and_command_of_a_page_does_what_the_page_shows(
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     script = script_of(page)
     if script.strip():
-        check_script(script, name_of(page), tmp_path)
+        check_script(script, page, tmp_path)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda command: check_command(command, tmp_path), commands_of(page)))
 
 
-def check_script(script: str, name: str, folder: Path) -> None:
+def check_script(script: str, page: Path, folder: Path) -> None:
+    name = name_of(page)
     # A process of its own: what a page registers must not be seen by other tests.
     file = folder / f"{Path(name).stem}_blocks.py"
     file.write_text(script, encoding="utf-8")
     done = run([str(file)], folder)
     assert done.returncode == 0, f"{name} (the line numbers are those of the page):\n{done.stderr}"
     printed = done.stdout.splitlines()
-    for promised in re.findall(r"^print\(.*\)  # (.+)$", script, flags=re.MULTILINE):
+    promises = re.findall(r"^print\(.*\)  # (.+)$", script, flags=re.MULTILINE)
+    # A quotation below a block is a sentence that it prints.
+    promises += re.findall(r"^```\n\n> (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for promised in promises:
         assert promised in printed, f"{name} promises {promised!r}, but printed:\n{done.stdout}"
 
 
@@ -255,7 +259,7 @@ def numbers_in(picture: str) -> list[str]:
     return sorted(re.findall(r"\d[\d,.]*", text))
 
 
-# What README says of Fairlearn, and of the same questions here.
+# What peers.md says of Fairlearn, and of the same questions here.
 QUESTIONS = {
     "scores": ([1, 0, 1, 0], [0.9, 0.8, 0.1, 0.2], ["a", "a", "b", "b"]),
     "text": (["yes", "no", "yes", "no"], ["yes", "yes", "no", "no"], ["a", "a", "b", "b"]),
@@ -264,7 +268,7 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_fairlearn_answers_zero_as_readme_says(question: str) -> None:
+def test_fairlearn_answers_zero_as_peers_says(question: str) -> None:
     fairlearn_metrics = pytest.importorskip("fairlearn.metrics")
     target, prediction, group = QUESTIONS[question]
     assert fairlearn_metrics.demographic_parity_difference(target, prediction, sensitive_features=group) == 0.0

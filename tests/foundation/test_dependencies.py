@@ -23,7 +23,7 @@ MODULES = {
 # scikit-learn runs what is given to its Parallel by joblib, and an older one does not give results as they come.
 BOUNDS_ONLY = {"joblib"}
 # Extras of developers, and of everything.
-NOT_FOR_USERS = {"test", "frames", "docs", "all"}
+NOT_FOR_USERS = {"test", "frames", "docs", "dist", "all"}
 
 
 def imported() -> set[str]:

@@ -10,8 +10,7 @@ import pytest
 
 from equipoise import reports
 from equipoise.foundation import provenance, report_of
-from equipoise.studies import Diagnosis
-from equipoise.studies._diagnosing import SCHEMA
+from equipoise.studies.diagnosing import SCHEMA, Diagnosis
 from equipoise.training.diverging.divergence import ALL, Divergence, Flips, Growth
 from page_checks import check_alone, check_readable
 from pages import Pages, check_figures, check_own_page

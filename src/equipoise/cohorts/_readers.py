@@ -9,6 +9,7 @@ shards are joined by column name.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import glob
 import gzip
@@ -208,8 +209,10 @@ def _connection() -> duckdb.DuckDBPyConnection:
             "python_enable_replacements": False,
         }
     )
-    # Keep count of how far a query is, but never print: standard output is ours.
-    engine.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+    # Keep count of how far a query is, but never print: standard output is ours. In a notebook DuckDB refuses to count
+    # where ipywidgets is missing.
+    with contextlib.suppress(duckdb.InvalidInputException):
+        engine.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
     register_engine(engine)
     return engine
 

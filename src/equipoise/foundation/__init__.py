@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from equipoise.foundation._references import bibtex_for as bibtex_for
     from equipoise.foundation._references import bibtex_of as bibtex_of
     from equipoise.foundation._references import citation as citation
+    from equipoise.foundation._references import references_of as references_of
     from equipoise.foundation._registry import EXTRA_MODULES as EXTRA_MODULES
     from equipoise.foundation._registry import KINDS as KINDS
     from equipoise.foundation._registry import Entry as Entry
@@ -123,7 +124,7 @@ _MODULES = {
     ),
     "_options": ("FOREIGN_ARGUMENTS", "Option", "accepts", "check_options", "document_options", "unknown_argument"),
     "_python_files": ("attribute", "beside", "check_file", "imported", "module_name"),
-    "_references": ("bibtex_for", "bibtex_of", "citation"),
+    "_references": ("bibtex_for", "bibtex_of", "citation", "references_of"),
     "_registry": (
         "EXTRA_MODULES", "Entry", "KINDS", "cohort", "condition", "first_line", "kind_of", "learner", "plural_of",
         "registered", "registry", "report", "report_of", "treatment",

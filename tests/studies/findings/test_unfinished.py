@@ -16,7 +16,6 @@ import study_cases
 from equipoise.reports import page, show
 from equipoise.reports._comparisons import marks_text
 from equipoise.results import record_as_json
-from equipoise.studies import Study
 from equipoise.studies.analysis._data import (
     STILL_FALLING,
     TrainingEnd,
@@ -27,6 +26,7 @@ from equipoise.studies.analysis._data import (
 )
 from equipoise.studies.findings import result_of
 from equipoise.studies.findings.identical._paper import paper_claims, reproduction_of
+from equipoise.studies.study import Study
 from equipoise.treatments.domain_heads import EVERY, NETWORK_LEARNS, WithDomainHead
 from equipoise.treatments.gradient_projection import GradientProjection
 from equipoise.treatments.uniform_confusion import UniformConfusion

@@ -10,7 +10,8 @@ import pytest
 
 from equipoise import Study
 from equipoise.foundation import BadInput
-from equipoise.studies import check, read_plan
+from equipoise.studies.checking import check
+from equipoise.studies.planfile import read_plan
 from equipoise.studies.plans import LearnerTexts
 from equipoise.studies.running import cell_labels, pack, unpack
 from plan_cases import PLAN, cohort, write_plan

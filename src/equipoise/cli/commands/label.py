@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from equipoise.cli._options import arguments, pairs, registered, takes
-from equipoise.discovery import (
-    FOR_AUDIT,
-    FOR_COHORT,
-    FOR_GENERATOR,
-    FOR_PROBE,
-    LABEL_OPTIONS,
-)
+from equipoise.discovery.options import AUDIT, COHORT, GENERATOR, LABEL_OPTIONS, PROBE
 from equipoise.foundation import (
     BadInput,
     unknown_name,
@@ -95,7 +89,7 @@ def label(
     named = Known(None, ()) if known is None else read_known(known, plane.size)
     check_reader(values)
     with show_progress("Reading the pictures", quiet=output.quiet) as done:
-        loaded = cohort_of(cohort, values["option"], arguments(LABEL_OPTIONS, values, FOR_COHORT))
+        loaded = cohort_of(cohort, values["option"], arguments(LABEL_OPTIONS, values, COHORT))
         extra = {} if classifier is None else predicted(loaded, values, shades, done)
         reader, quality = made_reader(values, plane, shades, done)
         done("Labelling", 0.9)
@@ -110,7 +104,7 @@ def label(
             audited = audit_direction(
                 loaded, prediction if classifier is None else extra[PREDICTED], plane, probe=reader,
                 target=named.target, known=named.known, halves=parted, notes=named.notes, command=command_line(),
-                **arguments(LABEL_OPTIONS, values, FOR_AUDIT),
+                **arguments(LABEL_OPTIONS, values, AUDIT),
             )  # fmt: skip
 
     def write_table() -> list[str]:
@@ -164,9 +158,9 @@ def made_reader(
     if values["probe"] is not None:
         kept = load_probe(values["probe"], values["device"])
         return kept, kept.r2.get(plane.name)
-    made = load_generator(values["generator"], **arguments(LABEL_OPTIONS, values, FOR_GENERATOR))
+    made = load_generator(values["generator"], **arguments(LABEL_OPTIONS, values, GENERATOR))
     plane.distance(made.sample(1, 0))
-    settings = ProbeSettings(**arguments(LABEL_OPTIONS, values, FOR_PROBE), pixels=pixels)
+    settings = ProbeSettings(**arguments(LABEL_OPTIONS, values, PROBE), pixels=pixels)
     taught = train_probe(
         made, None, settings, lambda stand: done("Training the probe", CLASSIFIED + 0.4 * stand.step / stand.steps)
     )

@@ -39,7 +39,7 @@ from equipoise.reports.charts.chart import (
     rounded,
     tips,
 )
-from equipoise.studies import Diagnosis, StudyResult
+from equipoise.studies import Diagnosis
 from equipoise.studies.findings import (
     AMI,
     BALANCED,
@@ -51,6 +51,7 @@ from equipoise.studies.findings import (
     SPOKEN,
     UNIFORMITY,
     SpaceRecord,
+    StudyResult,
     Sweep,
     set_aside,
     source_title,

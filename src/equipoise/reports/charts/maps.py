@@ -23,8 +23,7 @@ from equipoise.reports.charts.chart import (
     draw,
     in_panels,
 )
-from equipoise.studies import StudyResult
-from equipoise.studies.findings import StudyMap
+from equipoise.studies.findings import StudyMap, StudyResult
 
 # Of all maps together, and of one of them: more would not fit a page.
 MOST_POINTS_ON_A_PAGE, MOST_POINTS = 3_000, 1_500

@@ -33,12 +33,7 @@ from equipoise.reports._formats import p_value, plural, probability, safe_name, 
 from equipoise.reports.charts.chart import CELL, INK, QUIET, Chart, Lines, Row, draw, grid, rounded, tips, used
 from equipoise.results import Verdict
 from equipoise.stats import EffectBand
-from equipoise.studies import StudyResult
-from equipoise.studies.findings import (
-    IMPACT,
-    ClassRecord,
-    StudyRecord,
-)
+from equipoise.studies.findings import IMPACT, ClassRecord, StudyRecord, StudyResult
 
 MOST_TECHNIQUES = 40
 MOST_METRICS = 12

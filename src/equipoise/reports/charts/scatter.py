@@ -37,7 +37,6 @@ from equipoise.reports.charts.chart import (
     used,
 )
 from equipoise.results import Status
-from equipoise.studies import StudyResult
 from equipoise.studies.findings import (
     HALVES,
     MAJORITISED,
@@ -45,6 +44,7 @@ from equipoise.studies.findings import (
     SPOKEN,
     CellRecord,
     SpaceRecord,
+    StudyResult,
     set_aside,
     source_title,
     title_of,

@@ -63,7 +63,7 @@ from equipoise.training.selecting import COLLAPSED
 from equipoise.training.treatment import CONSTRAINTS
 
 if TYPE_CHECKING:
-    from equipoise.studies._study import Study
+    from equipoise.studies.study import Study
 
 
 EARLIER = (

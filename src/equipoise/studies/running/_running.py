@@ -35,8 +35,8 @@ from equipoise.training.learner import Progress
 from equipoise.training.rounding import is_deterministic
 
 if TYPE_CHECKING:
-    from equipoise.studies._study import Study
     from equipoise.studies.storage import EvaluationLabels, Store
+    from equipoise.studies.study import Study
 
 
 # How long a lease runs without a sign of life, in seconds, how often there is one, and how long to wait for others and

@@ -37,8 +37,8 @@ from equipoise.training.model import FittedModel
 from equipoise.training.rounding import is_deterministic
 
 if TYPE_CHECKING:
-    from equipoise.studies._study import Study
     from equipoise.studies.storage import Store
+    from equipoise.studies.study import Study
 
 SPLITS = ("dev", "test")
 ROUNDINGS = ("native", "jitter", "deterministic", "deterministic jitter")

@@ -18,7 +18,7 @@ from equipoise.training.rounding import ask_for_workspace, deterministic_algorit
 from equipoise.training.train import learner_of
 
 if TYPE_CHECKING:
-    from equipoise.studies._study import Study
+    from equipoise.studies.study import Study
 
 SCHEMA = "equipoise.diagnosis/1"
 STEPS = 200
