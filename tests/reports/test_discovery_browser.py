@@ -55,7 +55,7 @@ def test_the_marks_that_answer_are_on_the_screen(browser: Browser, pages: dict[s
     seen = f"part => {box}.width > 0 && {box}.left >= 0 && {box}.right <= innerWidth"
     # The marks of confirmed directions in the charts, in the table, and every picture of the first strips.
     marks = (
-        "[...document.querySelectorAll('figure.drawn .live path')].filter(p => p.getAttribute('fill') === '#C24100')"
+        "[...document.querySelectorAll('figure.drawn .live path')].filter(p => p.getAttribute('fill') === '#1B2733')"
     )
     for every in (
         marks,

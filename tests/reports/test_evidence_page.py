@@ -159,7 +159,7 @@ def test_classes_that_flip_are_drawn_and_listed() -> None:
     for row in rows_of("classes", "straddling classes"):
         straddle = result.straddling[row["straddle"]]
         assert (row["low"], row["high"]) == pytest.approx((straddle.min, straddle.max), rel=1e-5)
-        assert row["text"].startswith(f"{straddle.broken} of {straddle.runs} runs")
+        assert row["text"] == f"{straddle.broken} of {straddle.runs}"
         assert row["kind"].startswith("0%") == straddle.complete
     told = tree_of("classes").by_id("straddling").words
     for straddle in result.straddling:

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeGuard
 
-from equipoise.foundation import plural as plural
-
 UNDEFINED = "undefined"
 LONGEST_NAME = 60
 
@@ -90,7 +88,8 @@ def decimal(value: float | None) -> str:
     """Write a number with three decimals, a large or tiny one with four digits."""
     if value is None or not math.isfinite(value):
         return UNDEFINED
-    return f"{value:.3f}" if 0.0005 <= abs(value) < 1_000 or value == 0 else f"{value:.4g}"
+    size = abs(value)
+    return ("−" if value < 0 else "") + (f"{size:.3f}" if 0.0005 <= size < 1_000 or size == 0 else f"{size:.4g}")
 
 
 def fine(value: float | None) -> str:

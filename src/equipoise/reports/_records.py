@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from equipoise.audits import AuditResult, GroupResult
 from equipoise.foundation import (
@@ -17,6 +17,7 @@ from equipoise.reports import _formats as formats
 from equipoise.reports._document import MOST_ROWS, Cell, Column, DataTable, Meaning, Name, Number, Row, Text, pieces
 from equipoise.reports._formats import safe_name
 from equipoise.results import Record, Status
+from equipoise.stats import is_finding
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ WORDS = {
 SHORT = {
     "selection_rate": "Selection", "true_positive_rate": "TPR", "false_positive_rate": "FPR",
     "calibration_error": "Calib. error", "mean_absolute_error": "Mean error", "root_mean_squared_error": "RMSE",
-    "mean_prediction": "Mean pred.", "mean_residual": "Mean resid.", "recall_at_k": "R@k",
+    "mean_prediction": "Mean pred.", "mean_residual": "Mean resid.", "pearson": "Pearson", "recall_at_k": "R@k",
     "intra_class_alignment": "Intra", "inter_class_alignment": "Inter", "uniformity": "U_KL",
     "rbf_uniformity": "RBF unif.",
 }  # fmt: skip
@@ -130,6 +131,10 @@ GAPS = (
 )  # fmt: skip
 
 
+# Words of names that are written in capitals.
+ACRONYMS = {"ami": "AMI", "auc": "AUC", "f1": "F1", "nmi": "NMI"}
+
+
 def add_words(words: Mapping[str, Words]) -> None:
     """Add the measures of a kind of audit that has its own."""
     WORDS.update(words)
@@ -137,7 +142,10 @@ def add_words(words: Mapping[str, Words]) -> None:
 
 def title_of(measure: str) -> str:
     """Return the heading of a measure; one that is not known here is called by its name."""
-    return WORDS[measure].title if measure in WORDS else measure.replace("_", " ").capitalize()
+    if measure in WORDS:
+        return WORDS[measure].title
+    title = " ".join(ACRONYMS.get(word, word) for word in measure.split("_"))
+    return title[:1].upper() + title[1:]
 
 
 def name_of(measure: str) -> str:
@@ -419,12 +427,18 @@ def verdict(finding: bool | None, meaning: Meaning = Meaning.WORSE) -> Cell:
     return Cell(words, meaning=meaning if finding else Meaning.QUIET)
 
 
+def bound_says_no(record: Record) -> bool:
+    """Tell whether a small p is no finding because the interval or the bound still has room for no difference."""
+    return record.finding is False and record.p_adjusted is not None and bool(is_finding(record.p_adjusted))
+
+
 def record_verdict(record: Record) -> Cell:
     """Return the verdict on a record, or why there is none."""
     if record.status != Status.OK:
         reason = f": {record.reason}" if record.reason else ""
         return Cell(f"{record.status}{reason}", meaning=Meaning.QUIET)
-    return verdict(record.finding, meaning_of(record))
+    cell = verdict(record.finding, meaning_of(record))
+    return replace(cell, below=("its interval includes 0",)) if bound_says_no(record) else cell
 
 
 def who(record: Record) -> Cell:
@@ -441,8 +455,18 @@ def everyone_or(group: str | None) -> Text:
 
 def measure_cell(record: Record) -> Cell:
     """Return the measure of a record, with its class or label below it."""
+    of = class_of(record)
+    return Cell(title_of(record.measure), (of,) if of else ())
+
+
+def class_of(record: Record) -> Text:
+    """Return the class or label that a record is of; a measure that speaks of one at a time may also be their mean."""
     of = record.class_ if record.label is None else record.label
-    return Cell(title_of(record.measure), () if of is None else (Name(of),))
+    if of is not None:
+        return Name(of)
+    if not is_classwise(record.measure):
+        return ""
+    return "all rows together" if record.variant == "micro" else "mean of all"
 
 
 def named_measure(record: Record) -> Cell:

@@ -146,7 +146,7 @@ def test_where_only_bad_news_is_confirmed_the_headline_says_that_nothing_is_fair
         "With inlp, the model is less accurate and not significantly fairer than the untreated model ("
     )
     other = ("adversarial", 0.3, 0.0, "none", "none", "none")
-    assert headline(made([UNTREATED, worse, other])).endswith("No treatment is significantly fairer.")
+    assert headline(made([UNTREATED, worse, other])).endswith("No treatment is significantly fairer (1 − GAP).")
     no_gain = made([UNTREATED, worse])
     records = tuple(replace(one, change=-0.01) if one.measure == "fairness" else one for one in no_gain.records)
     assert "is less accurate and no fairer than the untreated model (" in headline(replace(no_gain, records=records))

@@ -8,8 +8,9 @@ import altair as alt
 
 from equipoise.audits import AuditResult
 from equipoise.audits.leakage import LeakageRecord
+from equipoise.foundation import plural
 from equipoise.reports._comparisons import nearest_treatments, title_of_under
-from equipoise.reports._formats import plural, safe_name
+from equipoise.reports._formats import safe_name
 from equipoise.reports._spaces import learner_title
 from equipoise.reports.charts.chart import (
     FOUND,

@@ -123,7 +123,7 @@ class Look:
 
 
 REFERENCE = Look(INK, INK, BAR)
-FOUND = Look(STRONG, STRONG, "circle")
+FOUND = Look(INK, INK, "circle")
 OPEN = Look(QUIET, "#FFFFFF", "circle")
 UNDECIDED = Look(QUIET, "#FFFFFF", PLUS)
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits import AuditResult, Curve
+from equipoise.foundation import fitting, plural
 from equipoise.reports._comparisons import main_measures, nearest_treatments, placed, title_of_measure
-from equipoise.reports._formats import plural, safe_name
+from equipoise.reports._formats import safe_name
 from equipoise.reports._records import (
     Subject,
     small_groups,
@@ -158,7 +159,8 @@ def rate_curves(result: AuditResult, subject: Subject) -> Chart | None:
 
 def _left_out(drawn: int, large: int, every: int, which: str) -> Iterator[str]:
     if large < every:
-        yield f"{plural(every - large, 'group')} with too few people are not drawn: the lines would be noise."
+        are = fitting(every - large, "is", "are")
+        yield f"{plural(every - large, 'group')} with too few people {are} not drawn: the lines would be noise."
     if drawn < large:
         yield f"Shown are the {drawn} of {large} groups {which}."
 

@@ -11,7 +11,8 @@ import altair as alt
 from equipoise.audits import AuditResult
 from equipoise.audits.change import Change
 from equipoise.audits.compare import ChangeRecord, CompareResult, OutcomeRecord, ProjectionRecord
-from equipoise.reports._formats import plural, safe_name, short_percent
+from equipoise.foundation import plural
+from equipoise.reports._formats import safe_name, short_percent
 from equipoise.reports._records import Subject, reading_order, title_of
 from equipoise.reports.charts.chart import (
     COLOURS,

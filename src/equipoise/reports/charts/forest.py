@@ -11,16 +11,19 @@ import altair as alt
 
 from equipoise.audits import AuditResult, GroupResult
 from equipoise.audits.downstream import DownstreamRecord
+from equipoise.foundation import plural
 from equipoise.reports._document import Meaning
-from equipoise.reports._formats import plural, safe_name
+from equipoise.reports._formats import safe_name
 from equipoise.reports._records import (
     Placed,
     Subject,
     better_end,
     contrasts_of,
     groups_of,
+    is_classwise,
     is_share,
     meaning_of,
+    name_of,
     reading_order,
     subjects_of,
     title_of,
@@ -40,7 +43,6 @@ from equipoise.reports._spaces import (
 )
 from equipoise.reports.charts.chart import (
     BETTER,
-    FOUND,
     INK,
     LETTER,
     LINE,
@@ -89,8 +91,13 @@ MANY_LINES = 24
 # On paper three panels in a row can be read; with many lines all six, or the page is not long enough.
 MOST_COLUMNS, STILL_COLUMNS, STILL_WIDTH = 6, 3, 180
 MOST_GAPS = 40
-FINDING, NO_FINDING, UNTESTED = "confirmed", "not significant", "not tested"
-GAP_LOOKS = {FINDING: FOUND, NO_FINDING: OPEN, UNTESTED: UNDECIDED}
+NO_FINDING, UNTESTED = "not significant", "not tested"
+# Of gaps that are above 0 where somebody is worse off, and below it where they are better off.
+WORSE_OFF, BETTER_OFF = "confirmed, worse off", "confirmed, better off"
+GAP_LOOKS = {
+    WORSE_OFF: Look(WORSE, WORSE, "diamond"), BETTER_OFF: Look(BETTER, BETTER, "square"), NO_FINDING: OPEN,
+    UNTESTED: UNDECIDED,
+}  # fmt: skip
 GAP_NUMBERS = {
     "value": ("gap", "+.4g"), "low": ("from", "+.4g"), "high": ("to", "+.4g"), "p": ("p, corrected", ".3g"),
 }  # fmt: skip
@@ -159,12 +166,17 @@ def main_forest(result: GroupResult, leading: Sequence[str] = ()) -> Chart | Non
     ]  # fmt: skip
     if not placed:
         return None
+    order = list(leading).index if leading else reading_order
+    measures = sorted({record.measure for _, _, record in placed}, key=order)[:MAIN_MEASURES]
+    placed = [item for item in placed if item[2].measure in measures]
     first = min((record for _, _, record in placed), key=lambda record: (not record.finding, -_reach(record)))
     of = (first.class_, first.label)
-    own = [item for item in placed if (item[2].class_, item[2].label) == of or not _is_classed(item[2])]
-    order = list(leading).index if leading else reading_order
-    measures = sorted({record.measure for _, _, record in own}, key=order)[:MAIN_MEASURES]
-    own = [item for item in own if item[2].measure in measures]
+    # Beside the class that is shown no mean over classes: a line would have two marks of one measure.
+    own = [
+        item for item in placed
+        if (item[2].class_, item[2].label) == of or not (_is_classed(item[2]) or is_classwise(item[2].measure))
+    ]  # fmt: skip
+    measures = [name for name in measures if any(record.measure == name for _, _, record in own)]
     lines, places, left_out = _main_lines(own)
     rows = [
         _main_row(place, record, places[subject, str(record.group)], measures.index(record.measure))
@@ -173,7 +185,7 @@ def main_forest(result: GroupResult, leading: Sequence[str] = ()) -> Chart | Non
     ]
     confirmed = sum(row["what"] != LOOKS[Meaning.QUIET][0] for row in rows)
     against = " or ".join(dict.fromkeys(safe_name(str(record.against), 30) for _, _, record in own))
-    what = " and ".join(title_of(measure).lower() for measure in measures)
+    what = " and ".join(name_of(measure) for measure in measures)
     words = f"Differences of groups in {what}, compared with {against}: {confirmed} of {len(rows)} are confirmed."
     shares = all(is_share(record) for _, _, record in own)
     class_ = of[1] if of[1] is not None else of[0] if first.scope == "class" else None
@@ -182,7 +194,7 @@ def main_forest(result: GroupResult, leading: Sequence[str] = ()) -> Chart | Non
         rows, lines, [title_of(measure) for measure in measures], dict(LOOKS.values()), MAIN_NUMBERS,
         columns=MAIN_MEASURES, unit="percentage points" if shares else "difference", zero=True, own_scales=not shares,
         widest=400, name="main contrasts",
-        title=f"How groups differ in {what}" + ("" if class_ is None else f" ({safe_name(class_, 30)})"),
+        title=f"How groups differ in {what}" + ("" if class_ is None else f" of '{safe_name(class_, 30)}'"),
         caption=(
             f"Each mark is a group's value minus that of {against}, in {unit}, with its interval, corrected for the "
             "number of tests: an interval that crosses 0 is not significant."
@@ -344,9 +356,15 @@ def _gap_row(place: int, record: Record, line: int, panel: int, label: str) -> R
         "panel": panel,
         **spanned(record.value, record.low, record.high),
         "p": rounded(record.p_adjusted),
-        "what": UNTESTED if record.finding is None else FINDING if record.finding else NO_FINDING,
+        "what": _gap_verdict(record.finding, record.value),
         "of": label,
     }
+
+
+def _gap_verdict(finding: bool | None, value: float) -> str:
+    if not finding:
+        return UNTESTED if finding is None else NO_FINDING
+    return BETTER_OFF if value < 0 else WORSE_OFF
 
 
 def space_values(result: AuditResult) -> Chart | None:
@@ -483,13 +501,12 @@ def _attribute(record: DownstreamRecord) -> str:
 
 
 def _downstream_row(place: int, record: DownstreamRecord, line: int, panel: int) -> Row:
-    found = record.finding
     return {
         "downstream": place,
         "line": line,
         "panel": panel,
         **spanned(record.value, record.low, record.high, 100),
         "p": rounded(record.p_adjusted),
-        "what": UNTESTED if found is None else FINDING if found else NO_FINDING,
+        "what": _gap_verdict(record.finding, record.value),
         "of": who_of(record),
     }

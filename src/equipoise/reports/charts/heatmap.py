@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 import altair as alt
 
 from equipoise.audits import AuditResult
-from equipoise.reports._formats import decimal, percent, plural, safe_name, thousandths
+from equipoise.foundation import plural
+from equipoise.reports._formats import decimal, percent, safe_name, thousandths
 from equipoise.reports._records import (
     RATES,
     Subject,

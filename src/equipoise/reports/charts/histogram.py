@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import altair as alt
 
 from equipoise.audits.compare import ChangeRecord, CompareResult, Histogram
-from equipoise.reports._formats import plural, safe_name
+from equipoise.foundation import plural
+from equipoise.reports._formats import safe_name
 from equipoise.reports.charts.chart import (
     COLOURS,
     INK,

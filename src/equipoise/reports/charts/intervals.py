@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from equipoise.discovery import Judged, Shown
+from equipoise.foundation import plural
 from equipoise.reports._comparisons import (
     main_measures,
     nearest_treatments,
@@ -13,7 +14,7 @@ from equipoise.reports._comparisons import (
     title_of_measure,
     title_of_under,
 )
-from equipoise.reports._formats import decimal, plural, safe_name
+from equipoise.reports._formats import decimal, safe_name
 from equipoise.reports.charts.chart import (
     BAR,
     BETTER,

@@ -9,8 +9,8 @@ import altair as alt
 import numpy as np
 
 from equipoise.audits import AuditResult, SpaceMap
-from equipoise.foundation import stream
-from equipoise.reports._formats import plural, safe_name
+from equipoise.foundation import plural, stream
+from equipoise.reports._formats import safe_name
 from equipoise.reports._spaces import MOST_MAPS, map_caution
 from equipoise.reports.charts.chart import (
     COLOURS,

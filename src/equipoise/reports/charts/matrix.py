@@ -16,6 +16,7 @@ from equipoise.audits.evidence import (
     EvidenceResult,
     VarianceChange,
 )
+from equipoise.foundation import plural
 from equipoise.measures import Better
 from equipoise.reports._comparisons import (
     Place,
@@ -29,7 +30,7 @@ from equipoise.reports._comparisons import (
     title_of_under,
     with_largest_effects,
 )
-from equipoise.reports._formats import p_value, plural, probability, safe_name, signed_short, times
+from equipoise.reports._formats import p_value, probability, safe_name, signed_short, times
 from equipoise.reports.charts.chart import CELL, INK, QUIET, Chart, Lines, Row, draw, grid, rounded, tips, used
 from equipoise.results import Verdict
 from equipoise.stats import EffectBand

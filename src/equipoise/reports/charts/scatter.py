@@ -9,8 +9,9 @@ import altair as alt
 
 from equipoise.audits import AuditResult
 from equipoise.audits.downstream import PropagationPoint
+from equipoise.foundation import fitting, plural
 from equipoise.reports._comparisons import title_of_measure, title_of_under
-from equipoise.reports._formats import count, distinct_names, percent, plural, safe_name
+from equipoise.reports._formats import count, distinct_names, percent, safe_name
 from equipoise.reports._records import subjects_of, widest_groups, widest_in_words
 from equipoise.reports._spaces import learner_title, value_title
 from equipoise.reports.charts.chart import (
@@ -95,9 +96,9 @@ def calibration(result: AuditResult, split: str | None) -> Chart | None:
         bins = Counter(point.group for point in own[subject])
         groups = [group for group, number in bins.items() if number >= LEAST_BINS]
         if len(groups) < len(bins):
-            notes.append(
-                f"Of {subject.title}, {plural(len(bins) - len(groups), 'group')} with too few people are not drawn."
-            )
+            left = len(bins) - len(groups)
+            are = fitting(left, "is", "are")
+            notes.append(f"Of {subject.title}, {plural(left, 'group')} with too few people {are} not drawn.")
         room = (MOST_CALIBRATED - len(panels)) if subject is subjects[-1] else MOST_CALIBRATED // len(subjects)
         chosen = widest_groups(result, subject, groups, max(room, 2))
         if len(chosen) < len(groups):
@@ -373,8 +374,8 @@ def front(result: StudyResult) -> Chart | None:
         caption=(
             "Each mark is a treatment (with each of its settings) at its test numbers; up and right is better. Filled "
             "circles are on the front: no other was at least as good on both on the dev rows. The line joins them in "
-            "the order of their dev performance; on test rows it may turn back. The cross is a model that predicts the "
-            "same for everybody: what has collapsed to one on the dev rows is not on the front."
+            "the order of their dev performance; on test rows it may turn back. The hollow star is a model that "
+            "predicts the same for everybody: what has collapsed to one on the dev rows is not on the front."
         ),
         words=words,
         fit=Fit(min(3, len(unders)), 240, 480, 70, max(map(len, looks))),

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 import altair as alt
 
 from equipoise.audits.evidence import RULE, EvidenceRecord, EvidenceResult, RunValues, Straddle, worst_first
+from equipoise.foundation import plural
 from equipoise.reports._comparisons import Place, PlacedEffect, by_cell, metrics_of, with_largest_effects
-from equipoise.reports._formats import plural, safe_name
+from equipoise.reports._formats import safe_name
 from equipoise.reports.charts.chart import (
     BETTER,
     INK,
@@ -238,7 +239,7 @@ def straddles(result: EvidenceResult) -> Chart | None:
         {
             "straddle": result.straddling.index(straddle), "line": line, "low": rounded(straddle.min),
             "high": rounded(straddle.max), "kind": COMPLETE if straddle.complete else PARTLY,
-            "text": f"{straddle.broken} of {plural(straddle.runs, 'run')} above",
+            "text": f"{straddle.broken} of {straddle.runs}",
         }
         for line, straddle in enumerate(chosen)
     ]  # fmt: skip
@@ -246,7 +247,10 @@ def straddles(result: EvidenceResult) -> Chart | None:
     chart = draw(
         _straddles_plot(used(SIDES, rows, "kind")), rows, {"labels": [_class_label(straddle) for straddle in chosen]},
         name="straddling classes", title="Classes on both sides of the 20% rule",
-        caption="From the lowest run to the highest of each class; the dashed line is the rule, 20%.",
+        caption=(
+            "From the lowest run to the highest of each class; the dashed line is the rule, 20%. On the right: how "
+            "many runs lie above it."
+        ),
         words=f"Ranges of the runs of {plural(len(chosen), 'class', 'classes')} across the 20% rule.",
         notes=(f"Shown are the {len(chosen)} of {len(every)} that move furthest." * some,), marks=4,
     )  # fmt: skip
@@ -255,9 +259,9 @@ def straddles(result: EvidenceResult) -> Chart | None:
 
 
 def _class_label(straddle: Straddle) -> str:
-    """Name a line; the technique takes what metric and class leave, so that two techniques stay apart."""
-    rest = f", {safe_name(straddle.metric, 16)}: {safe_name(straddle.by, 24)}"
-    return safe_name(straddle.technique, max(20, CLASS_LETTERS - len(rest))) + rest
+    """Name a line, the class first; the technique takes what class and metric leave, so that two stay apart."""
+    first = f"{safe_name(straddle.by, 24)}: {safe_name(straddle.metric, 16)}, "
+    return first + safe_name(straddle.technique, max(20, CLASS_LETTERS - len(first)))
 
 
 def _straddles_plot(sides: Mapping[str, Look]) -> alt.TopLevelMixin:

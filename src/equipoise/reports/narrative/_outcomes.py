@@ -24,10 +24,12 @@ from equipoise.reports._document import (
     Details,
     Meaning,
     Name,
+    Piece,
     Row,
     Section,
     Terms,
     Text,
+    pieces,
 )
 from equipoise.reports._formats import safe_name
 from equipoise.reports._records import (
@@ -35,6 +37,8 @@ from equipoise.reports._records import (
     RATES,
     Placed,
     Subject,
+    bound_says_no,
+    class_of,
     counts,
     everyone_or,
     explanation_of,
@@ -284,9 +288,10 @@ def _gap_table(placed: Iterable[Placed], caption: str) -> DataTable:
 def _gap_verdict(record: Record) -> Cell:
     """Return the verdict of a gap, with the groups that its test leaves out: the value is over all of them."""
     cell = verdict(record.finding, meaning_of(record))
-    if not record.left_out or record.finding is None:
-        return cell
-    return replace(cell, below=(f"tested without {listing(map(safe_name, record.left_out), 3)}",))
+    below = ["its bound is 0: p and bound must both say so"] if bound_says_no(record) else []
+    if record.left_out and record.finding is not None:
+        below.append(f"tested without {listing(map(safe_name, record.left_out), 3)}")
+    return replace(cell, below=tuple(below))
 
 
 def _gaps(result: AuditResult, blocks: Sequence[Block]) -> Section:
@@ -326,9 +331,9 @@ def _other_gaps(result: AuditResult) -> DataTable:
 
 
 def _of(record: Record) -> Text:
-    of = record.class_ if record.label is None else record.label
-    about: tuple[str | Name, ...] = (Subject(record.attribute, record.split).title,)
-    about += () if of is None else (": ", Name(of))
+    of = class_of(record)
+    about: tuple[Piece, ...] = (Subject(record.attribute, record.split).title,)
+    about += (": ", *pieces(of)) if of else ()
     about += () if record.control is None else (", within ", Name(record.control))
     return about
 

@@ -39,7 +39,6 @@ from equipoise.reports._records import (
     interval,
     name_of,
     number,
-    record_verdict,
     span,
     subjects_of,
     verdict,
@@ -327,7 +326,7 @@ def _gaps(result: AuditResult, subjects: Sequence[Subject]) -> Section:
             value_title(result, r.measure), (Subject(r.attribute, r.split).title,)
         )),
         Field("Rule", lambda _, r: RULES.get(r.variant, r.variant)), *GAP_FIELDS,
-        Field("Verdict", lambda _, r: record_verdict(r)),
+        Field("Verdict", lambda _, r: _gap_verdict(r)),
     )  # fmt: skip
     caption = (
         "Every gap by every rule; the paper's sign is majoritised minus minoritised whichever end is better, and is "
@@ -353,16 +352,19 @@ def _gap_table(result: AuditResult, subject: Subject) -> DataTable:
             value_title(result, r.measure), () if r.variant == ORIENTED else (RULES.get(r.variant, r.variant),)
         )),
         *GAP_FIELDS,
-        Field("Verdict", lambda _, r: verdict(r.finding, _meaning(r)) if r.status == Status.OK else quiet(r.status)),
+        Field("Verdict", lambda _, r: _gap_verdict(r)),
         Field("What it says", lambda _, r: (r.status == Status.OK and said_by(result, r)) or str(r.reason or "")),
     )  # fmt: skip
     caption = subject.title if against is None else f"{subject.title}: all other groups compared with {against}"
     return record_table(caption, fields, main_gaps(result, subject), what="gaps")
 
 
-def _meaning(record: Record) -> Meaning:
+def _gap_verdict(record: Record) -> Cell:
     """A confirmed gap is worse for the minoritised; where it is below 0 it is better for them."""
-    return Meaning.BETTER if record.variant == ORIENTED and record.value < 0 else Meaning.WORSE
+    if record.status != Status.OK:
+        return quiet(record.status)
+    better = record.variant == ORIENTED and record.value < 0
+    return verdict(record.finding, Meaning.BETTER if better else Meaning.WORSE)
 
 
 def _leakage(result: AuditResult, charts: tuple[str, ...]) -> Section:
@@ -449,7 +451,7 @@ def _downstream_interval(place: int, record: DownstreamRecord) -> Text:
 def _downstream_verdict(_: int, record: DownstreamRecord) -> Cell:
     if record.status != Status.OK:
         return quiet(str(record.reason or record.status))
-    return verdict(record.finding, Meaning.WORSE) if _is_gap(record) else Cell()
+    return verdict(record.finding, Meaning.BETTER if record.value < 0 else Meaning.WORSE) if _is_gap(record) else Cell()
 
 
 def _propagation(result: AuditResult, charts: tuple[str, ...]) -> Section:

@@ -110,6 +110,8 @@ def space_answer(result: StudyResult) -> str | None:
 def _narrowed(own: Sequence[SpaceContrast]) -> str:
     """Say in how many cases the gap in recall@1 of a treatment fell or rose significantly."""
     down, up = (sum(one.verdict == verdict for one in own) for verdict in (Verdict.LOWER, Verdict.HIGHER))
+    if not down and not up:
+        return f"no treatment changed the gap in recall@1 significantly (in {plural(len(own), 'case')})"
     return f"the gap in recall@1 fell significantly in {down} of {plural(len(own), 'case')} and rose in {up}"
 
 

@@ -38,6 +38,8 @@ from equipoise.studies.findings import (
 
 # So many names stand in one sentence.
 FEW = 4
+# A longer sentence is taken apart, where it can be.
+LONGEST_SENTENCE = 400
 NEAREST = "Nearest to the optimum"
 LIMITS = {
     LimitedBy.SEEDS: "limited by {unit} (more would detect {change})",
@@ -162,7 +164,7 @@ def _confirmed_answer(result: StudyResult) -> str:
     others = {cell.treatment for cell in result.cells} - {result.baseline, chosen}
     known = any(record_of(result, under, chosen, result.fairness) is not None for under in result.unders)
     if others and known and not fairer:
-        return f"{sentence} No treatment is significantly fairer."
+        return f"{sentence} No treatment is significantly fairer ({fairness_by(result)})."
     if chosen in fairer and len(fairer) > 1 and not near:
         also = plural(len(fairer) - 1, "other treatment is", "other treatments are")
         return f"{sentence} {also} significantly fairer too."
@@ -487,7 +489,11 @@ def unknown(result: StudyResult, measures: Sequence[str] | None = None) -> Itera
             treatments.setdefault(record.treatment, []).append(under_name(result, (record.condition, record.learner)))
     for reason, told in reasons.items():
         parts = [f"{name} of {listing(_placed(result, treatments), 4)}" for name, treatments in told.items()]
-        yield f"{reason[:1].upper()}{reason[1:]}: {and_more(parts, 4)}."
+        together = f"{reason[:1].upper()}{reason[1:]}: {and_more(parts, 4)}."
+        if len(together) <= LONGEST_SENTENCE:
+            yield together
+        else:
+            yield from (f"{reason[:1].upper()}{reason[1:]}: {part}." for part in parts)
 
 
 def _placed(result: StudyResult, treatments: Mapping[str, Sequence[str]]) -> Iterator[str]:

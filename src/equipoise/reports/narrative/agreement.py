@@ -129,7 +129,9 @@ def _tiles(found: Agreement) -> tuple[Tile, ...]:
 
 def _names(found: Agreement) -> DataTable:
     fields = (
-        Field("Direction", lambda _, one: Cell(Name(one.direction), (one.method,) if one in found.decoys else ())),
+        Field("Direction", lambda _, one: Cell(
+            Name(one.direction), (one.method,) if one in found.decoys and one.method != one.direction else ()
+        )),
         Field("Name", lambda _, one: "–" if one.name is None else Name(one.name), kept=True),
         Field("Verdict", lambda _, one: Cell("agreed") if one.agreed else quiet("no agreement"), kept=True),
         Field("Votes", lambda _, one: f"{one.votes} of {one.raters}", True),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.audits import AuditResult
@@ -41,6 +42,8 @@ from equipoise.reports._records import (
     explanation_of,
     is_embedding,
     is_share,
+    meaning_of,
+    name_of,
     reading_order,
     splits_of,
     subjects_of,
@@ -190,16 +193,22 @@ def _stories(result: AuditResult) -> tuple[Story, ...]:
 
 
 def _confirmed(story: Story) -> Iterator[Statements]:
-    """Yield what a second story confirms: its answer, where that is a finding, comes first in it."""
+    """Yield what a second story confirms, which is how things are now: its answer, where that is a finding, first."""
     if story.found:
-        yield Statements("", (story.answer,))
-    yield from story.confirmed()
+        yield Statements("Differences now", (story.answer,))
+    for part in story.confirmed():
+        yield replace(part, title=_now(part.title))
+
+
+def _now(title: Text) -> Text:
+    return (*pieces(title), ": differences now") if title else "Differences now"
 
 
 def _open(story: Story) -> Iterator[Statements]:
     if not story.found:
-        yield Statements("", tuple(filter(None, (story.answer, story.context))))
-    yield from story.open()
+        yield Statements("Differences now", tuple(filter(None, (story.answer, story.context))))
+    for part in story.open():
+        yield replace(part, title=_now(part.title))
 
 
 def _facts(result: AuditResult) -> Text:
@@ -303,8 +312,13 @@ def _largest(result: AuditResult) -> Tile:
     claim = lead[1]
     gap = abs(claim.own - claim.other) if claim.record.kind == "gap" else abs(claim.record.value)
     shown = points(gap) if is_share(claim.record) else f"{gap:.3g}"
-    who = claim.record.group if claim.record.kind == "contrast" else (claim.record.pair or ("",))[0]
-    return Tile("largest confirmed difference", shown, Meaning.WORSE, (f"{title_of(claim.measure)}, ", Name(str(who))))
+    contrast = claim.record.kind == "contrast"
+    who = claim.record.group if contrast else (claim.record.pair or ("",))[0]
+    against = (" against ", Name(str(claim.record.against))) if contrast and claim.record.against else ()
+    # Where the group that is named is the better one, the sign does not call it worse.
+    meaning = Meaning.WORSE if meaning_of(claim.record) is Meaning.WORSE else Meaning.NEUTRAL
+    below = (f"{title_of(claim.measure)}, ", Name(str(who)), *against)
+    return Tile("largest confirmed difference", shown, meaning, below)
 
 
 def _sections(result: AuditResult) -> Iterator[Section]:
@@ -333,7 +347,7 @@ def _small(result: AuditResult) -> Iterator[Text]:
     for record in result.records:
         if record.kind == "contrast" and record.status == Status.TOO_SMALL:
             reasons = groups.setdefault((Subject(record.attribute, record.split).title, str(record.group)), {})
-            reasons.setdefault(str(record.reason), {})[title_of(record.measure).lower()] = None
+            reasons.setdefault(str(record.reason), {})[name_of(record.measure)] = None
     for (subject, group), reasons in groups.items():
         told = "; ".join(f"{', '.join(measures)} ({reason})" for reason, measures in reasons.items())
         yield (f"{subject}, ", Name(group), f": {told}.")

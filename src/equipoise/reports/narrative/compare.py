@@ -231,8 +231,8 @@ def _changed(result: CompareResult) -> Section:
         "records", ("Among them", "share_changed", formats.percent),
         ("Population", "share_population", formats.percent),
         ("Points", "difference", formats.points), ("95% interval", "interval", formats.points),
-        ("Ratio", "lift", formats.digits), ("p, corrected", "p_adjusted", formats.p_value),
-        ("Cohen's h", "h", formats.signed),
+        ("Ratio", "lift", formats.decimal), ("p, corrected", "p_adjusted", formats.p_value),
+        ("Cohen's h", "h", formats.signed_thousandths),
     )  # fmt: skip
     fields[1] = dataclasses.replace(fields[1], cell=_share_cell)
     if any(record.share_changed_rerun is not None for record in result.records):

@@ -262,8 +262,8 @@ def _tiles(made: Investigation, first: Shown | None) -> tuple[Tile, ...]:
         return (Tile("known attributes", f"{len(made.known):,}"), Tile("latents", f"{made.judging.latents:,}"))
     meaning = None if first is None else _meaning(made)
     number = Tile(
-        "directions confirmed", f"{len(made.confirmed):,} of {len(made.directions):,}", meaning,
-        "what the classifier reacts to",
+        "directions confirmed", f"{len(made.confirmed):,} of {len(made.directions):,}",
+        Meaning.NEUTRAL if made.confirmed else None, "what the classifier reacts to",
     )  # fmt: skip
     if first is None:
         return (number, Tile("fresh latents", f"{made.judging.latents:,}", None, "to measure on"))

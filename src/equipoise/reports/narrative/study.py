@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.audits.evidence import SCHEMA, EvidenceRecord, EvidenceResult, RunValues, Straddle
 from equipoise.foundation import plural, report
-from equipoise.reports._comparisons import attributes_of, placed, treatments_of
+from equipoise.reports._comparisons import READING, attributes_of, main_measures, placed, treatments_of
 from equipoise.reports._document import NOT_CERTIFIED, Document, Meaning, Section, Tile
 from equipoise.reports.narrative._report import Report, document_provenance, part_names
 from equipoise.reports.narrative._study_identical import flips_section, identical_section
@@ -32,6 +32,7 @@ from equipoise.reports.narrative._study_words import (
     answer,
     answered_treatment,
     confirmed,
+    fairness_by,
     inconclusive,
     look_words,
     orientation,
@@ -81,7 +82,7 @@ class StudyReport(Report):
             next_steps=tuple(_next_steps(result)),
             caution=_caution(result),
             sections=tuple(_sections(result)),
-            notes=(*look_words(result), *result.notes),
+            notes=(*look_words(result), *result.notes, *_reading(result)),
             provenance=document_provenance(result, "equipoise.Study"),
         )
 
@@ -153,6 +154,12 @@ def _facts(result: StudyResult) -> str:
     return f"{treatments} under {conditions}, {runs}; fairness is measured between groups of {about}.{named}"
 
 
+def _reading(result: StudyResult) -> Iterator[str]:
+    """Say what fairness is and what the marks in the tables mean: a terminal has no room for what stands above them."""
+    if result.fairness in main_measures(result):
+        yield f"Fairness is {fairness_by(result)}, higher is better. In tables: {READING}."
+
+
 def _next_steps(result: StudyResult) -> Iterator[str]:
     """Yield what would decide what is inconclusive."""
     needed = seeds_needed(result)
@@ -168,6 +175,13 @@ def _next_steps(result: StudyResult) -> Iterator[str]:
             )
         if needed.seeds is not None and needed.limited_by is LimitedBy.BOTH:
             yield "Add test people as well: the people who were counted limit some comparisons."
+    limited = sum(
+        record.verdict == Verdict.UNDECIDED and record.limited_by in (LimitedBy.PEOPLE, LimitedBy.BOTH)
+        for record in result.records
+        if record.measure == result.fairness and record.attribute in ((), result.attribute)
+    )
+    if limited and (needed is None or (needed.seeds is not None and needed.limited_by is not LimitedBy.BOTH)):
+        yield f"Add test people: more seeds alone cannot decide {plural(limited, 'comparison')} of fairness."
     if not result.flips:
         yield "Run one seed twice (repeats = 2): how much identical runs differ is not known yet."
 

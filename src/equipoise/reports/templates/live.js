@@ -40,7 +40,10 @@
     if (!columns || !spec.layer) return;
     spec.width = Math.max(spec.width, 27 * columns.value.length);
     var cell = spec.width / columns.value.length;
-    if (cell > 64) return;
+    var longest = Math.max.apply(null, columns.value.map(function (name) {
+      return Math.max.apply(null, [].concat(name).map(function (line) { return String(line).length; }));
+    }));
+    if (cell > 64 && cell > 6.5 * longest) return;
     spec.layer.forEach(function (layer) {
       var axis = layer.encoding.x && layer.encoding.x.axis;
       if (layer.mark.type === "text" && cell < 42) layer.mark.fontSize = 9;
