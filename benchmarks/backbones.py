@@ -21,8 +21,7 @@ import torch
 
 import equipoise
 from equipoise.studies.plans import Named
-from equipoise.training.material import Job, Material, Rows, Settings
-from equipoise.training.train import train
+from equipoise.training import Job, Material, Rows, Settings, train
 
 SPECIES, CLAIMED = 10, 2.0
 SHARED = {"batch_size": 30, "optimiser": "adam", "learning_rate": 1e-3}

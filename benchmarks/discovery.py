@@ -40,7 +40,7 @@ import torch
 
 from equipoise.discovery import Classifier, SearchSettings, SurrogateSettings, search, surrogate_search
 from equipoise.discovery.generative import Generator
-from equipoise.networks.vae import vae_decoder, vae_encoder
+from equipoise.networks import vae_decoder, vae_encoder
 
 LATENT, BATCH, RATE = 10, 64, 0.01
 CLAIM, MEMORY, RACE_CLAIM = 2.0, 1000, 10.0

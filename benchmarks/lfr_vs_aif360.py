@@ -24,7 +24,7 @@ from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
 import equipoise
-from equipoise.treatments.lfr import LearnedFairRepresentations
+from equipoise.treatments import LearnedFairRepresentations
 
 PROTOTYPES, INDIVIDUAL, UTILITY, GROUP = 5, 0.01, 1.0, 50.0  # AIF360's defaults, and ours
 CLAIMS = {"discrete": 200, "continuous": 25}

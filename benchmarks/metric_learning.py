@@ -28,10 +28,15 @@ import metric_training
 import numpy as np
 import torch
 
-from equipoise.training.metric.batches import pairs_of, squared_distances
-from equipoise.training.metric.drawing import uniforms_for, whole_weights
-from equipoise.training.metric.miner import Mined
-from equipoise.training.metric.presets import get_preset, make_loss
+from equipoise.training.metric import (
+    Mined,
+    get_preset,
+    make_loss,
+    pairs_of,
+    squared_distances,
+    uniforms_for,
+    whole_weights,
+)
 
 BATCH, WIDTH, CLASSES, HEADS = 128, 128, 200, 32
 FLOOR, MARGIN = 0.5, 0.2

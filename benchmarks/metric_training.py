@@ -14,20 +14,23 @@ import torch
 
 import equipoise
 from equipoise.studies.plans import Named, with_splits
-from equipoise.training.callback import Batch, TrainingCallback, TrainingContext
-from equipoise.training.encoding import material_of
-from equipoise.training.images.pictures import Pictures
-from equipoise.training.images.run import Run, Steps
+from equipoise.training import (
+    Batch,
+    Job,
+    Material,
+    Prepared,
+    Rows,
+    Settings,
+    Stack,
+    TrainingCallback,
+    TrainingContext,
+    material_of,
+    prepared,
+    train,
+)
+from equipoise.training.images import Pictures, Run, Steps
 from equipoise.training.learners.metric_learner import MetricLearning
-from equipoise.training.material import Job, Material, Rows, Settings
-from equipoise.training.metric.heads.head import head_stack
-from equipoise.training.metric.heads.recipe import recipe_of
-from equipoise.training.metric.objective import MetricObjective
-from equipoise.training.metric.pictures.fitting import picture_values
-from equipoise.training.metric.pictures.task import Embedding
-from equipoise.training.preparing import Prepared, prepared
-from equipoise.training.stacking import Stack
-from equipoise.training.train import train
+from equipoise.training.metric import EmbeddingTask, MetricObjective, head_stack, picture_values, recipe_of
 
 HEADS = 32
 CLAIMS = {"heads": 3.0, "share": 0.10, "minutes": 10.0}
@@ -87,7 +90,7 @@ class SumOfEmbedding(MetricObjective):
         return batch.output.sum((1, 2))
 
 
-class WithoutLoss(Embedding):
+class WithoutLoss(EmbeddingTask):
     """The same network and head, without miner and loss."""
 
     def __init__(self, trial: Prepared, *context: Any) -> None:
@@ -113,13 +116,13 @@ class FixedBatchRun(Run):
 
 
 def run_of(
-    material: Material, device: str, kind: type[Run], task: type[Embedding], precision: str, **values: Any
+    material: Material, device: str, kind: type[Run], task: type[EmbeddingTask], precision: str, **values: Any
 ) -> Run:
     settings = Settings(device=device, precision=precision)  # type: ignore[arg-type]
     (trial,) = trials_of(material, 1, **values)
     shown = replace(trial, values=picture_values(trial))
 
-    def make_task(trial: Prepared, material: Material, features: int) -> Embedding:
+    def make_task(trial: Prepared, material: Material, features: int) -> EmbeddingTask:
         return task(trial, material, features, recipe_of([trial]), settings)
 
     return kind(shown, material, Pictures(material.train.inputs, device), settings, task=make_task)
@@ -146,7 +149,7 @@ def share(device: str, *, small: bool, precision: str = "tf32") -> None:
     values = {"backbone": network, "batch_size": batch}
     whole, bare = (
         seconds_of(run_of(material, device, Run, kind, precision, **values), device, steps)
-        for kind in (Embedding, WithoutLoss)
+        for kind in (EmbeddingTask, WithoutLoss)
     )
     print(
         f"{network} ({device}, {side} x {side}, batch {batch}, {precision}): {1e3 * whole:.1f} ms a step, "
@@ -166,7 +169,7 @@ def pictures_a_second(folder: str | None, device: str, *, small: bool, precision
         material, told = material_of(with_splits(cohort, dev=0.2, within="class"), "colour"), "CUB200"
     network, batch, steps = ("small", 32, 3) if small else ("resnet18", 128, 40)
     values = {"backbone": network, "batch_size": batch}
-    whole = seconds_of(run_of(material, device, Run, Embedding, precision, **values), device, steps)
+    whole = seconds_of(run_of(material, device, Run, EmbeddingTask, precision, **values), device, steps)
     bare = seconds_of(run_of(material, device, FixedBatchRun, WithoutLoss, precision, **values), device, steps)
     side = material.train.inputs.shape[1]
     print(

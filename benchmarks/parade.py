@@ -16,13 +16,9 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from equipoise.training.callback import Batch, TrainingCallback, TrainingContext
-from equipoise.training.material import Settings
-from equipoise.training.metric.batches import pairs_of
-from equipoise.training.metric.drawing import Draws
-from equipoise.training.metric.heads.recipe import MetricRecipe
-from equipoise.training.stacking import linear_layers
-from equipoise.treatments.parade import Parade
+from equipoise.training import Batch, Settings, TrainingCallback, TrainingContext, linear_layers
+from equipoise.training.metric import Draws, MetricRecipe, pairs_of
+from equipoise.treatments import Parade
 
 FEATURES, WIDTH, BATCH, VALUES, ROWS, HEADS = 1280, 128, 128, 4, 4096, 4
 CLAIM = 6.0

@@ -25,10 +25,8 @@ import torch
 
 import equipoise
 from equipoise.studies.plans import Named, with_splits
-from equipoise.training.encoding import material_of
-from equipoise.training.material import Job, Material, Settings
-from equipoise.training.train import stack_size, train
-from equipoise.treatments.adversarial import Adversarial
+from equipoise.training import Job, Material, Settings, material_of, stack_size, train
+from equipoise.treatments import Adversarial
 
 
 @dataclass(frozen=True)

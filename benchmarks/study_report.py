@@ -22,7 +22,7 @@ from equipoise.studies.findings import data_of, measure_study, result_of
 from equipoise.studies.plans import Named, Recorded, Trial
 from equipoise.studies.storage import Readouts, Store, open_store
 from equipoise.tallies import Confusion
-from equipoise.training.material import Predicted
+from equipoise.training import Predicted
 
 MEASURES = ("DP", "DI", "SPSF", "FPSF", "EOFP", "EOTP", "BA", "GAP", "DTO", "accuracy")
 ALONE = 50

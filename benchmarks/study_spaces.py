@@ -19,7 +19,7 @@ from study_store import ENVIRONMENT
 from equipoise.studies.findings import data_of, measure_study, space_parts
 from equipoise.studies.plans import Named, Recorded, Trial
 from equipoise.studies.storage import EvaluationLabels, SplitLabels, Store, open_store
-from equipoise.training.material import Predicted
+from equipoise.training import Predicted
 
 COHORT = "sha256:benchmark"
 CLASSIFIERS = ("logistic_regression", "random_forest", "svm", "k_means")

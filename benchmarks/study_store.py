@@ -24,7 +24,7 @@ from safetensors.numpy import save
 
 from equipoise.studies.plans import Named, Recorded, Trial
 from equipoise.studies.storage import EvaluationLabels, SplitLabels, Store, open_store, packed
-from equipoise.training.material import Epoch, Predicted
+from equipoise.training import Epoch, Predicted
 
 ROWS = 5_000  # of dev, and as many of test
 STACK = 32

@@ -24,12 +24,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from equipoise.networks.building import build
+from equipoise.networks import build
 from equipoise.studies.plans import Named
-from equipoise.training.images.fitting import side_by_side_of
-from equipoise.training.images.schedule import rates
-from equipoise.training.material import Job, Material, Rows, Settings
-from equipoise.training.train import train
+from equipoise.training import Job, Material, Rows, Settings, train
+from equipoise.training.images import rates, side_by_side_of
 
 CLAIMED, MARGIN = 4.0, 1.0
 # Accuracies that lie so many points apart are called the same; and the quantile of a 90 % interval.
@@ -186,7 +184,7 @@ def material_of(folder: str | None, number: int) -> tuple[Material, np.ndarray |
     if folder is not None:
         import equipoise
         from equipoise.studies.plans import with_splits
-        from equipoise.training.encoding import material_of as encoded
+        from equipoise.training import material_of as encoded
 
         cohort = with_splits(equipoise.load("cifar10s", path=folder), dev=0.05)
         material = encoded(cohort, "domain")

@@ -22,7 +22,7 @@ from paper_003.people import People, adult, compas
 from threadpoolctl import threadpool_limits
 
 from equipoise.foundation import stream
-from equipoise.treatments.lfr_objective import Weights
+from equipoise.treatments.lfr import Weights
 
 STARTS = 10
 MOST_RBF = 3_000

@@ -91,7 +91,7 @@ def _trained(name: str, inputs: Any, labels: Any, device: str) -> Any:
     """SGD with momentum and one cycle of the rate; shifted and mirrored pictures. The seed fixes all of it."""
     import torch
 
-    from equipoise.networks.resnet import resnet18
+    from equipoise.networks import resnet18
 
     seed = int(name.split()[1])
     torch.manual_seed(seed)
@@ -126,7 +126,7 @@ def _moved(batch: Any, generator: Any) -> Any:
 
 
 def _read(network: Any, inputs: Any, labels: Any) -> tuple[np.ndarray, float]:
-    from equipoise.training.extract import extract
+    from equipoise.training import extract
 
     loader = [inputs[start : start + 1000] for start in range(0, len(inputs), 1000)]
     features, scores = (extract(network, loader, layer) for layer in ("pool", "head"))

@@ -22,10 +22,7 @@ from equipoise.foundation import registry
 from equipoise.studies.plans import Trial
 from equipoise.studies.running._folder import files_of, read_trial
 from equipoise.studies.study import Study
-from equipoise.training.compatibility import Need, incompatibility, required
-from equipoise.training.learner import Learner
-from equipoise.training.train import learner_of
-from equipoise.training.treatment import Treatment
+from equipoise.training import Learner, Need, Treatment, incompatibility, learner_of, required
 
 FIXTURES = Path(__file__).parent / "fixtures"
 KEYS, PREDICTIONS, MADE_ON = "trial_keys.json", "predictions.npz", "predictions.json"

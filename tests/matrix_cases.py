@@ -1,7 +1,7 @@
 """The matrix of treatments and learners as it is meant to be, and the table of docs/guide/treatments.md.
 
 ``was``: fits, and did before one trainer served every learner. ``new``: fits since. Anything else is why it does not:
-the first of its needs (``equipoise.training.compatibility.Need``) that the learner does not have.
+the first of its needs (``equipoise.training._compatibility.Need``) that the learner does not have.
 
 ``python tests/matrix_cases.py`` writes the table into the page anew.
 """
@@ -57,7 +57,7 @@ def fits(treatment: str, learner: str) -> bool:
 
 def table() -> str:
     """Return the table of the documentation, with the reasons that stand in its cells by number."""
-    from equipoise.training.compatibility import LACKING, Need, groups_at_prediction, tasks_of, treatments
+    from equipoise.training import LACKING, Need, all_treatments, groups_at_prediction, tasks_of
 
     marks = {"never": "", "some readouts": " (\\*)", "always": " \\*"}
     numbers: dict[str, int] = {}
@@ -66,7 +66,7 @@ def table() -> str:
         "| --- | --- |" + " :-: |" * len(LEARNERS),
     ]
     for treatment in TREATMENTS:
-        kind = treatments()[treatment]
+        kind = all_treatments()[treatment]
         target = "two classes" if kind.two_classes else "any" if "regression" in tasks_of(kind) else "classes"
         shown = [f"`{treatment}`{marks[groups_at_prediction(kind)]}", target]
         for learner in LEARNERS:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from equipoise.training.metric.drawing import uniforms_for
+from equipoise.training.metric import uniforms_for
 
 # Labels of a batch: classes with one sample, one class alone and no class twice are among them.
 LABELS = st.lists(st.integers(0, 4), min_size=2, max_size=14)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from equipoise.networks import fused_norm
+from equipoise.networks import _norms as fused_norm
 
 # Whether something comes past, and whether negatives are cut off.
 WAYS = ((False, False), (False, True), (True, True))

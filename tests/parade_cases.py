@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.training.callback import Batch, TrainingContext
-from equipoise.training.material import Settings
-from equipoise.training.metric.drawing import Draws
-from equipoise.training.metric.heads.recipe import MetricRecipe
-from equipoise.training.stacking import linear_layers
+from equipoise.training import Batch, Settings, TrainingContext, linear_layers
+from equipoise.training.metric import Draws, MetricRecipe
 from metric_oracles import MINER_ORACLES
 
 FEATURES, WIDTH, ROWS, SAMPLES = 7, 6, 40, 16

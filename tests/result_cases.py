@@ -20,7 +20,7 @@ from equipoise.foundation import provenance
 from equipoise.results import ClaimVerdict, Result
 from equipoise.studies.diagnosing import SCHEMA, Diagnosis
 from equipoise.studies.findings.identical._paper import PaperClaim, Reproduction
-from equipoise.training.diverging.divergence import ALL, Growth
+from equipoise.training.diverging import ALL_LAYERS, Growth
 
 
 @cache
@@ -55,7 +55,7 @@ def embedded() -> AuditResult:
 @cache
 def diagnosed() -> Diagnosis:
     made = provenance(fingerprint="sha256:" + "0" * 64, data="rows", rows=3, columns={}, options={})
-    growth = tuple(Growth(step, layer, 1e-8 * step) for step in (2, 3) for layer in ("first", ALL))
+    growth = tuple(Growth(step, layer, 1e-8 * step) for step in (2, 3) for layer in ("first", ALL_LAYERS))
     return Diagnosis(
         SCHEMA, growth, made, ("They differ.",), (), {"learner": "mlp", "seed": 0}, 3, 2, "loss", None, 1e-8, 1e-9, 2.0,
         (),

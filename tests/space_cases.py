@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.training.material import Job, Material, Rows
-from equipoise.training.preparing import Prepared, prepared
+from equipoise.training import Job, Material, Prepared, Rows, prepared
 
 CLASSES, FEATURES = 8, 12
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from equipoise.training.material import Job, Material, Rows
+from equipoise.training import Job, Material, Rows
 
 CLASSES, GROUPS = ("down", "middle", "up"), ("colour", "grey")
 SIDE = 8

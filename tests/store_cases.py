@@ -9,7 +9,7 @@ import numpy as np
 
 from equipoise.studies.plans import Named, Recorded, Trial
 from equipoise.studies.storage import EvaluationLabels, SplitLabels
-from equipoise.training.material import Epoch, Predicted
+from equipoise.training import Epoch, Predicted
 
 COHORT = "sha256:" + "ab" * 32
 GROUPS = (("Female", "Black"), ("Female", None), ("Male", "Black"), ("Male", "White"))

@@ -14,7 +14,7 @@ from equipoise.studies.findings import StudyResult, result_of
 from equipoise.studies.findings.spaces._values import KeptArrays, Remembered, partition_of
 from equipoise.studies.plans import Named, Recorded, Trial
 from equipoise.studies.storage import EvaluationLabels, SplitLabels
-from equipoise.training.material import Predicted
+from equipoise.training import Predicted
 from report_cases import HOSTILE
 
 COHORT = "sha256:" + "e" * 64

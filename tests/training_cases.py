@@ -8,11 +8,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from equipoise.training.callback import Batch, TrainingCallback, TrainingContext
-from equipoise.training.compatibility import Need
-from equipoise.training.material import Job, Material, Rows, Settings
-from equipoise.training.parameters import Parameter, Table
-from equipoise.training.treatment import Treatment
+from equipoise.training import (
+    Batch,
+    Job,
+    Material,
+    Need,
+    Parameter,
+    Rows,
+    Settings,
+    Table,
+    TrainingCallback,
+    TrainingContext,
+    Treatment,
+)
 
 
 @dataclass(frozen=True)
@@ -102,10 +110,9 @@ def stack_of(material: Material, jobs: Sequence[Job], settings: Settings | None 
     """The perceptrons of jobs as a stack, ready to train."""
     import torch
 
-    from equipoise.networks.mlp import stacked_mlp
+    from equipoise.networks import stacked_mlp
+    from equipoise.training import Stack, prepared
     from equipoise.training.learners.mlp import MultilayerPerceptron, recipe_of
-    from equipoise.training.preparing import prepared
-    from equipoise.training.stacking import Stack
 
     settings = settings or Settings(precision="float64")
     given = {"width": 7, "batch_size": 32, **values}

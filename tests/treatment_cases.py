@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.networks.mlp import stacked_mlp
-from equipoise.training.callback import Batch, Part, TrainingContext
-from equipoise.training.material import Rows, Settings
-from equipoise.training.stacking import StackedLinear
-from equipoise.training.treatment import Representations, TrainingRows
+from equipoise.networks import stacked_mlp
+from equipoise.training import Batch, Part, Representations, Rows, Settings, TrainingContext, TrainingRows
+from equipoise.training._stack import StackedLinear
 
 FLOAT64 = Settings(precision="float64")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import fmin_l_bfgs_b
 
-from equipoise.treatments.lfr import LearnedFairRepresentations
-from equipoise.treatments.lfr_objective import Objective, Parts, Weights, memberships, objective_parts, patterns_of
+from equipoise.treatments import LearnedFairRepresentations
+from equipoise.treatments.lfr import Objective, Parts, Weights, memberships, objective_parts, patterns_of
 from paper_003.people import People
 
 PROTOTYPES = 5

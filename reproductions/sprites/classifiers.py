@@ -27,11 +27,9 @@ from equipoise.discovery.generative import (
     write_networks,
 )
 from equipoise.foundation import BadInput, TensorFile, require
-from equipoise.networks.vae import SIDE, vae_encoder
-from equipoise.training.fixing import fix_seeds, seed_of
-from equipoise.training.images.optimising import state_of
-from equipoise.training.plain import Losses, StepTraining, descend, train_steps
-from equipoise.training.recording import ONLY, Recorder
+from equipoise.networks import SIDE, vae_encoder
+from equipoise.training import ONE_KIND, Losses, Recorder, StepTraining, descend, fix_seeds, seed_of, train_steps
+from equipoise.training.images import state_of
 from reproductions.sprites.sprite_bank import ChosenSprites, held_out_cells, skewed_sprites, upper_half
 from reproductions.sprites.triplets import Pair
 
@@ -159,7 +157,7 @@ class _Run:
         self.labels = self.torch.zeros(settings.batch_size, **kind)
         self.losses: dict[str, torch.Tensor] = {}
         self.recorder = Recorder(device, self._tensors, record=record)
-        self.recorder.record(ONLY, self._step)
+        self.recorder.record(ONE_KIND, self._step)
         self.training = StepTraining(
             settings.steps, self._take, report_every=settings.report_every, report=report, recorder=self.recorder
         )
@@ -167,7 +165,7 @@ class _Run:
     def _take(self, step: int) -> Losses:
         self.batch.copy_(taken(self.sprites, self.cells[step - 1], self.device))
         self.labels.copy_(sent(self.uppers[step - 1], self.device))
-        self.recorder.take(ONLY, self._step)
+        self.recorder.take(ONE_KIND, self._step)
         return self.losses
 
     def _tensors(self) -> dict[str, torch.Tensor]:

@@ -25,7 +25,7 @@ from equipoise.foundation import (
     stream,
     unknown_name,
 )
-from equipoise.training.fixing import seed_of
+from equipoise.training import seed_of
 from reproductions.sprites.methods import ABLATION, KNOWN, METHODS
 from reproductions.sprites.planes import GeneratorPlanes
 from reproductions.sprites.triplets import Pair

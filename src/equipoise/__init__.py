@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from equipoise.measures import measure as measure
     from equipoise.studies.study import Study as Study
     from equipoise.tallies import Counts as Counts
-    from equipoise.training.extract import extract as extract
-    from equipoise.training.metric.estimator.metric_learner import MetricLearner as MetricLearner
+    from equipoise.training import extract as extract
+    from equipoise.training.metric import MetricLearner as MetricLearner
 
 __version__ = "0.1.0"
 
@@ -62,8 +62,8 @@ _DOORS = {
     "measure": "equipoise.measures",
     "Study": "equipoise.studies.study",
     "Counts": "equipoise.tallies",
-    "extract": "equipoise.training.extract",
-    "MetricLearner": "equipoise.training.metric.estimator.metric_learner",
+    "extract": "equipoise.training",
+    "MetricLearner": "equipoise.training.metric",
 }
 
 __all__ = ["conditions", "estimators", "measures", *_DOORS]

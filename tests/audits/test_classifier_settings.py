@@ -27,7 +27,7 @@ from equipoise.audits.downstream import (
 )
 from equipoise.foundation import BadInput
 from equipoise.studies.storage import kept_name
-from equipoise.training.metric.heads.downstream import TRAININGS, stored_name
+from equipoise.training.metric._downstream import TRAININGS, stored_name
 
 
 def drawn(rows: int = 240, classes: int = 5, columns: int = 6) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -20,12 +20,22 @@ from equipoise.testing import (
     planted_pictures,
     quick_settings,
 )
-from equipoise.training.callback import TrainingCallback
-from equipoise.training.compatibility import has_own, learners, matrix
-from equipoise.training.material import Job, Predicted
-from equipoise.training.parameters import Choice, Parameter, Readout, Table
-from equipoise.training.train import train
-from equipoise.training.treatment import Afterwards, TrainingRows, Treatment
+from equipoise.training import (
+    Afterwards,
+    Choice,
+    Job,
+    Parameter,
+    Predicted,
+    Readout,
+    Table,
+    TrainingCallback,
+    TrainingRows,
+    Treatment,
+    all_learners,
+    compatibility_matrix,
+    has_own,
+    train,
+)
 
 pytest.importorskip("torch")
 
@@ -89,8 +99,9 @@ ON: dict[str, dict[str, Any]] = {
 KINDS = {entry.name: entry.thing for entry in ENTRIES}
 FITTING = [
     (name, learner)
-    for name, row in matrix().items() if name in KINDS
-    for learner, reason in row.items() if reason is None and learners()[learner].__module__.startswith("equipoise.")
+    for name, row in compatibility_matrix().items() if name in KINDS
+    for learner, reason in row.items()
+    if reason is None and all_learners()[learner].__module__.startswith("equipoise.")
 ]  # fmt: skip
 # These are checked as a whole, by every setting of theirs.
 WHOLE = {(name, first_learner(kind)) for name, kind in KINDS.items()}
@@ -138,7 +149,8 @@ def test_every_cell_of_the_matrix_is_checked() -> None:
     assert WHOLE | set(CELLS) == set(FITTING)
     assert {learner for _, learner in FITTING} == set(ON)
     # What is left of the matrix has a reason.
-    empty = sum(reason is not None for name, row in matrix().items() if name in KINDS for reason in row.values())
+    rows = [row for name, row in compatibility_matrix().items() if name in KINDS]
+    empty = sum(reason is not None for row in rows for reason in row.values())
     assert len(FITTING) + empty == len(KINDS) * len(ON)
 
 
@@ -167,7 +179,7 @@ def test_what_comes_after_a_choice_of_rows_is_trained_as_on_these_rows_alone(
     before: str, later: str, learner: str
 ) -> None:
     """The rows that the first treatment leaves are given to the second by hand."""
-    cohort = planted_pictures() if learners()[learner].takes_pictures else planted()
+    cohort = planted_pictures() if all_learners()[learner].takes_pictures else planted()
     material = cohort.told(target=False, group=True)
     first, second = (KINDS[name](**{k: v for k, v in settings_of(name)[0].items() if k != "name"})
                      for name in (before, later))  # fmt: skip

@@ -16,7 +16,7 @@ import pytest
 import equipoise
 from equipoise.cohorts import Cohort, open_embedding, open_table
 from equipoise.foundation import BadInput
-from equipoise.training.encoding import material_of
+from equipoise.training import material_of
 
 ROWS = 90
 GENERATOR = np.random.default_rng(0)

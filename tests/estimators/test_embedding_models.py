@@ -20,10 +20,8 @@ import equipoise
 from equipoise.cohorts import Cohort
 from equipoise.estimators import GroupNames, SavedModel, TreatedClassifier, TreatedEmbedding, load_model
 from equipoise.foundation import BadInput, registry
-from equipoise.training.encoding import encoder_of, material_of
-from equipoise.training.material import Job, Outcome, Settings
-from equipoise.training.metric.embedding_model import EmbeddingModel
-from equipoise.training.train import train
+from equipoise.training import Job, Outcome, Settings, encoder_of, material_of, train
+from equipoise.training.metric import EmbeddingModel
 from picture_cohorts import embedding_cohort, picture_cohort
 from training_cases import Learns
 

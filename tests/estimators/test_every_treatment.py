@@ -12,8 +12,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from equipoise import treatment
 from equipoise.estimators import TreatedClassifier, TreatedEmbedding, TreatedRegressor
 from equipoise.foundation import BadInput, registry
-from equipoise.training.compatibility import incompatibility, learners
-from equipoise.training.treatment import Treatment
+from equipoise.training import Treatment, all_learners, incompatibility
 
 torch = pytest.importorskip("torch")
 
@@ -62,12 +61,14 @@ def estimator(treatment: str, learner: str) -> Any:
 
 
 def test_every_learner_gives_a_model_and_is_tried() -> None:
-    assert {name for name, kind in learners().items() if kind.model is not None} == set(GIVEN) == set(learners())
+    assert (
+        {name for name, kind in all_learners().items() if kind.model is not None} == set(GIVEN) == set(all_learners())
+    )
 
 
 def test_a_learner_without_models_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, group = people()
-    monkeypatch.setattr(learners()["mlp"], "model", None)
+    monkeypatch.setattr(all_learners()["mlp"], "model", None)
     with pytest.raises(BadInput, match="gives no model of its own yet"):
         TreatedClassifier("untreated", "mlp").fit(X, y, sensitive_features=group)
 
@@ -77,7 +78,7 @@ def test_a_learner_without_models_is_refused_at_once(monkeypatch: pytest.MonkeyP
 def test_each_treatment_with_each_learner(treatment: str, learner: str) -> None:
     X, y, group = rows_for(learner)
     model = estimator(treatment, learner)
-    reason = incompatibility(learners()[learner], TREATMENTS[treatment], "class")
+    reason = incompatibility(all_learners()[learner], TREATMENTS[treatment], "class")
     if reason is not None:
         with pytest.raises(BadInput) as refused:
             model.fit(X, y, sensitive_features=group)
@@ -101,7 +102,7 @@ def test_each_treatment_of_a_regression(treatment: str, learner: str) -> None:
     X, _, group = people()
     given, settings = ("mlp", GIVEN["mlp"][1]) if learner == "mlp" else (Ridge(), {})
     model = TreatedRegressor(treatment, given, learner_settings=settings)
-    if incompatibility(learners()[learner], TREATMENTS[treatment], "regression") is not None:
+    if incompatibility(all_learners()[learner], TREATMENTS[treatment], "regression") is not None:
         with pytest.raises(BadInput, match="does not fit the learner"):
             model.fit(X, X[:, 0], sensitive_features=group)
         return
@@ -113,7 +114,7 @@ def test_each_treatment_of_a_regression(treatment: str, learner: str) -> None:
 
 @pytest.mark.parametrize("treatment", sorted(set(TREATMENTS) - {"untreated"}))
 def test_each_treatment_asks_for_groups(treatment: str) -> None:
-    learner = next(name for name in GIVEN if incompatibility(learners()[name], TREATMENTS[treatment]) is None)
+    learner = next(name for name in GIVEN if incompatibility(all_learners()[name], TREATMENTS[treatment]) is None)
     X, y, _ = rows_for(learner)
     with pytest.raises(BadInput, match=f"{treatment} acts on groups"):
         estimator(treatment, learner).fit(X, y)

@@ -26,11 +26,9 @@ from equipoise.audits import audit
 from equipoise.cohorts import Cohort
 from equipoise.estimators import GroupNames, SavedModel, TreatedClassifier, TreatedEmbedding, load_model
 from equipoise.foundation import BadInput, registry
-from equipoise.networks.building import build
-from equipoise.training.encoding import encoder_of, material_of
-from equipoise.training.images import reading
-from equipoise.training.material import Job, Material, Outcome, Settings
-from equipoise.training.train import train
+from equipoise.networks import build
+from equipoise.training import Job, Material, Outcome, Settings, encoder_of, material_of, train
+from equipoise.training.images import _pictures as reading
 from label_cases import label_pictures
 from picture_cohorts import picture_cohort
 from squares import CLASSES, pictures
@@ -390,8 +388,8 @@ def test_a_killed_training_keeps_the_weights_of_its_best_epoch(data: Cohort, tmp
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("equipoise.training.images.side_by_side.EVERY", 0.0)
-        patch.setattr("equipoise.training.images.side_by_side.TIMES", 0.0)
+        patch.setattr("equipoise.training.images._side_by_side.EVERY", 0.0)
+        patch.setattr("equipoise.training.images._side_by_side.TIMES", 0.0)
         with pytest.raises(KeyboardInterrupt):
             train(material, learner, [job], settings, kill, keep_models=True)
     (found,) = train(material, learner, [job], settings, lambda one: seen.append(one.epoch), keep_models=True)

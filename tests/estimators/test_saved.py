@@ -26,11 +26,8 @@ from equipoise.audits import audit
 from equipoise.cohorts import Cohort
 from equipoise.estimators import GroupNames, SavedModel, is_saved_model, load_model
 from equipoise.foundation import BadInput, registry
-from equipoise.training.encoding import encoder_of, material_of
-from equipoise.training.estimator_model import Mixture
-from equipoise.training.material import Job, Outcome
-from equipoise.training.network_model import MlpModel
-from equipoise.training.train import train
+from equipoise.training import Job, Mixture, Outcome, encoder_of, material_of, train
+from equipoise.training._network_models import MlpModel
 from plan_cases import cohort, columns
 from training_cases import Learns
 

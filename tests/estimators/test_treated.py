@@ -28,13 +28,8 @@ from equipoise.estimators import TreatedClassifier, TreatedEmbedding, TreatedReg
 from equipoise.estimators._dataset import GroupCoder, held_out
 from equipoise.foundation import BadInput, installed
 from equipoise.studies.plans import Named
-from equipoise.training.encoding import material_of
-from equipoise.training.material import Job, Settings
-from equipoise.training.train import train
-from equipoise.treatments.adversarial import Adversarial
-from equipoise.treatments.domain_independent import DomainIndependent
-from equipoise.treatments.downsampling import Downsampling
-from equipoise.treatments.reweighting import Reweighting
+from equipoise.training import Job, Settings, material_of, train
+from equipoise.treatments import Adversarial, DomainIndependent, Downsampling, Reweighting
 
 ROWS = 300
 QUICK = {"width": 8, "layers": 1, "epochs": 6, "batch_size": 32, "learning_rate": 0.03}

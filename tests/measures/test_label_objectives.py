@@ -25,8 +25,7 @@ from equipoise.measures import (
     label_scores,
     labels_have_collapsed,
 )
-from equipoise.training.material import Rows
-from equipoise.training.selecting import scores_of
+from equipoise.training import Rows, scores_of
 
 
 def drawn(seed: int, rows: int = 150, labels: int = 4, groups: int = 3) -> tuple[Any, Any, Any, Any]:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from equipoise.foundation import BadInput
-from equipoise.networks.efficientnet_lite import FEATURES, efficientnet_lite0
-from equipoise.training.metric.estimator.metric_learner import MetricLearner
+from equipoise.networks import efficientnet_lite0
+from equipoise.networks._building import FEATURES
+from equipoise.training.metric import MetricLearner
 
 torch = pytest.importorskip("torch", reason="needs equipoise[vision]")
 package = pytest.importorskip("efficientnet_lite_pytorch", reason="needs equipoise[vision]")

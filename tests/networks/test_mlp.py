@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.networks.mlp import StackedMLP, stacked_mlp
+from equipoise.networks import StackedMLP, stacked_mlp
 
 torch = pytest.importorskip("torch")
 

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from equipoise.networks.padded_convolution import filled, picture_convolution_kind  # noqa: E402
+from equipoise.networks._resnet import filled, picture_convolution_kind  # noqa: E402
 
 
 @pytest.mark.parametrize(("channels", "then"), [(1, 8), (3, 8), (8, 8), (9, 16)])

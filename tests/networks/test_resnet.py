@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from equipoise.foundation import BadInput
-from equipoise.networks.building import DRAWING_NOTHING, build
-from equipoise.networks.resnet import block_kinds, resnet, resnet18
+from equipoise.networks import DRAWING_NOTHING, build, resnet, resnet18
+from equipoise.networks._resnet import block_kinds
 
 torch = pytest.importorskip("torch")
 

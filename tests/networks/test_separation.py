@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.networks.separation import gradient_reversal, separation
+from equipoise.networks import gradient_reversal, separation
 
 torch = pytest.importorskip("torch")
 

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from equipoise.foundation import BadInput
-from equipoise.networks.building import build
-from equipoise.networks.resnet import resnet18
-from equipoise.networks.weights import load_weights
+from equipoise.networks import build, load_weights, resnet18
 
 torch = pytest.importorskip("torch")
 files = pytest.importorskip("safetensors.torch")

@@ -11,7 +11,7 @@ import pytest
 from equipoise import reports
 from equipoise.foundation import provenance, report_of
 from equipoise.studies.diagnosing import SCHEMA, Diagnosis
-from equipoise.training.diverging.divergence import ALL, Divergence, Flips, Growth
+from equipoise.training.diverging import ALL_LAYERS, Divergence, Flips, Growth
 from page_checks import check_alone, check_readable
 from pages import Pages, check_figures, check_own_page
 from report_cases import HOSTILE
@@ -30,7 +30,7 @@ def grown(layers: list[str], steps: list[int]) -> Divergence:
     growth = [
         Growth(step, layer, math.nan if layer == layers[0] else 1e-8 * step**2 * (1 + place))
         for step in steps
-        for place, layer in enumerate((*layers, ALL))
+        for place, layer in enumerate((*layers, ALL_LAYERS))
     ]
     flips = tuple(Flips(step, 50, 0.0 if step < steps[-1] else 0.02) for step in steps)
     return Divergence(steps[-1], steps[0], "activation", layers[-1], 1e-8, 1e-9, 2.0, tuple(growth), flips)
@@ -76,7 +76,7 @@ def test_names_are_only_shown() -> None:
 def test_every_number_on_the_page_is_that_of_the_json(name: str) -> None:
     records: Any = pages.json(name)["records"]
     shown = [element for element in pages.tree(name).elements if "data-r" in element.attributes]
-    assert len(shown) == sum(one["layer"] == ALL for one in records)
+    assert len(shown) == sum(one["layer"] == ALL_LAYERS for one in records)
     for element in shown:
         value = records[int(str(element.attributes["data-r"]))][str(element.attributes["data-f"])]
         assert float(element.words) == pytest.approx(value, rel=0.06)
@@ -85,7 +85,7 @@ def test_every_number_on_the_page_is_that_of_the_json(name: str) -> None:
 def test_charts_draw_what_the_records_say() -> None:
     result = CASES["differs"]()
     drift, layers = pages.charts("differs")
-    whole = {one.step: one.relative for one in result.records if one.layer == ALL}
+    whole = {one.step: one.relative for one in result.records if one.layer == ALL_LAYERS}
     rows = drift.spec["datasets"]["rows"]
     assert {row["step"]: row["value"] for row in rows if row["line"] == 0} == pytest.approx(whole)
     assert [row for row in rows if row["line"] == 1] == [{"step": 20, "value": 0.02, "line": 1}]

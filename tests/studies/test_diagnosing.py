@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 import equipoise
 from equipoise.studies.diagnosing import PERMUTED, diagnose
 from equipoise.studies.planfile import read_plan
-from equipoise.training.diverging.divergence import ALL
+from equipoise.training.diverging import ALL_LAYERS
 from plan_cases import cohort, threshold, write_plan
 from running import Program
 
@@ -62,8 +62,8 @@ def test_repeats_of_a_jittered_trial_are_compared_and_their_drift_is_kept(jitter
     assert found.step == 1
     assert found.kind_ in ("loss", "gradient")
     assert found.notes == (PERMUTED,)
-    assert {one.layer for one in found.records} == {ALL, "hidden1", "output"}
-    assert 0 < next(one.relative for one in found.records if one.layer == ALL) < 1e-6
+    assert {one.layer for one in found.records} == {ALL_LAYERS, "hidden1", "output"}
+    assert 0 < next(one.relative for one in found.records if one.layer == ALL_LAYERS) < 1e-6
     assert found.flips[0].rows == 100
     checked(json.loads(found.to_json()))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.training.adam import StackedAdam
+from equipoise.training import StackedAdam
 
 torch = pytest.importorskip("torch")
 

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.training import trainer
-from equipoise.training.material import Material, Rows, Settings
-from equipoise.training.selecting import COLLAPSED, Scores, scores_of
-from equipoise.training.train import train
-from equipoise.treatments.adversarial import Adversarial
+from equipoise.training import COLLAPSED, Material, Rows, Scores, Settings, scores_of, train
+from equipoise.training import _trainer as trainer
+from equipoise.treatments import Adversarial
 from training_cases import Learns, jobs_of
 
 pytest.importorskip("torch")

@@ -11,23 +11,21 @@ from typer.testing import CliRunner
 import matrix_cases
 from equipoise.cli import app
 from equipoise.foundation import BadInput, registry
-from equipoise.training.compatibility import (
+from equipoise.training import (
     LACKING,
+    Job,
     Need,
+    Settings,
+    all_learners,
+    all_treatments,
     check_compatible,
+    compatibility_matrix,
     groups_at_prediction,
     incompatibility,
-    learners,
-    matrix,
     required,
-    treatments,
+    train,
 )
-from equipoise.training.material import Job, Settings
-from equipoise.training.train import train
-from equipoise.treatments.domain_independent import DomainIndependent
-from equipoise.treatments.parade import Parade
-from equipoise.treatments.reweighting import Reweighting
-from equipoise.treatments.threshold_optimizer import ThresholdOptimizer
+from equipoise.treatments import DomainIndependent, Parade, Reweighting, ThresholdOptimizer
 from training_cases import Learns, planted
 
 # Cells that may not be empty.
@@ -43,7 +41,7 @@ def test_the_matrix_is_the_one_that_is_meant() -> None:
     """A new treatment or learner gets its cells in tests/matrix_cases.py; one that empties a cell needs a reason."""
     now = {
         (treatment, learner): "fits" if reason is None else reason.missing[0].value
-        for treatment, row in matrix().items() if treatment in registered("treatment")
+        for treatment, row in compatibility_matrix().items() if treatment in registered("treatment")
         for learner, reason in row.items() if learner in registered("learner")
     }  # fmt: skip
     meant = {cell: "fits" if matrix_cases.fits(*cell) else need for cell, need in matrix_cases.CELLS.items()}
@@ -58,12 +56,12 @@ def registered(kind: str) -> set[str]:
 @pytest.mark.parametrize("learner", ["mlp", "module", "image_network"])
 @pytest.mark.parametrize("treatment", OF_CLASSIFIERS)
 def test_methods_of_classifiers_fit_tables_pictures_and_modules(treatment: str, learner: str) -> None:
-    assert matrix()[treatment][learner] is None
+    assert compatibility_matrix()[treatment][learner] is None
 
 
 @pytest.mark.parametrize("treatment", OF_EMBEDDINGS)
 def test_methods_fit_embeddings(treatment: str) -> None:
-    assert matrix()[treatment]["metric_learner"] is None
+    assert compatibility_matrix()[treatment]["metric_learner"] is None
 
 
 def test_the_page_on_treatments_has_this_matrix() -> None:
@@ -83,8 +81,8 @@ def test_pages_name_and_count_every_treatment() -> None:
 
 
 def test_every_need_is_offered_by_a_learner_and_required_by_a_treatment() -> None:
-    offered = {need for learner in learners().values() for need in learner.offers}
-    wanted = {need for treatment in treatments().values() for need in required(treatment)}
+    offered = {need for learner in all_learners().values() for need in learner.offers}
+    wanted = {need for treatment in all_treatments().values() for need in required(treatment)}
     assert offered == set(Need)
     # An embedding is not required: a treatment that erases from a hidden layer may erase from an embedding.
     assert wanted == set(Need) - {Need.EMBEDDING}
@@ -92,7 +90,7 @@ def test_every_need_is_offered_by_a_learner_and_required_by_a_treatment() -> Non
 
 
 def test_an_empty_cell_says_why() -> None:
-    reason = incompatibility(learners()["mlp"], Parade)
+    reason = incompatibility(all_learners()["mlp"], Parade)
     assert reason is not None
     assert reason.missing == (Need.PAIR_LOSS,)
     assert "pairs or triplets" in str(reason)
@@ -105,7 +103,7 @@ def test_moments_say_what_a_treatment_needs() -> None:
 
 def test_a_treatment_of_classes_is_refused_for_numbers() -> None:
     with pytest.raises(BadInput, match="it is for classes, and the target is a number"):
-        check_compatible(learners()["mlp"], "mlp", DomainIndependent, "domain_independent", "regression")
+        check_compatible(all_learners()["mlp"], "mlp", DomainIndependent, "domain_independent", "regression")
     material = planted(60, task="regression")
     (ended,) = train(material, Learns("mlp"), [Job(np.arange(60), 0, treatments=(DomainIndependent(),))], Settings())
     assert ended.failure is not None
@@ -114,7 +112,7 @@ def test_a_treatment_of_classes_is_refused_for_numbers() -> None:
 
 def test_a_pair_that_does_not_fit_names_learners_that_do() -> None:
     with pytest.raises(BadInput) as refused:
-        check_compatible(learners()["mlp"], "mlp", Parade, "parade")
+        check_compatible(all_learners()["mlp"], "mlp", Parade, "parade")
     assert "learner = 'metric_learner' takes it." in str(refused.value)
 
 
@@ -130,9 +128,9 @@ def test_the_command_line_prints_the_matrix(monkeypatch: pytest.MonkeyPatch) -> 
     assert upper == ["image", "metric", "raw", "scikit"]
     assert lower == ["treatment", "target", "network", "learner", "mlp", "module", "features", "learn"]
     rows = {line.split()[0]: line for line in lines[2:]}
-    assert set(rows) >= set(matrix())
+    assert set(rows) >= set(compatibility_matrix())
     numbers = {}
-    for treatment, row in matrix().items():
+    for treatment, row in compatibility_matrix().items():
         cells = rows[treatment].replace(" (*)", "").replace(" *", "").replace("2 classes", "classes").split()[2:]
         for cell, reason in zip(cells, row.values(), strict=True):
             assert (cell == "●") == (reason is None)
@@ -148,7 +146,7 @@ def test_the_matrix_as_json() -> None:
     found = json.loads(CliRunner().invoke(app, ["list", "treatments", "--matrix", "--json"]).stdout)
     assert found["schema"] == "equipoise.compatibility/1"
     cells = {(one["treatment"], one["learner"]): one for one in found["records"]}
-    assert len(cells) == len(matrix()) * len(learners())
+    assert len(cells) == len(compatibility_matrix()) * len(all_learners())
     assert cells["parade", "mlp"]["missing"] == ["pair_loss"]
     assert cells["adversarial", "image_network"] == {
         "treatment": "adversarial", "learner": "image_network", "task": None, "compatible": True, "reason": None,

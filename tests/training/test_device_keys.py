@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-from equipoise.training.device_keys import device_keys  # noqa: E402
-from equipoise.training.fixing import sample_keys  # noqa: E402
-from equipoise.training.ordering import Orders  # noqa: E402
-from equipoise.training.preparing import prepared  # noqa: E402
+from equipoise.training import (  # noqa: E402
+    device_keys,
+    prepared,
+    sample_keys,
+)
+from equipoise.training._seeding import Orders  # noqa: E402
 from training_cases import jobs_of, planted  # noqa: E402
 
 whole = st.integers(0, 2**31)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput, Cohort
-from equipoise.training.encoding import QUARTERS, material_of
+from equipoise.training import QUARTERS, material_of
 
 SPLIT = ["train"] * 6 + ["dev"] * 3 + ["test"] * 3
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput
-from equipoise.training.extract import extract
+from equipoise.training import extract
 
 torch = pytest.importorskip("torch")
 

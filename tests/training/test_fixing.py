@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
-from equipoise.training.fixing import copies_of, fix_seeds, sample_keys, sample_uniforms, seed_of
-from equipoise.training.ordering import Orders
-from equipoise.training.preparing import prepared
+from equipoise.training import copies_of, fix_seeds, prepared, sample_keys, sample_uniforms, seed_of
+from equipoise.training._seeding import Orders
 from training_cases import jobs_of, planted, stack_of
 
 torch = pytest.importorskip("torch")
@@ -90,13 +89,13 @@ def test_a_device_that_sorts_for_itself_finds_the_same_order() -> None:
 LATE = """
 import json, random
 import numpy as np
-from equipoise.training.fixing import fix_seeds
+from equipoise.training import fix_seeds
 import sys
 fix_seeds(3)
 assert "torch" not in sys.modules
 from sklearn.base import BaseEstimator
-from equipoise.training.material import Settings
-from equipoise.training.train import train
+from equipoise.training import Settings
+from equipoise.training import train
 from training_cases import Learns, jobs_of, planted
 
 class Draws(BaseEstimator):

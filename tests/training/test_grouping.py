@@ -10,21 +10,26 @@ import pytest
 import equipoise
 from equipoise import BadInput
 from equipoise.foundation import registry
-from equipoise.training.compatibility import (
-    NETWORK,
+from equipoise.training import (
+    Choice,
     Incompatibility,
+    Job,
+    Learner,
     Need,
+    Outcome,
+    Parameter,
+    Prepared,
+    Readout,
+    Table,
+    Treatment,
     check_compatible,
     incompatibility,
     learners_for,
+    may_differ,
+    train,
 )
-from equipoise.training.grouping import stacks_of, trainings_of
-from equipoise.training.learner import Learner
-from equipoise.training.material import Job, Outcome
-from equipoise.training.parameters import Choice, Parameter, Readout, Table, may_differ
-from equipoise.training.preparing import Prepared
-from equipoise.training.train import train
-from equipoise.training.treatment import Treatment
+from equipoise.training._compatibility import NETWORK_OFFERS
+from equipoise.training._preparation import stacks_of, trainings_of
 from training_cases import Learns, planted
 
 
@@ -124,7 +129,7 @@ def test_jobs_without_readouts_are_dealt_as_they_always_were() -> None:
 class Alone(Learner):
     """It trains networks one by one, and fails with seed 2."""
 
-    offers: ClassVar[frozenset[Need]] = NETWORK
+    offers: ClassVar[frozenset[Need]] = NETWORK_OFFERS
     asked: ClassVar[list[list[int]]] = []
 
     def stack_size(self, material: Any, jobs: Any, settings: Any) -> int:

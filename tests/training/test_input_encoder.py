@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.foundation import BadInput
-from equipoise.training import input_encoder
-from equipoise.training.input_encoder import InputEncoder
+from equipoise.training import InputEncoder
+from equipoise.training import _input_encoder as input_encoder
 
 COLUMNS = {
     "age": np.array([20.0, np.nan, 40.0, 60.0]),

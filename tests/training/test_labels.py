@@ -14,22 +14,29 @@ from typer.testing import CliRunner
 
 from equipoise import BadInput, audit
 from equipoise.cli import app
-from equipoise.training.compatibility import check_compatible, learners, matrix, treatments
-from equipoise.training.encoding import material_of
-from equipoise.training.label_weights import weights_of_labels
-from equipoise.training.material import Job, Material, Settings
-from equipoise.training.preparing import prepared
-from equipoise.training.train import train
-from equipoise.treatments.adversarial import Adversarial
-from equipoise.treatments.group_dro import GroupDRO
-from equipoise.treatments.reweighting import Reweighting
+from equipoise.training import (
+    Job,
+    Material,
+    Settings,
+    all_learners,
+    all_treatments,
+    check_compatible,
+    compatibility_matrix,
+    material_of,
+    prepared,
+    train,
+)
+from equipoise.training._losses import weights_of_labels
+from equipoise.treatments import Adversarial, GroupDRO, Reweighting
 from label_cases import LABELS, label_cohort, label_pictures
 from training_cases import Learns, jobs_of
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-from equipoise.training.images.pictures import Pictures  # noqa: E402
-from equipoise.training.images.run import Run  # noqa: E402
+from equipoise.training.images import (  # noqa: E402
+    Pictures,
+    Run,
+)
 from equipoise.training.learners.image_network import ImageNetwork  # noqa: E402
 from equipoise.training.learners.mlp import MultilayerPerceptron, built  # noqa: E402
 
@@ -148,32 +155,35 @@ def test_trials_of_a_stack_are_those_of_each_alone(material: Material) -> None:
         assert np.allclose(ended.test.scores, alone.test.scores, atol=1e-6)  # type: ignore[union-attr,arg-type]
 
 
-@pytest.mark.parametrize("treatment", sorted(name for name, row in matrix("multilabel").items() if row["mlp"] is None))
+@pytest.mark.parametrize(
+    "treatment", sorted(name for name, row in compatibility_matrix("multilabel").items() if row["mlp"] is None)
+)
 def test_what_fits_trains_on_a_table(material: Material, treatment: str) -> None:
-    (ended,) = train(material, SMALL, jobs_of(material, [0], [treatments()[treatment]()]))
+    (ended,) = train(material, SMALL, jobs_of(material, [0], [all_treatments()[treatment]()]))
     assert ended.failure is None
     assert ended.test is not None
     assert ended.test.values.shape == (80, 3)
 
 
 @pytest.mark.parametrize(
-    "treatment", sorted(name for name, row in matrix("multilabel").items() if row["image_network"] is None)
+    "treatment",
+    sorted(name for name, row in compatibility_matrix("multilabel").items() if row["image_network"] is None),
 )
 def test_what_fits_trains_on_pictures(pictures: Material, treatment: str) -> None:
-    (ended,) = train(pictures, PICTURES, jobs_of(pictures, [0], [treatments()[treatment]()]))
+    (ended,) = train(pictures, PICTURES, jobs_of(pictures, [0], [all_treatments()[treatment]()]))
     assert ended.failure is None
     assert ended.test is not None
     assert ended.test.values.shape == (16, 3)
 
 
 def test_what_fits_is_what_acts_on_rows_groups_and_hidden_layers() -> None:
-    fits = {name for name, row in matrix("multilabel").items() if row["mlp"] is None}
+    fits = {name for name, row in compatibility_matrix("multilabel").items() if row["mlp"] is None}
     assert fits == {
         "untreated", "reweighting", "downsampling", "oversampling", "rebalancing", "leace_inputs", "adversarial",
         "diverse_adversarial", "gradient_reversal", "gradient_projection", "uniform_confusion", "group_dro",
         "equal_opportunity_global",
     }  # fmt: skip
-    assert all(row["metric_learner"] is not None for row in matrix("multilabel").values())
+    assert all(row["metric_learner"] is not None for row in compatibility_matrix("multilabel").values())
 
 
 @pytest.mark.parametrize(
@@ -186,7 +196,7 @@ def test_what_fits_is_what_acts_on_rows_groups_and_hidden_layers() -> None:
 )  # fmt: skip
 def test_what_does_not_fit_says_why(treatment: str, reason: str) -> None:
     with pytest.raises(BadInput, match=reason):
-        check_compatible(learners()["mlp"], "mlp", treatments()[treatment], treatment, "multilabel")
+        check_compatible(all_learners()["mlp"], "mlp", all_treatments()[treatment], treatment, "multilabel")
 
 
 def test_the_matrix_of_a_task_is_printed_with_its_reasons() -> None:

@@ -10,9 +10,12 @@ from training_cases import Learns, jobs_of, planted
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
+from equipoise.training import (  # noqa: E402
+    LostDevice,
+    Settings,
+    train,
+)
 from equipoise.training.learners.mlp import MultilayerPerceptron  # noqa: E402
-from equipoise.training.material import Settings  # noqa: E402
-from equipoise.training.train import LostDevice, train  # noqa: E402
 
 LEARNER = Learns("mlp", {"width": 5})
 

@@ -11,9 +11,17 @@ import pytest
 pytest.importorskip("torch")
 
 from equipoise.foundation import BadInput, registry
-from equipoise.training.material import Material, Outcome, Settings
-from equipoise.training.model import FittedModel, Transformation, checked_array, fitted_part
-from equipoise.training.train import learner_of, train
+from equipoise.training import (
+    FittedModel,
+    Material,
+    Outcome,
+    Settings,
+    Transformation,
+    checked_array,
+    fitted_part,
+    learner_of,
+    train,
+)
 from training_cases import Learns, jobs_of, planted
 
 

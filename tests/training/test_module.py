@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput
-from equipoise.training.fixing import fix_seeds
-from equipoise.training.material import Settings
-from equipoise.training.named_objects import source_hash
-from equipoise.training.stacked import StackedNetworks
-from equipoise.training.train import learner_of, stack_size, train
-from equipoise.treatments.adversarial import Adversarial
-from equipoise.treatments.diverse_adversarial import DiverseAdversarial
-from equipoise.treatments.equal_opportunity import EqualOpportunityClass, EqualOpportunityGlobal
-from equipoise.treatments.fairbatch import FairBatch
+from equipoise.training import Settings, fix_seeds, learner_of, source_hash, stack_size, train
+from equipoise.training._stack_backend import StackedNetworks
+from equipoise.treatments import (
+    Adversarial,
+    DiverseAdversarial,
+    EqualOpportunityClass,
+    EqualOpportunityGlobal,
+    FairBatch,
+)
 from training_cases import Learns, Rival, jobs_of, planted
 
 torch = pytest.importorskip("torch")

@@ -14,13 +14,19 @@ from equipoise import BadInput, Cohort, Study
 from equipoise.foundation import registry
 from equipoise.studies.plans import data_fingerprint, trained_fingerprint
 from equipoise.studies.running import Work, pack, unpack
-from equipoise.training.encoding import material_of
-from equipoise.training.finishing import representations_of
-from equipoise.training.material import Job, Settings
-from equipoise.training.parameters import Choice, Table
-from equipoise.training.preparing import Prepared
-from equipoise.training.train import train
-from equipoise.training.treatment import Afterwards, Representations, Treatment
+from equipoise.training import (
+    Afterwards,
+    Choice,
+    Job,
+    Prepared,
+    Representations,
+    Settings,
+    Table,
+    Treatment,
+    material_of,
+    train,
+)
+from equipoise.training._prediction import representations_of
 from picture_cases import write_binary
 from training_cases import Learns
 

@@ -11,15 +11,15 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from equipoise.foundation import BadInput  # noqa: E402
-from equipoise.training.plain import (  # noqa: E402
+from equipoise.training import (  # noqa: E402
     Plain,
     PlainTraining,
     StepProgress,
     StepTraining,
+    Trainer,
     descend,
     train_steps,
 )
-from equipoise.training.trainer import Trainer  # noqa: E402
 
 
 class Written(PlainTraining):

@@ -11,9 +11,13 @@ from training_cases import Learns, jobs_of, planted
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-from equipoise.training.material import Settings  # noqa: E402
-from equipoise.training.precision import casting_of, dtype_of, layout_of, product_precision  # noqa: E402
-from equipoise.training.train import train  # noqa: E402
+from equipoise.training import (  # noqa: E402
+    Settings,
+    dtype_of,
+    product_precision,
+    train,
+)
+from equipoise.training._numerics import casting_of, layout_of  # noqa: E402
 
 
 @pytest.mark.parametrize(

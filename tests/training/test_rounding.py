@@ -9,19 +9,18 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from equipoise.training.callback import NETWORK
-from equipoise.training.learners import mlp
-from equipoise.training.material import Rounding, Settings
-from equipoise.training.rounding import (
-    CUBLAS,
+from equipoise.training import (
+    NETWORK,
+    Rounding,
+    Settings,
     ask_for_workspace,
     deterministic_algorithms,
-    deterministic_note,
     is_deterministic,
     is_jittered,
-    jittered,
+    train,
 )
-from equipoise.training.train import train
+from equipoise.training._numerics import CUBLAS, deterministic_note, jittered
+from equipoise.training.learners import mlp
 from training_cases import Learns, Rival, jobs_of, planted, stack_of
 
 torch = pytest.importorskip("torch")

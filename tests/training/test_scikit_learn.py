@@ -17,9 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from equipoise import BadInput
 from equipoise.foundation import registry
-from equipoise.training.material import Predicted, Settings
-from equipoise.training.train import learner_of, train
-from equipoise.training.treatment import Afterwards, Treatment
+from equipoise.training import Afterwards, Predicted, Settings, Treatment, learner_of, train
 from training_cases import Learns, Rival, jobs_of, planted
 
 FOREST = Learns("scikit_learn", {"estimator": "sklearn.ensemble.RandomForestClassifier",

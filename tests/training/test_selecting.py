@@ -10,8 +10,8 @@ from sklearn.metrics import balanced_accuracy_score, f1_score, r2_score, roc_auc
 
 from equipoise import measures
 from equipoise.foundation import BadInput
-from equipoise.training.material import Rows
-from equipoise.training.selecting import BEHIND, FAR_BEHIND, Scores, scores_of
+from equipoise.training import Rows, Scores, scores_of
+from equipoise.training._selection import BEHIND, FAR_BEHIND
 
 
 def rows_of(target: np.ndarray, group: np.ndarray) -> Rows:

@@ -10,15 +10,9 @@ import pytest
 from scipy.stats import ks_2samp
 
 from equipoise import BadInput
-from equipoise.training.callback import TrainingCallback
-from equipoise.training.fixing import copies_of, sample_keys
-from equipoise.training.material import Settings
-from equipoise.training.selecting import scores_of
-from equipoise.training.stack_parts import Recipe
-from equipoise.training.train import train
-from equipoise.training.treatment import Treatment
-from equipoise.treatments.adversarial import Adversarial
-from equipoise.treatments.untreated import Untreated
+from equipoise.training import Settings, TrainingCallback, Treatment, copies_of, sample_keys, scores_of, train
+from equipoise.training._stack import Recipe
+from equipoise.treatments import Adversarial, Untreated
 from training_cases import Learns, Rival, jobs_of, planted, stack_of
 
 torch = pytest.importorskip("torch")

@@ -9,16 +9,29 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput
-from equipoise.training import stacked, trainer
-from equipoise.training.callback import TrainingCallback
-from equipoise.training.learner import Progress
-from equipoise.training.material import Job, Predicted, Settings
-from equipoise.training.parameters import Choice, Parameter, Table
-from equipoise.training.preparing import prepared
-from equipoise.training.selecting import COLLAPSED, UNDEFINED, Scores, scores_of
-from equipoise.training.sizing import size_for
-from equipoise.training.train import learner_of, stack_size, train
-from equipoise.training.treatment import Afterwards, Treatment
+from equipoise.training import (
+    COLLAPSED,
+    UNDEFINED,
+    Afterwards,
+    Choice,
+    Job,
+    Parameter,
+    Predicted,
+    Progress,
+    Scores,
+    Settings,
+    Table,
+    TrainingCallback,
+    Treatment,
+    learner_of,
+    prepared,
+    scores_of,
+    stack_size,
+    train,
+)
+from equipoise.training import _stack_backend as stacked
+from equipoise.training import _trainer as trainer
+from equipoise.training._learner import size_for
 from training_cases import Learns, Rival, jobs_of, planted
 
 torch = pytest.importorskip("torch")

@@ -12,8 +12,7 @@ from equipoise import BadInput, Study
 from equipoise.foundation import registry
 from equipoise.studies.plans import BadPlan, Named
 from equipoise.testing import planted, planted_pictures, quick_settings
-from equipoise.training.material import Job, Material, Outcome, Settings
-from equipoise.training.train import train
+from equipoise.training import Job, Material, Outcome, Settings, train
 from plan_cases import cohort
 
 torch = pytest.importorskip("torch")

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from equipoise import BadInput
-from equipoise.training.treatment import TrainingRows
-from equipoise.treatments.downsampling import Downsampling
-from equipoise.treatments.reweighting import Reweighting
+from equipoise.training import TrainingRows
+from equipoise.treatments import Downsampling, Reweighting
 from treatment_cases import training_rows
 
 SHAPES = st.tuples(st.integers(1, 4), st.integers(1, 4))

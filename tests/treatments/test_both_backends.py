@@ -16,16 +16,14 @@ import pytest
 
 from equipoise.foundation import registry
 from equipoise.testing import planted_pictures
-from equipoise.training.callback import NETWORK
-from equipoise.training.compatibility import has_own, matrix
-from equipoise.training.material import Job, Settings
+from equipoise.training import NETWORK, Job, Settings, compatibility_matrix, has_own
 
 torch = pytest.importorskip("torch")
 
 FLOAT64 = Settings(precision="float64")
 ROWS, STEP = 60, 0.05
 ACTING = [
-    name for name, row in matrix().items()
+    name for name, row in compatibility_matrix().items()
     if row["mlp"] is None and row["image_network"] is None
     and registry.get("treatment", name).module.startswith("equipoise.")
     and (has_own(registry.get("treatment", name).thing, "during") or name == "untreated")
@@ -53,13 +51,11 @@ class Whole(torch.nn.Module):
 
 def alone_and_stacked(name: str) -> tuple[Any, Any]:
     """A run and a stack of one, which begin with the same parameters."""
-    from equipoise.networks.stacked_module import StackedModule
-    from equipoise.training.images.pictures import Pictures
-    from equipoise.training.images.run import Run
+    from equipoise.networks import StackedModule
+    from equipoise.training import Stack, prepared
+    from equipoise.training._stack import Recipe
+    from equipoise.training.images import Pictures, Run
     from equipoise.training.learners.image_network import ImageNetwork
-    from equipoise.training.preparing import prepared
-    from equipoise.training.stack_parts import Recipe
-    from equipoise.training.stacking import Stack
 
     material = planted_pictures(3, 2, rows=ROWS).material
     kind: Any = registry.get("treatment", name).thing
@@ -104,7 +100,7 @@ def as_stacked(tensor: Any, like: Any) -> Any:
 
 
 def stacked_batch(stack: Any, places: Any) -> Any:
-    from equipoise.training.stack_parts import Arranged
+    from equipoise.training._stack import Arranged
 
     rows = places[None]
     codes = (one.gather(1, rows) for one in (stack.target, stack.cell, stack.group))

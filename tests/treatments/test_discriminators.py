@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from equipoise.treatments.adversarial import Adversarial
-from equipoise.treatments.discriminators import Discriminators, mean_squared_products
-from equipoise.treatments.diverse_adversarial import DiverseAdversarial
+from equipoise.treatments import Adversarial, DiverseAdversarial
+from equipoise.treatments._discriminators import Discriminators, mean_squared_products
 from treatment_cases import batch, context, one_of
 
 torch = pytest.importorskip("torch")

@@ -12,19 +12,26 @@ import pytest
 
 import squares
 import treatment_cases
-from equipoise.training.callback import NETWORK, Batch, Leaves, OwnRecipe, Part, callbacks_of, outputs_of
-from equipoise.training.images.pictures import Pictures
-from equipoise.training.images.run import LoneLinear, Run
-from equipoise.training.images.tasks import HEAD
+from equipoise.training import (
+    NETWORK,
+    Batch,
+    Job,
+    Leaves,
+    OwnRecipe,
+    Part,
+    Settings,
+    cross_entropy,
+    outputs_of,
+    prepared,
+)
+from equipoise.training._callback import callbacks_of
+from equipoise.training.images import Pictures, Run
+from equipoise.training.images._run import LoneLinear
+from equipoise.training.images._tasks import HEAD
 from equipoise.training.learners.image_network import ImageNetwork
-from equipoise.training.losses import cross_entropy
-from equipoise.training.material import Job, Settings
-from equipoise.training.preparing import prepared
-from equipoise.treatments.domain_discriminative import DomainDiscriminative
-from equipoise.treatments.domain_heads import DOMAIN, NETWORK_LEARNS, NETWORK_RESTS
-from equipoise.treatments.domain_independent import DomainIndependent
-from equipoise.treatments.gradient_projection import SHORTEST, GradientProjection
-from equipoise.treatments.uniform_confusion import UniformConfusion
+from equipoise.treatments import DomainDiscriminative, DomainIndependent, GradientProjection, UniformConfusion
+from equipoise.treatments._domain_heads import DOMAIN, NETWORK_LEARNS, NETWORK_RESTS
+from equipoise.treatments.gradient_projection import SHORTEST
 from training_cases import jobs_of, planted, stack_of
 
 torch = pytest.importorskip("torch")

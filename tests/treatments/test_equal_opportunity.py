@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from equipoise import BadInput
-from equipoise.treatments.equal_opportunity import EqualOpportunityClass, EqualOpportunityGlobal
+from equipoise.treatments import EqualOpportunityClass, EqualOpportunityGlobal
 from treatment_cases import batch, context, one_of
 
 torch = pytest.importorskip("torch")

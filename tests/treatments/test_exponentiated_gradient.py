@@ -15,18 +15,9 @@ from equipoise import BadInput, Study
 from equipoise.foundation import registry
 from equipoise.studies.plans import Named
 from equipoise.testing import planted
-from equipoise.training.fixing import copies_of, sample_uniforms
-from equipoise.training.material import Job, Outcome, Predicted
-from equipoise.training.model import part_of_kind
-from equipoise.training.train import train
-from equipoise.training.treatment import TrainingRows
-from equipoise.treatments.exponentiated_gradient import (
-    CONSTRAINTS,
-    ClassifierMixture,
-    DrawnClasses,
-    ExponentiatedGradient,
-)
-from equipoise.treatments.reweighting import Reweighting
+from equipoise.training import Job, Outcome, Predicted, TrainingRows, copies_of, part_of_kind, sample_uniforms, train
+from equipoise.treatments import ExponentiatedGradient, Reweighting
+from equipoise.treatments.exponentiated_gradient import CONSTRAINTS, ClassifierMixture, DrawnClasses
 from plan_cases import cohort
 
 reductions = pytest.importorskip("fairlearn.reductions")

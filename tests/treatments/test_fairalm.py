@@ -13,10 +13,9 @@ from equipoise import BadInput
 from equipoise.studies.plans import Named
 from equipoise.studies.plans._naming import control_of, treatment_name
 from equipoise.testing import planted_pictures
-from equipoise.training.callback import CallbackList, TrainingCallback
-from equipoise.training.material import Job, Settings
-from equipoise.treatments.fairalm import STEPS, FairALM
-from equipoise.treatments.l2_gap_penalty import SquaredGapPenalty
+from equipoise.training import CallbackList, Job, Settings, TrainingCallback
+from equipoise.treatments import FairALM, SquaredGapPenalty
+from equipoise.treatments.fairalm import STEPS
 from training_cases import planted, stack_of
 from treatment_cases import batch, context, one_of
 
@@ -212,10 +211,9 @@ def perceptron(leaves: list[Any], inputs: Any) -> Any:
 
 
 def test_pictures_take_five_steps_a_batch_and_move_multipliers_once() -> None:
-    from equipoise.training.images.pictures import Pictures
-    from equipoise.training.images.run import Run
+    from equipoise.training import prepared
+    from equipoise.training.images import Pictures, Run
     from equipoise.training.learners.image_network import ImageNetwork
-    from equipoise.training.preparing import prepared
 
     material = planted_pictures(rows=60).material
     quick = {"network": "small", "batch_size": 20, "epochs": 2, "learning_rate": 0.02, "momentum": 0.0,

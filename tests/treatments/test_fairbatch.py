@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from equipoise.treatments.fairbatch import FairBatch, moved_shares
+from equipoise.treatments import FairBatch
+from equipoise.treatments.fairbatch import moved_shares
 from treatment_cases import context, one_of
 
 torch = pytest.importorskip("torch")

@@ -10,10 +10,9 @@ import pytest
 
 from equipoise import BadInput
 from equipoise.testing import planted_pictures
-from equipoise.training.callback import NETWORK
-from equipoise.training.material import Job, Settings
-from equipoise.training.train import train
-from equipoise.treatments.gradient_reversal import PLAIN, REVERSED, GradientReversal
+from equipoise.training import NETWORK, Job, Settings, train
+from equipoise.treatments import GradientReversal
+from equipoise.treatments.gradient_reversal import PLAIN, REVERSED
 from training_cases import Learns, planted, stack_of
 from treatment_cases import batch, context, one_of
 
@@ -151,10 +150,9 @@ def test_a_stack_trains_as_a_plain_loop_does() -> None:
 
 
 def picture_run(treatment: GradientReversal, rows: int = 40) -> Any:
-    from equipoise.training.images.pictures import Pictures
-    from equipoise.training.images.run import Run
+    from equipoise.training import prepared
+    from equipoise.training.images import Pictures, Run
     from equipoise.training.learners.image_network import ImageNetwork
-    from equipoise.training.preparing import prepared
 
     material = planted_pictures(rows=rows).material
     quick = {"network": "small", "batch_size": 20, "epochs": 2, "learning_rate": 0.02, "schedule": "constant",

@@ -11,10 +11,8 @@ import pytest
 
 from equipoise import BadInput
 from equipoise.testing import planted_pictures
-from equipoise.training.callback import RowLosses
-from equipoise.training.material import Job, Settings
-from equipoise.training.train import train
-from equipoise.treatments.group_dro import GroupDRO
+from equipoise.training import Job, RowLosses, Settings, train
+from equipoise.treatments import GroupDRO
 from metric_oracles import hinge, squared
 from training_cases import Learns, planted, stack_of
 from treatment_cases import batch, context, one_of
@@ -215,10 +213,9 @@ QUICK_PICTURES = {"network": "small", "batch_size": 20, "epochs": 2, "learning_r
 
 
 def test_pictures_are_weighed_by_the_original_too() -> None:
-    from equipoise.training.images.pictures import Pictures
-    from equipoise.training.images.run import Run
+    from equipoise.training import prepared
+    from equipoise.training.images import Pictures, Run
     from equipoise.training.learners.image_network import ImageNetwork
-    from equipoise.training.preparing import prepared
 
     material = planted_pictures(rows=100).material
     job = Job(np.arange(100), 3, treatments=(GroupDRO(step=0.5, adjustment=1.0),))
@@ -240,10 +237,9 @@ def test_pictures_are_weighed_by_the_original_too() -> None:
 
 
 def test_on_a_metric_head_a_groups_loss_is_that_of_the_triplets_anchored_in_it() -> None:
+    from equipoise.training import prepared
     from equipoise.training.learners.metric_learner import MetricLearning
-    from equipoise.training.metric.heads.head import head_stack
-    from equipoise.training.metric.heads.recipe import recipe_of
-    from equipoise.training.preparing import prepared
+    from equipoise.training.metric import head_stack, recipe_of
 
     material = planted(120, classes=3)
     values = {"loss": "triplet", "embedding_size": 4, "batch_size": 16, "epochs": 2, "learning_rate": 0.02}

@@ -14,12 +14,10 @@ from sklearn.svm import LinearSVC
 
 from equipoise import BadInput
 from equipoise.measures._classification import distance_to_optimum
-from equipoise.training.material import Rows
-from equipoise.training.selecting import UNDEFINED
-from equipoise.treatments import inlp
-from equipoise.treatments.inlp import IterativeNullSpaceProjection
-from equipoise.treatments.linear_svm import linear_svm
-from equipoise.treatments.null_space import NullSpace
+from equipoise.training import UNDEFINED, Rows
+from equipoise.treatments import IterativeNullSpaceProjection, inlp
+from equipoise.treatments._linear_head import NullSpace
+from equipoise.treatments.inlp import linear_svm
 from treatment_cases import representations
 
 

@@ -15,13 +15,10 @@ from equipoise import BadInput, Study
 from equipoise.foundation import installed, registry
 from equipoise.studies.plans import Named
 from equipoise.testing import planted
-from equipoise.training.material import Job, Settings
-from equipoise.training.model import part_of_kind
-from equipoise.training.preparing import training_rows
-from equipoise.training.train import train
-from equipoise.training.treatment import TrainingInputs
-from equipoise.treatments.inlp import IterativeNullSpaceProjection
-from equipoise.treatments.leace import ConceptEraser, ConceptErasure, ConceptErasureOfInputs, ErasedHead, fit_eraser
+from equipoise.training import Job, Settings, TrainingInputs, part_of_kind, train
+from equipoise.training._preparation import training_rows
+from equipoise.treatments import ConceptErasure, ConceptErasureOfInputs, IterativeNullSpaceProjection
+from equipoise.treatments.leace import ConceptEraser, ErasedHead, fit_eraser
 from plan_cases import cohort
 from required import missing
 from treatment_cases import representations

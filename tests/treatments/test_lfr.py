@@ -17,8 +17,8 @@ from sklearn.base import clone
 from equipoise import BadInput
 from equipoise.foundation import registry
 from equipoise.testing import check
-from equipoise.treatments.lfr import LearnedFairRepresentations
-from equipoise.treatments.lfr_objective import Objective, Weights, memberships, objective_parts, patterns_of
+from equipoise.treatments import LearnedFairRepresentations
+from equipoise.treatments.lfr import Objective, Weights, memberships, objective_parts, patterns_of
 
 ALL = Weights(utility=1.0, group=5.0, individual=0.3)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from equipoise.treatments.oversampling import Oversampling
+from equipoise.treatments import Oversampling
 from treatment_cases import training_rows
 
 COUNTS = (

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from equipoise.foundation import BadInput
-from equipoise.training.metric.heads.ending import MetricEnded
-from equipoise.training.metric.presets import TABLE
-from equipoise.treatments.parade import Parade, Separated, told
+from equipoise.training.metric import MetricEnded
+from equipoise.training.metric._presets import TABLE
+from equipoise.treatments import Parade
+from equipoise.treatments.parade import Separated, told
 from parade_cases import SAMPLES, WIDTH, SlowParade, close, finite, metric_batch, metric_context
 
 torch = pytest.importorskip("torch")

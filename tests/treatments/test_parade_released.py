@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import equipoise
-from equipoise.treatments import parade
-from equipoise.treatments.parade import Parade, Separated
+from equipoise.treatments import Parade, parade
+from equipoise.treatments.parade import Separated
 
 torch = pytest.importorskip("torch")
 

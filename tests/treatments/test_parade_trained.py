@@ -10,17 +10,12 @@ import pytest
 
 from equipoise.studies.plans import Named
 from equipoise.testing import planted, planted_pictures
-from equipoise.training.grouping import kind_of
+from equipoise.training import Job, Material, Outcome, Settings, Stack, prepared, train
+from equipoise.training._preparation import kind_of
 from equipoise.training.learners.metric_learner import MetricLearning
-from equipoise.training.material import Job, Material, Outcome, Settings
-from equipoise.training.metric.heads.ending import OTHER_EPOCH, with_kept
-from equipoise.training.metric.heads.head import head_stack
-from equipoise.training.metric.heads.recipe import recipe_of
-from equipoise.training.preparing import prepared
-from equipoise.training.stacking import Stack
-from equipoise.training.train import train
-from equipoise.treatments.oversampling import Oversampling
-from equipoise.treatments.parade import Parade
+from equipoise.training.metric import head_stack, recipe_of
+from equipoise.training.metric._training import OTHER_EPOCH, with_kept
+from equipoise.treatments import Oversampling, Parade
 
 torch = pytest.importorskip("torch")
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.treatments.rba import MARGIN, ROUNDS, balanced, constraints, replayed
+from equipoise.treatments.domain_discriminative import MARGIN, ROUNDS, balanced, constraints, replayed
 
 SHAPES = [(2, 2), (10, 2), (4, 3), (3, 5)]
 

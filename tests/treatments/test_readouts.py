@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput
-from equipoise.training.treatment import Outputs
-from equipoise.treatments.domain_discriminative import READOUTS, DomainDiscriminative
-from equipoise.treatments.domain_independent import DomainIndependent
-from equipoise.treatments.rba import balanced
+from equipoise.training import Outputs
+from equipoise.treatments import DomainDiscriminative, DomainIndependent
+from equipoise.treatments.domain_discriminative import READOUTS, balanced
 from treatment_cases import names
 
 SHAPES = [(10, 2), (3, 4), (2, 2)]

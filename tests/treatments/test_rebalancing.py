@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput
-from equipoise.treatments.rebalancing import Rebalancing
+from equipoise.treatments import Rebalancing
 from treatment_cases import training_rows
 
 COUNTS = [[[40, 10], [5, 20]], [[7, 3, 100], [2, 2, 2], [9, 1, 2]], [[1, 1], [50, 1]]]

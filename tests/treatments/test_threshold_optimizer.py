@@ -13,12 +13,9 @@ from equipoise import BadInput, Study
 from equipoise.cohorts import Cohort
 from equipoise.studies.plans import Named
 from equipoise.testing import planted
-from equipoise.training.compatibility import incompatibility
-from equipoise.training.material import Job, Predicted
-from equipoise.training.model import part_of_kind
-from equipoise.training.train import learner_of, train
-from equipoise.training.treatment import Scored
-from equipoise.treatments.threshold_optimizer import CONSTRAINTS, OBJECTIVES, GroupThresholds, ThresholdOptimizer
+from equipoise.training import Job, Predicted, Scored, incompatibility, learner_of, part_of_kind, train
+from equipoise.treatments import ThresholdOptimizer
+from equipoise.treatments.threshold_optimizer import CONSTRAINTS, OBJECTIVES, GroupThresholds
 from plan_cases import cohort, columns
 
 postprocessing = pytest.importorskip("fairlearn.postprocessing")

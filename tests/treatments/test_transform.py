@@ -16,20 +16,31 @@ from equipoise import BadInput, Study
 from equipoise.foundation import stream
 from equipoise.studies.plans import Named
 from equipoise.testing import planted, planted_pictures
-from equipoise.training.compatibility import incompatibility
-from equipoise.training.finishing import adjusted
+from equipoise.training import (
+    Adjustment,
+    FittedModel,
+    Job,
+    Outcome,
+    Parameter,
+    Predicted,
+    Scored,
+    Settings,
+    Table,
+    TrainingInputs,
+    Transformation,
+    Treatment,
+    incompatibility,
+    learner_of,
+    part_of_kind,
+    prepared,
+    train,
+    transformed,
+)
+from equipoise.training._prediction import adjusted
 from equipoise.training.learners.mlp import MultilayerPerceptron
 from equipoise.training.learners.raw_features import RawFeatures
-from equipoise.training.material import Job, Outcome, Predicted, Settings
-from equipoise.training.model import Adjustment, FittedModel, Transformation, part_of_kind
-from equipoise.training.parameters import Parameter, Table
-from equipoise.training.preparing import prepared, transformed
-from equipoise.training.train import learner_of, train
-from equipoise.training.treatment import Scored, TrainingInputs, Treatment
-from equipoise.treatments.downsampling import Downsampling
+from equipoise.treatments import Downsampling, LearnedFairRepresentations, PrototypeRepresentation, Reweighting
 from equipoise.treatments.leace import fit_eraser
-from equipoise.treatments.lfr import LearnedFairRepresentations, PrototypeRepresentation
-from equipoise.treatments.reweighting import Reweighting
 from equipoise.treatments.threshold_optimizer import GroupThresholds
 from plan_cases import cohort
 

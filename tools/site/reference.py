@@ -16,7 +16,13 @@ import typer
 import equipoise
 from equipoise.cli import app
 from equipoise.foundation import Entry, citation, references_of, registry
-from equipoise.training.compatibility import LACKING, groups_at_prediction, matrix, tasks_of, treatments
+from equipoise.training import (
+    LACKING,
+    all_treatments,
+    compatibility_matrix,
+    groups_at_prediction,
+    tasks_of,
+)
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "docs" / "schemas"
@@ -133,10 +139,10 @@ def kinds_page(title: str, kinds: Iterable[str], more: str) -> str:
 
 def treatments_page() -> str:
     """Return the page of treatments: what each does and sets, and which learner it fits."""
-    kinds = treatments()
+    kinds = all_treatments()
     names = [entry.name for entry in own("treatment")]
     targets = [entry.name for entry in own("learner")]
-    rows, reasons, found = [], {}, matrix()
+    rows, reasons, found = [], {}, compatibility_matrix()
     for name in names:
         cells = []
         for learner in targets:

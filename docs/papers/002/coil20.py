@@ -30,7 +30,7 @@ from equipoise.discovery import (
     investigate,
 )
 from equipoise.discovery.generative import TrainedVAE, VAESettings, load_vae, reconstruction_grid, train_vae
-from equipoise.networks.vae import vae_encoder
+from equipoise.networks import vae_encoder
 
 PAIRS = (("object", "pose"), ("pose", "object"))
 # The plane that parts the halves of each.

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from equipoise.discovery import Classifier
-from equipoise.networks.resnet import resnet18
+from equipoise.networks import resnet18
 
 
 def network() -> torch.nn.Module:

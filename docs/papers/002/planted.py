@@ -31,7 +31,7 @@ from equipoise.discovery import (
 from equipoise.discovery import _demonstration as demo
 from equipoise.discovery.generative import VAESettings, train_vae
 from equipoise.foundation import stream, write_whole
-from equipoise.training.fixing import seed_of
+from equipoise.training import seed_of
 
 VAE_STEPS, SEARCH_STEPS, NULLS = 3000, 80, 99
 # The way that was asked for before 0.3 was.

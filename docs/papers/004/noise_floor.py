@@ -24,13 +24,8 @@ import torch
 import equipoise
 from equipoise import measures
 from equipoise.studies.plans import with_splits
-from equipoise.training.encoding import material_of
-from equipoise.training.images.pictures import Pictures
-from equipoise.training.images.run import Run, Steps
-from equipoise.training.material import Job, Material, Settings
-from equipoise.training.precision import product_precision
-from equipoise.training.preparing import prepared
-from equipoise.training.train import learner_of
+from equipoise.training import Job, Material, Settings, learner_of, material_of, prepared, product_precision
+from equipoise.training.images import Pictures, Run, Steps
 
 LEVELS = (0.01, 0.05, 0.1, 0.5)
 AT_ONCE = 1_000

@@ -40,10 +40,9 @@ from equipoise.foundation import (
     stream,
     unknown_name,
 )
-from equipoise.networks.vae import vae_encoder
+from equipoise.networks import vae_encoder
 from equipoise.results import SearchVerdict
-from equipoise.training.fixing import fix_seeds, seed_of
-from equipoise.training.plain import Losses, StepProgress, StepTraining, descend, train_steps
+from equipoise.training import Losses, StepProgress, StepTraining, descend, fix_seeds, seed_of, train_steps
 
 Bits = NDArray[np.bool_]
 

@@ -41,7 +41,7 @@ from equipoise.discovery.generative import Generator
 from equipoise.foundation import BadInput, Floats, require, stream
 from equipoise.results import Reason, SearchVerdict, because
 from equipoise.stats import percentiles, rank_among
-from equipoise.training.adam import StackedAdam
+from equipoise.training import StackedAdam
 
 
 def random_directions(size: int, number: int, seed: int, centre: ArrayLike | None = None) -> tuple[Hyperplane, ...]:

@@ -36,9 +36,8 @@ from equipoise.discovery.generative import (
     write_networks,
 )
 from equipoise.foundation import BadInput, Floats, TensorFile, require, stream
-from equipoise.networks.vae import SIDE, vae_encoder
-from equipoise.training.fixing import fix_seeds, seed_of
-from equipoise.training.plain import Losses, StepProgress, StepTraining, descend, train_steps
+from equipoise.networks import SIDE, vae_encoder
+from equipoise.training import Losses, StepProgress, StepTraining, descend, fix_seeds, seed_of, train_steps
 
 if TYPE_CHECKING:
     import torch

@@ -26,7 +26,7 @@ from equipoise.discovery._reasons import DiscoveryReason
 from equipoise.discovery.generative import Generator
 from equipoise.foundation import BadInput, Floats, require, stream
 from equipoise.results import Reason, because
-from equipoise.training.adam import StackedAdam
+from equipoise.training import StackedAdam
 
 PICTURES = 2
 # A command line says how a classifier is read, and nothing of the reference beside it.

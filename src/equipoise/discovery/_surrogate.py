@@ -19,7 +19,7 @@ from equipoise.discovery._hyperplane import Hyperplane
 from equipoise.discovery._search import CONSTANT, Search, SearchSettings, check_counts, search
 from equipoise.discovery.generative import Generator
 from equipoise.foundation import BadInput, require, stream
-from equipoise.training.plain import Losses, StepTraining, descend, train_steps
+from equipoise.training import Losses, StepTraining, descend, train_steps
 
 # What is told on the way: the phase, how much of it is done, and of how much.
 Report = Callable[[str, int, int], None]

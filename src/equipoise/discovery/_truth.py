@@ -18,7 +18,7 @@ from equipoise.foundation import (
     unknown_name,
 )
 from equipoise.results import Reason, ReasonCode, because
-from equipoise.training.fixing import seed_of
+from equipoise.training import seed_of
 
 # Keeps the slope of an attribute that is told apart without a mistake finite.
 RIDGE = 1e-4

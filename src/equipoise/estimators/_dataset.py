@@ -30,8 +30,7 @@ from equipoise.tallies import (
     ordered,
     presence_codes,
 )
-from equipoise.training.encoding import check_labels_vary, quarters_of
-from equipoise.training.material import ALL_ROWS, Codes, Material, Rows
+from equipoise.training import ALL_ROWS, Codes, Material, Rows, check_labels_vary, quarters_of
 
 EVERYONE = "everyone"
 

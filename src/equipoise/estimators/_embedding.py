@@ -15,14 +15,10 @@ from equipoise.estimators._dataset import targets_of
 from equipoise.estimators._method import ChosenLearner, check_fits, chosen_learner, chosen_treatments
 from equipoise.estimators._treated import Treated
 from equipoise.foundation import same_length, unknown_name
-from equipoise.training.fixing import preserved_generators
-from equipoise.training.input_encoder import InputEncoder
-from equipoise.training.material import Selection
-from equipoise.training.preparing import overrides
-from equipoise.training.treatment import Treatment
+from equipoise.training import InputEncoder, Selection, Treatment, overrides, preserved_generators
 
 if TYPE_CHECKING:
-    from equipoise.training.metric.estimator.metric_learner import MetricLearner
+    from equipoise.training.metric import MetricLearner
 
 METRIC_LEARNER = "metric_learner"
 
@@ -115,7 +111,7 @@ class TreatedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Treate
         self.classes_, self.groups_ = targets.labels, self.group_coder_.groups
 
     def _metric_learner(self, settings: Mapping[str, Any], treatments: tuple[Treatment, ...]) -> MetricLearner:
-        from equipoise.training.metric.estimator.metric_learner import MetricLearner
+        from equipoise.training.metric import MetricLearner
 
         passed_here = ("treatments", "precision", "device", "random_state")
         known = [name for name in MetricLearner._get_param_names() if name not in passed_here]

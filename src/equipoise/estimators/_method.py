@@ -8,10 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise.foundation import BadInput, listing, registry
-from equipoise.training.compatibility import Need, check_compatible, has_own, learners
-from equipoise.training.learner import Learner
-from equipoise.training.train import learner_of
-from equipoise.training.treatment import TrainingRows, Treatment
+from equipoise.training import (
+    Learner,
+    Need,
+    TrainingRows,
+    Treatment,
+    all_learners,
+    check_compatible,
+    has_own,
+    learner_of,
+)
 
 SCIKIT_LEARN, MODULE = "scikit_learn", "module"
 # What may be given, in words.
@@ -114,7 +120,7 @@ def name_of(treatment: Treatment) -> str:
 def check_gives_model(learner: ChosenLearner) -> None:
     """Refuse a learner whose trainings end without a model that could predict, before anything is trained."""
     if learner.kind.model is None:
-        able = [name for name, kind in learners().items() if kind.model is not None]
+        able = [name for name, kind in all_learners().items() if kind.model is not None]
         raise BadInput(f"The learner {learner.name!r} gives no model of its own yet", available=listing(able))
 
 

@@ -37,10 +37,7 @@ from equipoise.tallies import (
     group_places,
     presence_codes,
 )
-from equipoise.training.input_encoder import InputEncoder
-from equipoise.training.material import Codes, Predicted
-from equipoise.training.model import FittedModel
-from equipoise.training.train import learner_of
+from equipoise.training import Codes, FittedModel, InputEncoder, Predicted, learner_of
 
 if TYPE_CHECKING:
     from equipoise.audits import AuditResult

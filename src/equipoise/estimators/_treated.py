@@ -50,14 +50,22 @@ from equipoise.foundation import (
     require,
     same_length,
 )
-from equipoise.training.compatibility import Need
-from equipoise.training.fixing import preserved_generators
-from equipoise.training.input_encoder import InputEncoder
-from equipoise.training.material import Codes, Job, Material, Outcome, Predicted, Selection, Settings
-from equipoise.training.model import FittedModel
-from equipoise.training.selecting import COLLAPSED
-from equipoise.training.train import train
-from equipoise.training.treatment import Treatment
+from equipoise.training import (
+    COLLAPSED,
+    Codes,
+    FittedModel,
+    InputEncoder,
+    Job,
+    Material,
+    Need,
+    Outcome,
+    Predicted,
+    Selection,
+    Settings,
+    Treatment,
+    preserved_generators,
+    train,
+)
 
 GROUPS_AT_FIT = 'fit(X, y, sensitive_features=groups), or equipoise.fit(frame, ..., sensitive_features="COLUMN")'
 GROUPS_AT_PREDICTION = "predict(X, sensitive_features=groups)"

@@ -22,7 +22,7 @@ from equipoise.foundation._errors import (
 )
 from equipoise.foundation._imports import installed
 
-# Where the built-in things of a kind live. A room that does not exist yet simply adds nothing.
+# Where the built-in things of a kind live, a package or a module. A room that does not exist yet simply adds nothing.
 ROOMS = {
     "measure": "equipoise.measures",
     "audit": "equipoise.audits",
@@ -34,7 +34,7 @@ ROOMS = {
     "metric_loss": "equipoise.training.metric.losses",
     "miner": "equipoise.training.metric.miners",
     "sampler": "equipoise.training.metric.samplers",
-    "metric_preset": "equipoise.training.metric",
+    "metric_preset": "equipoise.training.metric._presets",
     "report": "equipoise.reports.narrative",
 }
 # What users choose by name, and ``equipoise list`` shows; a report is found by the kind of its result.
@@ -158,7 +158,7 @@ class Registry:
         if not _exists(room):
             return
         package = importlib.import_module(room)
-        for module in pkgutil.iter_modules(package.__path__):
+        for module in pkgutil.iter_modules(getattr(package, "__path__", ())):
             if module.ispkg or room not in OF_FOLDERS:
                 importlib.import_module(f"{room}.{module.name}")
 

@@ -30,18 +30,22 @@ from equipoise.studies.plan_power import (
 from equipoise.studies.plans import PlanChange, Trial, cells_of, condition_text, equal_words
 from equipoise.studies.running import Work, cell_labels, change_of, check_device, named_key, seconds_left
 from equipoise.studies.storage import CellStatus, Status
-from equipoise.training.callback import outputs_of, recipe_of_treatments
-from equipoise.training.compatibility import Need
-from equipoise.training.finishing import check_one_after, failure_of
-from equipoise.training.preparing import check_material, overrides, prepared
-from equipoise.training.train import learner_of
+from equipoise.training import (
+    Need,
+    check_material,
+    check_one_after,
+    failure_of,
+    learner_of,
+    outputs_of,
+    overrides,
+    prepared,
+    recipe_of_treatments,
+)
 
 if TYPE_CHECKING:
     from equipoise.studies.storage import Store
     from equipoise.studies.study import Study
-    from equipoise.training.learner import Learner
-    from equipoise.training.material import Material
-    from equipoise.training.treatment import Treatment
+    from equipoise.training import Learner, Material, Treatment
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,17 @@ from equipoise.foundation import BadInput, plural, provenance
 from equipoise.results import Direction, Finding, Result
 from equipoise.studies.plans import Trial
 from equipoise.studies.running import check_device, settings_of
-from equipoise.training.diverging.divergence import Divergence, Flips, Growth
-from equipoise.training.diverging.first_difference import first_difference
-from equipoise.training.preparing import Prepared, prepared, transformed
-from equipoise.training.rounding import ask_for_workspace, deterministic_algorithms, is_deterministic, is_jittered
-from equipoise.training.train import learner_of
+from equipoise.training import (
+    Prepared,
+    ask_for_workspace,
+    deterministic_algorithms,
+    is_deterministic,
+    is_jittered,
+    learner_of,
+    prepared,
+    transformed,
+)
+from equipoise.training.diverging import Divergence, Flips, Growth, first_difference
 
 if TYPE_CHECKING:
     from equipoise.studies.study import Study

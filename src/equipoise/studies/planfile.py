@@ -22,8 +22,7 @@ from equipoise.measures import (
     Performance,
 )
 from equipoise.studies.plans import BadPlan, ChooseBy, Place
-from equipoise.training.material import Precision, Rounding, Selection
-from equipoise.training.named_objects import beside_plan
+from equipoise.training import Precision, Rounding, Selection, beside_plan
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError

@@ -28,13 +28,18 @@ from equipoise.foundation import (
 from equipoise.studies.plans import LearnerTexts, Named, Trial, condition_text, rows_of
 from equipoise.studies.running import MODEL, check_device, model_of
 from equipoise.studies.storage import OUTAGE, open_store
-from equipoise.training.compatibility import learners
-from equipoise.training.encoding import encoder_of
-from equipoise.training.learner import Progress as Epochs
-from equipoise.training.material import Codes, Material, Outcome, Predicted
-from equipoise.training.metric.embedding_model import EmbeddingModel
-from equipoise.training.model import FittedModel
-from equipoise.training.rounding import is_deterministic
+from equipoise.training import (
+    Codes,
+    FittedModel,
+    Material,
+    Outcome,
+    Predicted,
+    all_learners,
+    encoder_of,
+    is_deterministic,
+)
+from equipoise.training import Progress as Epochs
+from equipoise.training.metric import EmbeddingModel
 
 if TYPE_CHECKING:
     from equipoise.studies.storage import Store
@@ -187,7 +192,7 @@ def refit(
     if outcome.model is None:
         raise BadInput(
             f"{cell} has no model to save. {outcome.no_model or ''}".strip(),
-            available=f"the learners {listing(name for name, kind in learners().items() if kind.model is not None)}",
+            available=f"the learners {listing(name for name, one in all_learners().items() if one.model is not None)}",
         )
     tell("Auditing the model", TRAINING)
     agreements = () if stored is None else tuple(_agreement(split, outcome, stored[split]) for split in SPLITS)

@@ -47,9 +47,7 @@ from equipoise.studies.plans import (
 )
 from equipoise.studies.running import OwnWork, Work, draw_named, named_key, settings_of, shown_cohort
 from equipoise.studies.storage import EvaluationLabels, evaluation_labels
-from equipoise.training.encoding import material_of
-from equipoise.training.material import Codes, Material
-from equipoise.training.selecting import needs_scores
+from equipoise.training import Codes, Material, material_of, needs_scores
 
 if TYPE_CHECKING:
     from equipoise.studies.checking import Check
@@ -349,7 +347,7 @@ class Study:
         return draws, undrawn, partitions
 
     def _stack_size(self, work: Work, cell: Sequence[Trial]) -> int:
-        from equipoise.training.train import stack_size
+        from equipoise.training import stack_size
 
         drawn = [trial for trial in cell if work.can_train(trial)]
         if self.stack is not None or not drawn:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.training.material import Codes, Material, Rows
+from equipoise.training import Codes, Material, Rows
 
 # The first column tells the class and the second the group; classes stand so far apart, in standard deviations.
 APART = 3.0

@@ -12,7 +12,7 @@ from equipoise.testing._planted import (
     Planted,
     planted,
 )
-from equipoise.training.material import Codes, Rows
+from equipoise.training import Codes, Rows
 
 # The side of a picture, and how much brighter the square that tells the class and the colour that tells the group are.
 SIDE = 8

@@ -16,11 +16,21 @@ from equipoise.testing._planted import (
     planted,
 )
 from equipoise.testing._planted_pictures import planted_pictures
-from equipoise.training.compatibility import Need, incompatibility
-from equipoise.training.material import Codes, Job, Material, Outcome, Settings
-from equipoise.training.parameters import Choice, Given, Parameter
-from equipoise.training.train import learner_of, train
-from equipoise.training.treatment import Treatment
+from equipoise.training import (
+    Choice,
+    Codes,
+    Given,
+    Job,
+    Material,
+    Need,
+    Outcome,
+    Parameter,
+    Settings,
+    Treatment,
+    incompatibility,
+    learner_of,
+    train,
+)
 
 # A small network that learns the planted signal within seconds.
 QUICK = {"width": 16, "layers": 1, "batch_size": 64, "epochs": 12, "learning_rate": 0.02}

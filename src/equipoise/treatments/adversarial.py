@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from equipoise.foundation import treatment
-from equipoise.training.callback import TrainingContext
-from equipoise.training.compatibility import Need
-from equipoise.training.parameters import Choice, Parameter, Table
-from equipoise.training.treatment import Treatment
-from equipoise.treatments.cells import in_common
-from equipoise.treatments.discriminators import WIDTH, Discriminators
+from equipoise.training import Choice, Need, Parameter, Table, TrainingContext, Treatment
+from equipoise.treatments._cells import in_common
+from equipoise.treatments._discriminators import WIDTH, Discriminators
 
 
 @treatment("adversarial", alias="ADV", stage="in", paper="001", origin="elazar2018", extra="train")

@@ -9,13 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation import listing, treatment
-from equipoise.training.callback import TrainingCallback, TrainingContext
-from equipoise.training.losses import cross_entropy
-from equipoise.training.material import Codes, Predicted
-from equipoise.training.model import fitted_part
-from equipoise.training.parameters import Readout, Table
-from equipoise.training.treatment import Afterwards, Outputs, Treatment
-from equipoise.treatments.reading import ByCell, Floats, arranged, groups_of_test, predicted, softmax
+from equipoise.training import (
+    Afterwards,
+    Codes,
+    Outputs,
+    Predicted,
+    Readout,
+    Table,
+    TrainingCallback,
+    TrainingContext,
+    Treatment,
+    cross_entropy,
+    fitted_part,
+)
+from equipoise.treatments._readout import ByCell, Floats, arranged, groups_of_test, predicted, softmax
 
 if TYPE_CHECKING:
     import torch

@@ -7,9 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from equipoise.foundation import treatment
-from equipoise.training.material import Codes
-from equipoise.training.treatment import TrainingRows, Treatment
-from equipoise.treatments.cells import drawn_from_cells, refuse_empty_cells
+from equipoise.training import Codes, TrainingRows, Treatment
+from equipoise.treatments._cells import drawn_from_cells, refuse_empty_cells
 
 
 @treatment("downsampling", alias="DS", stage="pre", paper="001", origin="han2022a")

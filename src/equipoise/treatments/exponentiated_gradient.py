@@ -10,12 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation import BadInput, plural, require, treatment
-from equipoise.training.estimator_model import Mixture
-from equipoise.training.material import Codes, Predicted
-from equipoise.training.model import Adjustment, checked_settings, fitted_part
-from equipoise.training.parameters import Choice, Parameter, Table
-from equipoise.training.treatment import Scored, TrainingRows, Treatment
-from equipoise.treatments.reading import randomly_decided
+from equipoise.training import (
+    Adjustment,
+    Choice,
+    Codes,
+    Mixture,
+    Parameter,
+    Predicted,
+    Scored,
+    Table,
+    TrainingRows,
+    Treatment,
+    checked_settings,
+    fitted_part,
+)
+from equipoise.treatments._readout import randomly_decided
 
 Floats = NDArray[np.float64]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation import require, treatment
-from equipoise.training.callback import Batch, TrainingContext
-from equipoise.treatments.favourable_losses import GapTreatment, PairLosses
+from equipoise.training import Batch, TrainingContext
+from equipoise.treatments._favourable_losses import GapTreatment, PairLosses
 
 if TYPE_CHECKING:
     import torch

@@ -10,11 +10,7 @@ from numpy.typing import NDArray
 
 from equipoise.conditions import apportion
 from equipoise.foundation import require, stream, treatment
-from equipoise.training.callback import TrainingCallback, TrainingContext
-from equipoise.training.compatibility import Need
-from equipoise.training.material import Codes
-from equipoise.training.parameters import Parameter, Table
-from equipoise.training.treatment import Treatment
+from equipoise.training import Codes, Need, Parameter, Table, TrainingCallback, TrainingContext, Treatment
 
 if TYPE_CHECKING:
     import torch

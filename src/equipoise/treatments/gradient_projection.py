@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation import treatment
-from equipoise.training.callback import NETWORK, Batch, Leaves, TrainingContext
-from equipoise.training.compatibility import Need
-from equipoise.treatments.domain_heads import DOMAIN, NETWORK_LEARNS, DomainAdversary, WithDomainHead
+from equipoise.training import NETWORK, Batch, Leaves, Need, TrainingContext
+from equipoise.treatments._domain_heads import DOMAIN, NETWORK_LEARNS, DomainAdversary, WithDomainHead
 
 if TYPE_CHECKING:
     import torch

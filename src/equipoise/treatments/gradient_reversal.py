@@ -7,13 +7,21 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation import BadInput, require, treatment
-from equipoise.networks.separation import gradient_reversal
-from equipoise.training.callback import LAST, Batch, Part, TrainingCallback, TrainingContext
-from equipoise.training.losses import cross_entropy
-from equipoise.training.parameters import Given, Parameter, Table
-from equipoise.training.treatment import Treatment
-from equipoise.treatments.cells import in_common
-from equipoise.treatments.discriminators import WIDTH
+from equipoise.networks import gradient_reversal
+from equipoise.training import (
+    LAST,
+    Batch,
+    Given,
+    Parameter,
+    Part,
+    Table,
+    TrainingCallback,
+    TrainingContext,
+    Treatment,
+    cross_entropy,
+)
+from equipoise.treatments._cells import in_common
+from equipoise.treatments._discriminators import WIDTH
 
 if TYPE_CHECKING:
     import torch

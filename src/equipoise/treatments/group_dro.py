@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from equipoise.foundation import require, treatment
-from equipoise.training.callback import RowLosses, TrainingCallback, TrainingContext
-from equipoise.training.compatibility import Need
-from equipoise.training.parameters import Choice, Parameter, Table
-from equipoise.training.treatment import Treatment
-from equipoise.treatments.cells import in_common, sums_of_cells
+from equipoise.training import Choice, Need, Parameter, RowLosses, Table, TrainingCallback, TrainingContext, Treatment
+from equipoise.treatments._cells import in_common, sums_of_cells
 
 if TYPE_CHECKING:
     import torch

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from equipoise.foundation import treatment
-from equipoise.training.callback import Batch, TrainingContext
-from equipoise.treatments.favourable_losses import GapTreatment, PairLosses
+from equipoise.training import Batch, TrainingContext
+from equipoise.treatments._favourable_losses import GapTreatment, PairLosses
 
 if TYPE_CHECKING:
     import torch

@@ -20,12 +20,21 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from equipoise.foundation import BadInput, plural, treatment
-from equipoise.training.material import Codes, Predicted
-from equipoise.training.model import PostProcessor, Transformation, checked_array, fitted_part
-from equipoise.training.parameters import Choice, Table
-from equipoise.training.treatment import Afterwards, Representations, TrainingInputs, Treatment
-from equipoise.treatments.linear_head import Heads, LinearHead
-from equipoise.treatments.null_space import NullSpace
+from equipoise.training import (
+    Afterwards,
+    Choice,
+    Codes,
+    PostProcessor,
+    Predicted,
+    Representations,
+    Table,
+    TrainingInputs,
+    Transformation,
+    Treatment,
+    checked_array,
+    fitted_part,
+)
+from equipoise.treatments._linear_head import Heads, LinearHead, NullSpace
 
 Floats = NDArray[np.float64]
 

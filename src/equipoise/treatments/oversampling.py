@@ -7,9 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from equipoise.foundation import treatment
-from equipoise.training.material import Codes
-from equipoise.training.parameters import Choice, Table
-from equipoise.training.treatment import TrainingRows, Treatment
+from equipoise.training import Choice, Codes, Table, TrainingRows, Treatment
 
 
 @treatment("oversampling", alias="S-RS", stage="pre", paper="004")

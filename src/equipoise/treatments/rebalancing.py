@@ -7,10 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from equipoise.foundation import treatment
-from equipoise.training.material import Codes
-from equipoise.training.parameters import Parameter, Table
-from equipoise.training.treatment import TrainingRows, Treatment
-from equipoise.treatments.cells import drawn_from_cells, refuse_empty_cells
+from equipoise.training import Codes, Parameter, Table, TrainingRows, Treatment
+from equipoise.treatments._cells import drawn_from_cells, refuse_empty_cells
 
 
 @treatment("rebalancing", alias="C-R", stage="pre", paper="004", origin="wang2019")

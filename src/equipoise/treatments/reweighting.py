@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation import treatment
-from equipoise.training.parameters import Choice, Table
-from equipoise.training.treatment import TrainingRows, Treatment
+from equipoise.training import Choice, Table, TrainingRows, Treatment
 
 
 @treatment("reweighting", alias="RW", stage="pre", paper="001", origin="han2022a")

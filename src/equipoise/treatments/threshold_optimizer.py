@@ -15,11 +15,20 @@ from equipoise.foundation import (
     require,
     treatment,
 )
-from equipoise.training.material import Codes, Predicted
-from equipoise.training.model import Adjustment, checked_array, checked_settings, fitted_part
-from equipoise.training.parameters import Parameter, Readout, Table
-from equipoise.training.treatment import Scored, Treatment
-from equipoise.treatments.reading import randomly_decided
+from equipoise.training import (
+    Adjustment,
+    Codes,
+    Parameter,
+    Predicted,
+    Readout,
+    Scored,
+    Table,
+    Treatment,
+    checked_array,
+    checked_settings,
+    fitted_part,
+)
+from equipoise.treatments._readout import randomly_decided
 
 Floats = NDArray[np.float64]
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from equipoise.foundation import treatment
-from equipoise.training.callback import Batch, TrainingContext
-from equipoise.training.compatibility import Need
-from equipoise.treatments.domain_heads import NETWORK_LEARNS, DomainAdversary, WithDomainHead
+from equipoise.training import Batch, Need, TrainingContext
+from equipoise.treatments._domain_heads import NETWORK_LEARNS, DomainAdversary, WithDomainHead
 
 if TYPE_CHECKING:
     import torch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from equipoise.foundation import treatment
-from equipoise.training.treatment import Treatment
+from equipoise.training import Treatment
 
 
 @treatment("untreated", stage="pre", paper="001")

@@ -20,8 +20,7 @@ from equipoise.discovery.generative import _gan as gan
 from equipoise.discovery.generative import _vae as vae
 from equipoise.discovery.generative._gan import TrainedGAN
 from equipoise.foundation import BadInput
-from equipoise.networks.dcgan import dcgan_generator
-from equipoise.networks.vae import vae_decoder, vae_encoder
+from equipoise.networks import dcgan_generator, vae_decoder, vae_encoder
 from reproductions.sprites import classifiers
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")

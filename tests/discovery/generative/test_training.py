@@ -24,9 +24,8 @@ from equipoise.discovery.generative import (
 )
 from equipoise.discovery.generative._vae import grid
 from equipoise.foundation import BadInput, stream
-from equipoise.networks.dcgan import dcgan_discriminator, dcgan_generator
-from equipoise.networks.vae import vae_decoder, vae_encoder
-from equipoise.training.fixing import fix_seeds, seed_of
+from equipoise.networks import dcgan_discriminator, dcgan_generator, vae_decoder, vae_encoder
+from equipoise.training import fix_seeds, seed_of
 
 torch = pytest.importorskip("torch")
 SMALL: dict[str, Any] = {"steps": 3, "batch_size": 4, "width": 2, "latent_size": 3, "report_every": 2}

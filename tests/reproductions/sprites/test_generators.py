@@ -27,8 +27,9 @@ from equipoise.cohorts.pictures import (
 )
 from equipoise.discovery.generative import KINDS, StepProgress, VAESettings
 from equipoise.foundation import BadInput
-from equipoise.training.images.optimising import state_of
-from equipoise.training.recording import ONLY, Recorder, put_back
+from equipoise.training import ONE_KIND, Recorder
+from equipoise.training._recording import put_back
+from equipoise.training.images import state_of
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
@@ -105,11 +106,11 @@ def test_putting_back_leaves_what_a_fresh_optimiser_goes_on_from() -> None:
 
     recorder, before = Recorder("cpu", moved), {"weight": weight.detach().clone()}
     for _ in range(2):
-        recorder.take(ONLY, step)
+        recorder.take(ONE_KIND, step)
     twice = weight.detach().clone()
     put_back(moved(), before)
     assert np.array_equal(weight.detach().numpy(), np.ones(3))
     for _ in range(2):
-        recorder.take(ONLY, step)
+        recorder.take(ONE_KIND, step)
     recorder.wait()
     assert torch.equal(weight, twice)

@@ -13,7 +13,7 @@ pytest.importorskip("sqlalchemy")
 
 from equipoise.studies.findings import data_of, result_of
 from equipoise.studies.storage._labels import readout
-from equipoise.training.selecting import COLLAPSED
+from equipoise.training import COLLAPSED
 from store_cases import Predicting, trial, truth
 
 SEEDS, REPEATS = 3, 2

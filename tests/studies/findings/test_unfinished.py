@@ -27,9 +27,8 @@ from equipoise.studies.analysis._data import (
 from equipoise.studies.findings import result_of
 from equipoise.studies.findings.identical._paper import paper_claims, reproduction_of
 from equipoise.studies.study import Study
-from equipoise.treatments.domain_heads import EVERY, NETWORK_LEARNS, WithDomainHead
-from equipoise.treatments.gradient_projection import GradientProjection
-from equipoise.treatments.uniform_confusion import UniformConfusion
+from equipoise.treatments import GradientProjection, UniformConfusion
+from equipoise.treatments._domain_heads import EVERY, NETWORK_LEARNS, WithDomainHead
 
 FALLING, UNMET = Unfinished.LOSS_STILL_FALLING, Unfinished.CONSTRAINT_UNMET
 

@@ -123,7 +123,7 @@ def test_a_training_is_trained_once_and_read_in_all_its_ways_in_a_store_and_in_a
     pytest.importorskip("torch")
     pytest.importorskip("sqlalchemy")
     from equipoise.studies.storage import open_store
-    from equipoise.training.images import side_by_side
+    from equipoise.training.images import _side_by_side as side_by_side
 
     built: list[int] = []
     before = side_by_side.Run

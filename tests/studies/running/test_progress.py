@@ -8,7 +8,7 @@ from equipoise.studies.running import _running as running
 from equipoise.studies.running._progress import Standing, Steadied, Within, standing
 from equipoise.studies.running._running import within_stack
 from equipoise.studies.storage import CellStatus, Status
-from equipoise.training.learner import Progress
+from equipoise.training import Progress
 
 SOME_DONE = Status((CellStatus("cell", waiting=8, running=8, done=8, seconds=160.0),))
 NONE_DONE = Status((CellStatus("cell", waiting=8, running=8),))

@@ -15,8 +15,7 @@ from equipoise.foundation import BadInput
 from equipoise.measures import distance_to_optimum
 from equipoise.measures._scores import BY_NAME
 from equipoise.studies.storage._labels import Names, Readouts, decoded, encoded, evaluation_labels, readout
-from equipoise.training.encoding import material_of
-from equipoise.training.material import Predicted
+from equipoise.training import Predicted, material_of
 from store_cases import GROUPS, Predicting, trial, truth
 
 

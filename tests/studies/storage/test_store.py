@@ -13,7 +13,7 @@ import pytest
 
 from equipoise.foundation import BadInput
 from equipoise.studies.storage._labels import readout
-from equipoise.training.material import Predicted
+from equipoise.training import Predicted
 from store_cases import Clock, Predicting, failed, planned, trial, truth
 
 DONE = Predicting()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.training.diverging.first_difference import difference, differing, lengths
+from equipoise.training.diverging._first_difference import difference, differing, lengths
 
 torch = pytest.importorskip("torch")
 

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from equipoise.foundation import BadInput
-from equipoise.training.diverging.divergence import ALL, Divergence, Flips, Growth
-from equipoise.training.diverging.first_difference import _is_looked_at, first_difference
-from equipoise.training.diverging.stepping import ModuleStepper, Seen
+from equipoise.training.diverging import ALL_LAYERS, Divergence, Flips, Growth, ModuleStepper, Seen, first_difference
+from equipoise.training.diverging._first_difference import _is_looked_at
 
 torch = pytest.importorskip("torch")
 
@@ -89,11 +88,11 @@ def test_noise_in_a_layer_is_found_in_its_step_and_its_layer_and_grows() -> None
     assert 0 < found.largest < 1e-6
     assert 0 < found.relative < 1e-6
     assert found.units >= 1
-    whole = [one for one in found.growth if one.layer == ALL]
+    whole = [one for one in found.growth if one.layer == ALL_LAYERS]
     assert whole[0].step == 5
     assert whole[-1].step == 40
     assert whole[-1].relative > whole[0].relative > 0
-    assert {one.layer for one in found.growth} == {ALL, "first", "norm", "head"}
+    assert {one.layer for one in found.growth} == {ALL_LAYERS, "first", "norm", "head"}
     assert found.words[0] == "The two runs were the same to the last bit for 4 steps."
     assert found.words[1].startswith("In step 5 the output of layer noisy differed first, by ")
     assert "in the last place" in found.words[1]
@@ -202,7 +201,7 @@ def test_words_for_every_way_to_differ() -> None:
         "The two runs differed in their first step: the loss differed first, in the sign of a zero.",
     )
     assert "in its shape or in numbers that are not finite" in Divergence(5, 1, "loss", "loss").words[0]
-    growth = (Growth(9, ALL, 0.042), Growth(9, "a", 3e-8), Growth(9, "b", 0.07))
+    growth = (Growth(9, ALL_LAYERS, 0.042), Growth(9, "a", 3e-8), Growth(9, "b", 0.07))
     told = Divergence(9, 2, "gradient", "a.weight", 1e-9, 1e-8, 1.0, growth, (Flips(4, 100, 0.0), Flips(9, 100, 0.02)))
     assert told.words == (
         "The two runs were the same to the last bit for 1 step.",
@@ -210,12 +209,13 @@ def test_words_for_every_way_to_differ() -> None:
         "After step 9 everything learned differs by 4.2% between the runs, most in b (7%).",
         "Of 100 rows, 2% are predicted differently after step 9; the first was seen after step 9.",
     )
-    tiny = Divergence(9, 2, "loss", "loss", 1e-9, 1e-8, 1.0, (Growth(9, ALL, 1 / 12_300_000),), (Flips(9, 3, 0.0),))
+    growth = (Growth(9, ALL_LAYERS, 1 / 12_300_000),)
+    tiny = Divergence(9, 2, "loss", "loss", 1e-9, 1e-8, 1.0, growth, (Flips(9, 3, 0.0),))
     assert tiny.words[-2:] == (
         "After step 9 everything learned differs by one part in 12,000,000 between the runs.",
         "None of 3 rows is predicted differently.",
     )
-    same = Divergence(9, 2, "loss", "loss", 1e-9, 1e-8, 1.0, (Growth(9, ALL, 0.0),))
+    same = Divergence(9, 2, "loss", "loss", 1e-9, 1e-8, 1.0, (Growth(9, ALL_LAYERS, 0.0),))
     assert same.words[-1] == "After step 9 everything learned is the same in both runs."
 
 

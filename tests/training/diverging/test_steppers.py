@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 
 from equipoise.foundation import BadInput
-from equipoise.training.diverging.first_difference import first_difference
+from equipoise.training import Material, Prepared, Settings, prepared
+from equipoise.training.diverging import first_difference
 from equipoise.training.learners.image_network import ImageNetwork
 from equipoise.training.learners.mlp import MultilayerPerceptron, built
 from equipoise.training.learners.scikit_learn import ScikitLearn
-from equipoise.training.material import Material, Settings
-from equipoise.training.preparing import Prepared, prepared
-from equipoise.treatments.fairbatch import FairBatch
-from equipoise.treatments.gradient_projection import GradientProjection
-from equipoise.treatments.uniform_confusion import UniformConfusion
+from equipoise.treatments import FairBatch, GradientProjection, UniformConfusion
 from training_cases import Rival, jobs_of, planted
 
 torch = pytest.importorskip("torch")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 
 import squares
-from equipoise.training.images import side_by_side
-from equipoise.training.material import Settings
-from equipoise.training.train import train
+from equipoise.training import Settings, train
+from equipoise.training.images import _side_by_side as side_by_side
 from training_cases import Learns
 
 if __name__ == "__main__":

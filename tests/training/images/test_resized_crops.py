@@ -12,13 +12,21 @@ import squares as cases
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-from equipoise.training.fixing import sample_keys  # noqa: E402
-from equipoise.training.images.pictures import Box, Crop, Pictures, View, resized  # noqa: E402
-from equipoise.training.images.run import Run  # noqa: E402
+from equipoise.training import (  # noqa: E402
+    Settings,
+    prepared,
+    sample_keys,
+)
+from equipoise.training.images import (  # noqa: E402
+    Box,
+    Crop,
+    Pictures,
+    Run,
+    View,
+)
+from equipoise.training.images._pictures import resized  # noqa: E402
 from equipoise.training.learners.image_network import ImageNetwork  # noqa: E402
-from equipoise.training.material import Settings  # noqa: E402
-from equipoise.training.metric.estimator.metric_learner import MetricLearner  # noqa: E402
-from equipoise.training.preparing import prepared  # noqa: E402
+from equipoise.training.metric import MetricLearner  # noqa: E402
 
 BOXES = [(0, 0, 9, 12), (2, 3, 5, 5), (8, 11, 1, 1), (0, 1, 9, 3), (4, 0, 2, 12), (1, 1, 7, 10)]
 BOTH = ((9, 12), (7, 7), (20, 5), (1, 1), (3, 30))

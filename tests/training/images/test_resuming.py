@@ -13,24 +13,39 @@ from training_cases import Learns
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-from equipoise.training.images import reading, side_by_side  # noqa: E402
-from equipoise.training.images.optimising import Descent, load, optimiser_of, state_of  # noqa: E402
-from equipoise.training.images.run import Steps  # noqa: E402
-from equipoise.training.images.schedule import SCHEDULES, rates  # noqa: E402
-from equipoise.training.material import Job, Material, Settings  # noqa: E402
-from equipoise.training.train import train  # noqa: E402
-from equipoise.training.treatment import Treatment  # noqa: E402
-from equipoise.treatments.adversarial import Adversarial  # noqa: E402
-from equipoise.treatments.diverse_adversarial import DiverseAdversarial  # noqa: E402
-from equipoise.treatments.domain_discriminative import DomainDiscriminative  # noqa: E402
-from equipoise.treatments.equal_opportunity import EqualOpportunityClass  # noqa: E402
-from equipoise.treatments.fairalm import FairALM  # noqa: E402
-from equipoise.treatments.fairbatch import FairBatch  # noqa: E402
-from equipoise.treatments.gradient_projection import GradientProjection  # noqa: E402
-from equipoise.treatments.gradient_reversal import GradientReversal  # noqa: E402
-from equipoise.treatments.group_dro import GroupDRO  # noqa: E402
-from equipoise.treatments.l2_gap_penalty import SquaredGapPenalty  # noqa: E402
-from equipoise.treatments.uniform_confusion import UniformConfusion  # noqa: E402
+from equipoise.training import (  # noqa: E402
+    Job,
+    Material,
+    Settings,
+    Treatment,
+    train,
+)
+from equipoise.training.images import (  # noqa: E402
+    Steps,
+    rates,
+    state_of,
+)
+from equipoise.training.images import _pictures as reading  # noqa: E402
+from equipoise.training.images import _side_by_side as side_by_side  # noqa: E402
+from equipoise.training.images._optimisation import (  # noqa: E402
+    SCHEDULES,
+    Descent,
+    load,
+    optimiser_of,
+)
+from equipoise.treatments import (  # noqa: E402
+    Adversarial,
+    DiverseAdversarial,
+    DomainDiscriminative,
+    EqualOpportunityClass,
+    FairALM,
+    FairBatch,
+    GradientProjection,
+    GradientReversal,
+    GroupDRO,
+    SquaredGapPenalty,
+    UniformConfusion,
+)
 
 LEARNER = Learns("image_network", {"network": "small", "epochs": 3, "batch_size": 16, "schedule": "triangle"})
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.training.images.schedule import SCHEDULES, rates
+from equipoise.training.images import rates
+from equipoise.training.images._optimisation import SCHEDULES
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

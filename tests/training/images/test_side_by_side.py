@@ -19,15 +19,34 @@ from training_cases import Learns
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-from equipoise.networks.building import build  # noqa: E402
-from equipoise.training.fixing import copies_of, fix_seeds, sample_keys  # noqa: E402
-from equipoise.training.images import checkpoints, fitting, side_by_side  # noqa: E402
-from equipoise.training.images.pictures import Pictures  # noqa: E402
-from equipoise.training.images.run import Run, Steps  # noqa: E402
-from equipoise.training.images.schedule import rates  # noqa: E402
-from equipoise.training.material import Job, Material, Outcome, Settings  # noqa: E402
-from equipoise.training.preparing import prepared  # noqa: E402
-from equipoise.training.train import learner_of, train  # noqa: E402
+from equipoise.networks import build  # noqa: E402
+from equipoise.training import (  # noqa: E402  # noqa: E402
+    Job,
+    Material,
+    Outcome,
+    Settings,
+    copies_of,
+    fix_seeds,
+    learner_of,
+    prepared,
+    sample_keys,
+    train,
+)
+from equipoise.training.images import (  # noqa: E402
+    Pictures,
+    Run,
+    Steps,
+    rates,
+)
+from equipoise.training.images import (  # noqa: E402
+    _checkpoints as checkpoints,
+)
+from equipoise.training.images import (  # noqa: E402
+    _side_by_side as fitting,
+)
+from equipoise.training.images import (  # noqa: E402
+    _side_by_side as side_by_side,
+)
 
 VALUES: dict[str, Any] = {"network": "small", "epochs": 3, "batch_size": 16, "schedule": "triangle"}
 LEARNER = Learns("image_network", VALUES)

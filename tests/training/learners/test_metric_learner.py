@@ -16,21 +16,28 @@ torch = pytest.importorskip("torch")
 from equipoise.audits import downstream as classifiers  # noqa: E402
 from equipoise.audits.downstream import C_GRID, DomainIndependent  # noqa: E402
 from equipoise.foundation import BadInput  # noqa: E402
-from equipoise.training.callback import TrainingCallback  # noqa: E402
-from equipoise.training.learner import Progress  # noqa: E402
+from equipoise.training import (  # noqa: E402
+    Job,
+    Material,
+    Progress,
+    Settings,
+    Stack,
+    TrainingCallback,
+    Treatment,
+    stack_size,
+    train,
+)
+from equipoise.training._preparation import training_rows  # noqa: E402
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
 from equipoise.training.learners.raw_features import RawFeatures  # noqa: E402
-from equipoise.training.material import Job, Material, Settings  # noqa: E402
-from equipoise.training.metric.heads import downstream  # noqa: E402
-from equipoise.training.metric.heads.downstream import balanced_rows  # noqa: E402
-from equipoise.training.metric.heads.fitting import looked_at  # noqa: E402
-from equipoise.training.preparing import training_rows  # noqa: E402
-from equipoise.training.stacking import Stack  # noqa: E402
-from equipoise.training.train import stack_size, train  # noqa: E402
-from equipoise.training.treatment import Treatment  # noqa: E402
-from equipoise.treatments.equal_opportunity import EqualOpportunityClass  # noqa: E402
-from equipoise.treatments.oversampling import Oversampling  # noqa: E402
-from equipoise.treatments.reweighting import Reweighting  # noqa: E402
+from equipoise.training.metric import _downstream as downstream  # noqa: E402
+from equipoise.training.metric._downstream import balanced_rows  # noqa: E402
+from equipoise.training.metric._training import looked_at  # noqa: E402
+from equipoise.treatments import (  # noqa: E402
+    EqualOpportunityClass,
+    Oversampling,
+    Reweighting,
+)
 from space_cases import clustered  # noqa: E402
 from squares import material as squares  # noqa: E402
 from training_cases import Learns  # noqa: E402

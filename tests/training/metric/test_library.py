@@ -13,8 +13,10 @@ pytest.importorskip("pytorch_metric_learning", reason="needs pytorch-metric-lear
 
 from pytorch_metric_learning import distances, losses, miners, reducers, regularizers  # noqa: E402
 
-from equipoise.training.metric.batches import pairs_of  # noqa: E402
-from equipoise.training.metric.drawing import whole_weights  # noqa: E402
+from equipoise.training.metric import (  # noqa: E402
+    pairs_of,
+    whole_weights,
+)
 from equipoise.training.metric.losses.arcface import ArcFace  # noqa: E402
 from equipoise.training.metric.losses.contrastive import Contrastive  # noqa: E402
 from equipoise.training.metric.losses.margin import Margin  # noqa: E402

@@ -14,13 +14,13 @@ torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 import metric_oracles as slow  # noqa: E402
 from equipoise.foundation import BadInput, registry  # noqa: E402
+from equipoise.training.metric import Mined  # noqa: E402
 from equipoise.training.metric.losses.arcface import ArcFace  # noqa: E402
 from equipoise.training.metric.losses.margin import Margin  # noqa: E402
 from equipoise.training.metric.losses.multi_similarity import MultiSimilarity  # noqa: E402
 from equipoise.training.metric.losses.n_pair import NPair  # noqa: E402
 from equipoise.training.metric.losses.proxy_nca import ProxyNCA  # noqa: E402
 from equipoise.training.metric.losses.triplet import Triplet  # noqa: E402
-from equipoise.training.metric.miner import Mined  # noqa: E402
 from equipoise.training.metric.miners.n_pair import NPairs  # noqa: E402
 from equipoise.training.metric.miners.random_triplets import RandomTriplets  # noqa: E402
 from metric_cases import CLASSES, LABELS, SEEDS, listed, numbers_of, points_of  # noqa: E402

@@ -16,8 +16,16 @@ torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 import metric_oracles as slow  # noqa: E402
 from equipoise.foundation import BadInput, registry  # noqa: E402
-from equipoise.training.metric.batches import squared_distances, taken  # noqa: E402
-from equipoise.training.metric.drawing import drawn, uniforms_for, uniforms_of_epoch, whole_weights  # noqa: E402
+from equipoise.training.metric import (  # noqa: E402
+    squared_distances,
+    uniforms_for,
+    uniforms_of_epoch,
+    whole_weights,
+)
+from equipoise.training.metric._mining import (  # noqa: E402
+    drawn,
+    taken,
+)
 from equipoise.training.metric.miners.distance_weighted import DistanceWeighted  # noqa: E402
 from equipoise.training.metric.miners.random_triplets import distinct_numbers  # noqa: E402
 from metric_cases import LABELS, SEEDS, listed, numbers_of, points_of  # noqa: E402

@@ -10,8 +10,7 @@ import pytest
 
 from equipoise.foundation import BadInput, registry
 from equipoise.testing import check
-from equipoise.training.metric.drawing import uniforms_of_epoch
-from equipoise.training.metric.presets import get_preset, make_loss, make_miner, make_sampler
+from equipoise.training.metric import get_preset, make_loss, make_miner, make_sampler, uniforms_of_epoch
 
 PRESETS = [entry.name for entry in registry.entries("metric_preset") if entry.module.startswith("equipoise.")]
 KINDS = ("metric_loss", "miner", "sampler", "metric_preset")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from equipoise.foundation import Entry
-    from equipoise.training.treatment import Treatment
+    from equipoise.training import Treatment
 
 EXAMPLES = ("list", "list measures", "list treatments --json", "list treatments --matrix --task multilabel")
 
@@ -111,17 +111,22 @@ def _show_matrix(console: Console, task: str | None) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from equipoise.training.compatibility import groups_at_prediction, learners, matrix, treatments
+    from equipoise.training import (
+        all_learners,
+        all_treatments,
+        compatibility_matrix,
+        groups_at_prediction,
+    )
 
     reasons: dict[str, int] = {}
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("treatment", no_wrap=True, overflow="ignore", vertical="bottom")
     table.add_column("target", no_wrap=True)
-    for name in learners():
+    for name in all_learners():
         # A name stands in as many lines as it has words: all columns fit into 80 characters.
         table.add_column(name.replace("_", "\n"), justify="center", overflow="fold")
-    kinds = treatments()
-    for treatment, row in matrix(task).items():
+    kinds = all_treatments()
+    for treatment, row in compatibility_matrix(task).items():
         cells = [
             "●" if reason is None else f"({reasons.setdefault(str(reason), len(reasons) + 1)})"
             for reason in row.values()
@@ -139,7 +144,7 @@ def _show_matrix(console: Console, task: str | None) -> None:
 
 def _target_of(treatment: type[Treatment]) -> str:
     """Return what the target may be: "any" is classes or numbers. What is for several labels, ``--task`` tells."""
-    from equipoise.training.compatibility import tasks_of
+    from equipoise.training import tasks_of
 
     if treatment.two_classes:
         return "2 classes"
@@ -151,9 +156,9 @@ def _matrix_document(task: str | None) -> str:
     """Return treatments x learners as JSON, a record for each pair; ``task`` is null where none was named."""
     import json
 
-    from equipoise.training.compatibility import groups_at_prediction, matrix, tasks_of, treatments
+    from equipoise.training import all_treatments, compatibility_matrix, groups_at_prediction, tasks_of
 
-    kinds = treatments()
+    kinds = all_treatments()
     records = [
         {
             "treatment": treatment, "learner": learner, "task": task, "compatible": reason is None,
@@ -162,7 +167,7 @@ def _matrix_document(task: str | None) -> str:
             "tasks": list(tasks_of(kinds[treatment])), "two_classes": kinds[treatment].two_classes,
             "groups_at_prediction": groups_at_prediction(kinds[treatment]),
         }
-        for treatment, row in matrix(task).items() for learner, reason in row.items()
+        for treatment, row in compatibility_matrix(task).items() for learner, reason in row.items()
     ]  # fmt: skip
     return json.dumps({"schema": "equipoise.compatibility/1", "records": records}, ensure_ascii=False, indent=1)
 

@@ -22,9 +22,8 @@ from equipoise.discovery.generative._training import (
     write_networks,
 )
 from equipoise.foundation import TensorFile, require
-from equipoise.networks.dcgan import dcgan_discriminator, dcgan_generator
-from equipoise.training.fixing import fix_seeds, seed_of
-from equipoise.training.plain import Losses, StepProgress, StepTraining, descend, train_steps
+from equipoise.networks import dcgan_discriminator, dcgan_generator
+from equipoise.training import Losses, StepProgress, StepTraining, descend, fix_seeds, seed_of, train_steps
 
 if TYPE_CHECKING:
     import torch

@@ -21,7 +21,7 @@ from equipoise.foundation import (
     stream,
     told,
 )
-from equipoise.training.plain import StepProgress as StepProgress
+from equipoise.training import StepProgress as StepProgress
 
 if TYPE_CHECKING:
     import torch

@@ -35,11 +35,19 @@ from equipoise.foundation import (
     require,
     unknown_name,
 )
-from equipoise.networks.vae import vae_decoder, vae_encoder
-from equipoise.training.fixing import fix_seeds, seed_of
-from equipoise.training.images.optimising import state_of
-from equipoise.training.plain import Losses, StepProgress, StepTraining, descend, train_steps
-from equipoise.training.recording import ONLY, Recorder
+from equipoise.networks import vae_decoder, vae_encoder
+from equipoise.training import (
+    ONE_KIND,
+    Losses,
+    Recorder,
+    StepProgress,
+    StepTraining,
+    descend,
+    fix_seeds,
+    seed_of,
+    train_steps,
+)
+from equipoise.training.images import state_of
 
 if TYPE_CHECKING:
     import torch
@@ -228,14 +236,14 @@ class _Run:
         self.drawn = self.torch.zeros(chosen.batch_size, chosen.latent_size, **kind)
         self.losses: dict[str, torch.Tensor] = {}
         self.recorder = Recorder(chosen.device, self._tensors, record=record)
-        self.recorder.record(ONLY, self._step)
+        self.recorder.record(ONE_KIND, self._step)
         self.training = StepTraining(
             chosen.steps, self._take, report_every=chosen.report_every, report=plan.report, recorder=self.recorder
         )
 
     def _take(self, step: int) -> Losses:
         self._prepare(step)
-        self.recorder.take(ONLY, self._step)
+        self.recorder.take(ONE_KIND, self._step)
         return self.losses
 
     def done(self) -> TrainedVAE:

@@ -60,7 +60,7 @@ from equipoise.studies.findings import (
     training_title,
 )
 from equipoise.studies.findings import title_of as title_of_space
-from equipoise.training.diverging.divergence import ALL
+from equipoise.training.diverging import ALL_LAYERS
 
 # Three more than groups have: no two treatments share a colour.
 TEN_COLOURS = (*COLOURS, "#7A5195", "#8C6D31", "#5F6B76")
@@ -525,7 +525,7 @@ def drift(result: Diagnosis) -> Chart | None:
     rows: list[Row] = [
         {"step": one.step, "value": rounded(one.relative), "line": 0}
         for one in result.records
-        if one.layer == ALL and one.relative > 0
+        if one.layer == ALL_LAYERS and one.relative > 0
     ]
     rows += [{"step": one.step, "value": rounded(one.share), "line": 1} for one in result.flips if one.share > 0]
     if len({row["step"] for row in rows}) < 2:

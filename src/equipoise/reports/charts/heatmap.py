@@ -43,7 +43,7 @@ from equipoise.reports.charts.chart import (
 from equipoise.results import Record
 from equipoise.studies import Diagnosis
 from equipoise.studies.findings import SpaceSetting, StudyResult, title_of
-from equipoise.training.diverging.divergence import ALL
+from equipoise.training.diverging import ALL_LAYERS
 
 MOST_GROUPS = 60
 # Light enough at both ends for dark letters on them.
@@ -275,8 +275,8 @@ def _settings_plot(lines: int, columns: int, down: str, across: str) -> alt.Face
 
 def layers(result: Diagnosis) -> Chart | None:
     """Draw how far apart every layer is after each step that was looked at: one line per layer, one column per step."""
-    own = [one for one in result.records if one.layer != ALL and one.relative > 0]
-    names = list(dict.fromkeys(one.layer for one in result.records if one.layer != ALL))
+    own = [one for one in result.records if one.layer != ALL_LAYERS and one.relative > 0]
+    names = list(dict.fromkeys(one.layer for one in result.records if one.layer != ALL_LAYERS))
     steps = sorted({one.step for one in own})
     if len(names) < 2 or len(steps) < 2:
         return None

@@ -55,7 +55,7 @@ from equipoise.studies.findings import (
     chosen_fairest,
     under_phrase,
 )
-from equipoise.training.rounding import is_jittered
+from equipoise.training import is_jittered
 
 PERCENT = f"{100 * RULE:.0f}%"
 FEW = 4

@@ -31,7 +31,7 @@ from equipoise.reports._document import (
 from equipoise.reports._records import limited_table
 from equipoise.reports.narrative._report import Report, document_provenance
 from equipoise.studies import Diagnosis
-from equipoise.training.diverging.divergence import ALL
+from equipoise.training.diverging import ALL_LAYERS
 
 if TYPE_CHECKING:
     from equipoise.reports.narrative._report import Parts
@@ -85,7 +85,7 @@ def _tiles(result: Diagnosis) -> Iterator[Tile]:
     yield Tile("first difference", f"step {result.step:,}", None, f"of {plural(result.steps, 'step')}")
     if math.isfinite(result.largest):
         yield Tile("size of it", f"{result.largest:.2g}", None, "largest difference of a number")
-    whole = [one for one in result.records if one.layer == ALL and math.isfinite(one.relative)]
+    whole = [one for one in result.records if one.layer == ALL_LAYERS and math.isfinite(one.relative)]
     if whole:
         yield Tile("relative difference", f"{whole[-1].relative:.1e}", None, f"after step {whole[-1].step:,}")
     if result.flips:
@@ -108,12 +108,12 @@ def _growth(result: Diagnosis) -> DataTable:
     flips = {one.step: one.share for one in result.flips}
     largest: dict[int, tuple[float, str]] = {}
     for one in result.records:
-        if one.layer != ALL and math.isfinite(one.relative):
+        if one.layer != ALL_LAYERS and math.isfinite(one.relative):
             largest[one.step] = max(largest.get(one.step, (-1.0, "")), (one.relative, one.layer))
     columns = [Column("Step"), Column("Relative difference", number=True), Column("Largest in")]
     rows = []
     for place, one in enumerate(result.records):
-        if one.layer != ALL:
+        if one.layer != ALL_LAYERS:
             continue
         whole = Cell(Number(f"{one.relative:.1e}", place, "relative") if math.isfinite(one.relative) else "undefined")
         most = largest.get(one.step)

@@ -22,7 +22,7 @@ from equipoise.studies.analysis._data import (
 from equipoise.studies.analysis._quantities import MainMeasures, Quantity
 from equipoise.studies.analysis._reasons import StudyReason
 from equipoise.studies.plans import OWN, LearnerTexts, Named, Trial, canonical, condition_text, unread
-from equipoise.training.rounding import is_jittered
+from equipoise.training import is_jittered
 
 if TYPE_CHECKING:
     from equipoise.studies.findings.spaces._choosing import Choosing

@@ -25,7 +25,7 @@ from equipoise.studies.analysis._quantities import Quantity, batched
 from equipoise.studies.storage import OUTCOMES
 from equipoise.tallies import RESIDUAL_SUMS
 from equipoise.tallies import residual_sums as summed
-from equipoise.training.material import known_targets
+from equipoise.training import known_targets
 
 
 def is_clustered(rows: TestRows) -> bool:

@@ -58,9 +58,7 @@ from equipoise.studies.storage import (
     remember_look,
 )
 from equipoise.tallies import ResidualPivot
-from equipoise.training.material import known_targets
-from equipoise.training.selecting import COLLAPSED
-from equipoise.training.treatment import CONSTRAINTS
+from equipoise.training import COLLAPSED, CONSTRAINTS, known_targets
 
 if TYPE_CHECKING:
     from equipoise.studies.study import Study

@@ -46,12 +46,20 @@ from equipoise.tallies import (
     factorise,
     shown,
 )
-from equipoise.training.compatibility import Need, check_compatible, has_own
-from equipoise.training.learner import Learner
-from equipoise.training.material import Precision, Rounding, Selection
-from equipoise.training.parameters import Given, completed
-from equipoise.training.selecting import needs_scores, no_scores
-from equipoise.training.treatment import Treatment
+from equipoise.training import (
+    Given,
+    Learner,
+    Need,
+    Precision,
+    Rounding,
+    Selection,
+    Treatment,
+    check_compatible,
+    completed,
+    has_own,
+    needs_scores,
+    no_scores,
+)
 
 DEVICES = ("cpu", "cuda")
 BALANCED_ACCURACY = "balanced_accuracy"  # a number of the report that no measure is registered for

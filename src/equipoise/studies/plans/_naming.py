@@ -25,9 +25,7 @@ from equipoise.foundation import (
     registry,
     unknown_name,
 )
-from equipoise.training.material import Epoch, Predicted
-from equipoise.training.parameters import Readout, completed, may_differ
-from equipoise.training.treatment import Treatment
+from equipoise.training import Epoch, Predicted, Readout, Treatment, completed, may_differ
 
 # Raised when the same description comes to mean another training: older trials are then not taken for the new ones.
 IDENTITY = 1

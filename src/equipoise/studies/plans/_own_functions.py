@@ -16,7 +16,7 @@ from equipoise.foundation import (
     unknown_name,
 )
 from equipoise.studies.plans._naming import Named, canonical, distinct, placed, plain
-from equipoise.training.rounding import is_jittered
+from equipoise.training import is_jittered
 
 # The learner's name in trials that a function of one's own trains.
 OWN = "own_function"

@@ -38,7 +38,7 @@ from equipoise.tallies import (
     factorise,
     shown,
 )
-from equipoise.training.material import Codes, Material
+from equipoise.training import Codes, Material
 
 
 def trained_fingerprint(cohort: Cohort) -> str:

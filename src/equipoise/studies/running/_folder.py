@@ -36,8 +36,7 @@ from equipoise.studies.storage import (
     make_folder,
     write_durably,
 )
-from equipoise.training.material import Predicted
-from equipoise.training.selecting import needs_scores
+from equipoise.training import Predicted, needs_scores
 
 ENDING = ".safetensors"
 # Raised when files come to say something else; readers refuse what they do not know.

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation import BadInput
-from equipoise.training.model import FittedModel
-from equipoise.training.train import learner_of
+from equipoise.training import FittedModel, learner_of
 
 # The array of a trial that holds its model, the learners whose models are kept, and the bytes that one may have.
 MODEL = "model.weights"

@@ -15,10 +15,7 @@ from equipoise.foundation import BadInput, listing
 from equipoise.studies.plans import OwnFunction, Trial, rows_of
 from equipoise.studies.running._work import Work, draw_name
 from equipoise.tallies import factorise
-from equipoise.training.finishing import failed
-from equipoise.training.fixing import fix_seeds
-from equipoise.training.material import Outcome, Predicted
-from equipoise.training.selecting import no_scores
+from equipoise.training import Outcome, Predicted, failed, fix_seeds, no_scores
 
 SPLIT = "split"
 THRESHOLD = 0.5

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from equipoise.foundation import BadInput, write_whole
 from equipoise.studies.plans import IDENTITY, Stack, canonical, trial_of
 from equipoise.studies.running._work import Work
-from equipoise.training.material import Material, Rows
+from equipoise.training import Material, Rows
 
 SCHEMA = "equipoise.study-pack/1"
 SAID, TENSORS = "study.json", "material.safetensors"

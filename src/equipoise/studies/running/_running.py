@@ -31,8 +31,7 @@ from equipoise.studies.running._environment import check_device, environment, is
 from equipoise.studies.running._progress import Watcher, Within, standing
 from equipoise.studies.running._work import Work, recorded
 from equipoise.studies.running._worker_process import refuse_within_a_worker
-from equipoise.training.learner import Progress
-from equipoise.training.rounding import is_deterministic
+from equipoise.training import Progress, is_deterministic
 
 if TYPE_CHECKING:
     from equipoise.studies.storage import EvaluationLabels, Store

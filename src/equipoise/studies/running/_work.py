@@ -10,7 +10,7 @@ from typing import Any
 
 from equipoise.studies.plans import Named, Recorded, Stack, Trial, canonical, make_treatment
 from equipoise.studies.running._kept_models import kept_model
-from equipoise.training.material import Codes, Job, Material, Outcome, Settings
+from equipoise.training import Codes, Job, Material, Outcome, Settings
 
 # Trains some trials of one stack: the trials, and something that is told how far it is.
 Trainer = Callable[[Sequence[Trial], Any], list[Outcome]]
@@ -58,7 +58,7 @@ class Work:
 
     def train(self, trials: Sequence[Trial], progress: Any = None) -> list[Outcome]:
         """Train trials of one stack together."""
-        from equipoise.training.train import train
+        from equipoise.training import train
 
         first = trials[0]
         settings = replace(settings_of(first), checkpoints=self.checkpoints, keep_models=self.keep_models)

@@ -26,7 +26,7 @@ from equipoise.studies.plans import Trial
 from equipoise.studies.storage._database import StoreLocation, present, sql, tables
 from equipoise.studies.storage._labels import PREDICTED, EvaluationLabels, Names, decoded
 from equipoise.studies.storage._planning import description_of, parts, trial_from
-from equipoise.training.material import Epoch, Predicted
+from equipoise.training import Epoch, Predicted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

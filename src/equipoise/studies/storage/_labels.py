@@ -32,8 +32,7 @@ from equipoise.tallies import (
     residual_moments,
     residual_sums,
 )
-from equipoise.training.encoding import QUARTERS, label_codes
-from equipoise.training.material import Predicted, known_targets
+from equipoise.training import QUARTERS, Predicted, known_targets, label_codes
 
 Codes = NDArray[np.int64]
 # The splits that a trial predicts.

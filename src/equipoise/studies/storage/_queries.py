@@ -31,7 +31,7 @@ from equipoise.studies.storage._artefacts import (
 from equipoise.studies.storage._database import present, sql, tables
 from equipoise.studies.storage._labels import PREDICTED, EvaluationLabels, Names, Readouts, decoded
 from equipoise.studies.storage._planning import AT_ONCE, parts, trial_from
-from equipoise.training.material import Epoch, Predicted
+from equipoise.training import Epoch, Predicted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -35,7 +35,7 @@ from equipoise.studies.storage._database import (
 from equipoise.studies.storage._labels import EvaluationLabels, Readouts
 from equipoise.studies.storage._planning import Look
 from equipoise.studies.storage._queries import Status, StoredTrial, Written
-from equipoise.training.material import Predicted
+from equipoise.training import Predicted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.cohorts import Task
 from equipoise.foundation import BadInput, learner
-from equipoise.networks.building import NETWORKS
-from equipoise.training.compatibility import NETWORK, Need
-from equipoise.training.diverging.stepping import Stepper
-from equipoise.training.images import backbones
-from equipoise.training.images.backbones import AUGMENTATION, NetworkName
-from equipoise.training.images.fitting import fit_pictures, side_by_side_of
-from equipoise.training.images.picture_model import PictureModel
-from equipoise.training.images.pictures import Pictures, check_pictures
-from equipoise.training.images.schedule import SCHEDULES
-from equipoise.training.images.stepping import picture_stepper
-from equipoise.training.label_weights import FOR_LABELS
-from equipoise.training.learner import Learner, Report
-from equipoise.training.material import Material, Outcome, Settings
-from equipoise.training.model import FittedModel
-from equipoise.training.parameters import Choice, Parameter, Table, without_defaults
-from equipoise.training.precision import product_precision
-from equipoise.training.preparing import Prepared
+from equipoise.networks import NETWORKS
+from equipoise.training._compatibility import NETWORK_OFFERS, Need
+from equipoise.training._dataset import Material, Outcome, Rows, Settings
+from equipoise.training._learner import Learner, Report
+from equipoise.training._losses import FOR_LABELS
+from equipoise.training._models import FittedModel
+from equipoise.training._numerics import product_precision
+from equipoise.training._parameters import Choice, Parameter, Table, without_defaults
+from equipoise.training._prediction import codes_of
+from equipoise.training._preparation import Prepared
+from equipoise.training.diverging._steppers import ModuleStepper, Stepper
+from equipoise.training.images import _backbones as backbones
+from equipoise.training.images._backbones import AUGMENTATION, NetworkName
+from equipoise.training.images._models import PictureModel
+from equipoise.training.images._optimisation import SCHEDULES
+from equipoise.training.images._pictures import Pictures, check_pictures
+from equipoise.training.images._run import Run, logits_of
+from equipoise.training.images._side_by_side import fit_pictures, side_by_side_of
+
+if TYPE_CHECKING:
+    import torch
 
 NETWORK_NAME = "network"
 # Hyper-parameters that were not always there.
@@ -54,7 +59,7 @@ class ImageNetwork(Learner):
     }
     tasks: ClassVar[tuple[Task, ...]] = ("class", "multilabel")
     for_labels: ClassVar[Table] = FOR_LABELS
-    offers: ClassVar[frozenset[Need]] = NETWORK
+    offers: ClassVar[frozenset[Need]] = NETWORK_OFFERS
     takes_pictures: ClassVar[bool] = True
     precisions: ClassVar[tuple[str, ...]] = ("float32", "tf32", "bfloat16", "float64")
     model: ClassVar[type[FittedModel]] = PictureModel
@@ -103,3 +108,37 @@ class ImageNetwork(Learner):
         return fit_pictures(
             material, stack, settings, report, version=self.version, names=lambda trial: self.described(trial.values)
         )
+
+
+# Dev pictures, at most, whose outputs are compared.
+ROWS_COMPARED = 1_000
+
+
+def picture_stepper(trial: Prepared, material: Material, pictures: Pictures, settings: Settings) -> ModuleStepper:
+    """Build a trial's network, every seed fixed before, as one that goes on step by step through its epochs.
+
+    Its steps are eager, so that every layer can be looked into.
+    """
+    run = Run(trial, material, pictures, settings)
+    dev = _first(material.dev)
+    taken = 0
+
+    def step() -> torch.Tensor:
+        nonlocal taken
+        epoch, place = divmod(taken, run.steps)
+        if place == 0:
+            run.begin(epoch + 1)
+            run.seed_draws(epoch + 1)
+        run.step(run.phase(epoch + 1))
+        taken += 1
+        loss: torch.Tensor = run.losses[place]
+        return loss
+
+    def predictions() -> torch.Tensor:
+        return codes_of(run.torch.from_numpy(logits_of(run, dev, "the dev rows")), material.task)
+
+    return ModuleStepper(run.parts, step, predictions if len(dev) else None)
+
+
+def _first(rows: Rows) -> Rows:
+    return replace(rows, inputs=rows.inputs[:ROWS_COMPARED], ids=rows.ids[:ROWS_COMPARED])

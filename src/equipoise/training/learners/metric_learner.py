@@ -6,32 +6,30 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from equipoise.foundation import BadInput, learner, listing
-from equipoise.networks.building import NETWORKS
-from equipoise.training.compatibility import Need
-from equipoise.training.fixing import fix_seeds
-from equipoise.training.images import backbones
-from equipoise.training.images.backbones import AUGMENTATION, NO_BACKBONE, NetworkName
-from equipoise.training.images.fitting import side_by_side_of
-from equipoise.training.images.pictures import check_pictures
-from equipoise.training.images.schedule import SCHEDULES
-from equipoise.training.learner import Learner, Report
-from equipoise.training.material import Material, Outcome, Settings
-from equipoise.training.metric.embedding_model import EmbeddingModel
-from equipoise.training.metric.heads.downstream import (
+from equipoise.networks import NETWORKS
+from equipoise.training._compatibility import Need
+from equipoise.training._dataset import Material, Outcome, Settings
+from equipoise.training._learner import Learner, Report, size_for
+from equipoise.training._models import FittedModel
+from equipoise.training._parameters import Choice, Given, OneOf, Parameter, Table, without_defaults
+from equipoise.training._preparation import Prepared
+from equipoise.training._seeding import fix_seeds
+from equipoise.training._stack_backend import fit_stack
+from equipoise.training.images import _backbones as backbones
+from equipoise.training.images._backbones import AUGMENTATION, NO_BACKBONE, NetworkName
+from equipoise.training.images._optimisation import SCHEDULES
+from equipoise.training.images._pictures import check_pictures
+from equipoise.training.images._side_by_side import side_by_side_of
+from equipoise.training.metric._downstream import (
     check_downstream,
     check_trainings,
     described_downstream,
     without_usual,
 )
-from equipoise.training.metric.heads.fitting import StackedEmbeddings
-from equipoise.training.metric.heads.head import head_stack
-from equipoise.training.metric.heads.recipe import USUAL, check_recipe, recipe_of
-from equipoise.training.metric.pictures.fitting import fit_networks, picture_values
-from equipoise.training.model import FittedModel
-from equipoise.training.parameters import Choice, Given, OneOf, Parameter, Table, without_defaults
-from equipoise.training.preparing import Prepared
-from equipoise.training.sizing import size_for
-from equipoise.training.stacked import fit_stack
+from equipoise.training.metric._heads import head_stack
+from equipoise.training.metric._models import EmbeddingModel
+from equipoise.training.metric._objective import USUAL, check_recipe, recipe_of
+from equipoise.training.metric._training import StackedEmbeddings, fit_networks, picture_values
 
 BACKBONE = "backbone"
 # Hyper-parameters of backbones that were not always there.

@@ -9,24 +9,21 @@ from typing import Any, ClassVar
 
 from equipoise.cohorts import Task
 from equipoise.foundation import learner
-from equipoise.networks.mlp import stacked_mlp
-from equipoise.training.callback import outputs_of, recipe_of_treatments
-from equipoise.training.compatibility import NETWORK, Need
-from equipoise.training.diverging.stepping import StackStepper, Stepper
-from equipoise.training.fixing import fix_seeds
-from equipoise.training.flat_inputs import flat_width
-from equipoise.training.label_weights import FOR_LABELS
-from equipoise.training.learner import Learner, Report
-from equipoise.training.material import Material, Outcome, Settings
-from equipoise.training.model import FittedModel
-from equipoise.training.network_model import MlpModel
-from equipoise.training.parameters import Choice, Parameter, Table
-from equipoise.training.precision import dtype_of, product_precision
-from equipoise.training.preparing import Prepared
-from equipoise.training.sizing import size_for
-from equipoise.training.stack_parts import Recipe
-from equipoise.training.stacked import StackedNetworks, fit_stack
-from equipoise.training.stacking import Stack
+from equipoise.networks import stacked_mlp
+from equipoise.training._callback import outputs_of, recipe_of_treatments
+from equipoise.training._compatibility import NETWORK_OFFERS, Need
+from equipoise.training._dataset import Material, Outcome, Settings
+from equipoise.training._learner import Learner, Report, flat_width, size_for
+from equipoise.training._losses import FOR_LABELS
+from equipoise.training._models import FittedModel
+from equipoise.training._network_models import MlpModel
+from equipoise.training._numerics import dtype_of, product_precision
+from equipoise.training._parameters import Choice, Parameter, Table
+from equipoise.training._preparation import Prepared
+from equipoise.training._seeding import fix_seeds
+from equipoise.training._stack import Recipe, Stack
+from equipoise.training._stack_backend import StackedNetworks, fit_stack
+from equipoise.training.diverging._steppers import StackStepper, Stepper
 
 RECIPE: Table = {
     "learning_rate": Parameter("the step size of Adam", 3e-3, 1e-12, 1e-4, 1e-1),
@@ -52,7 +49,7 @@ class MultilayerPerceptron(Learner):
     for_regression: ClassVar[Mapping[str, Any]] = {**REGRESSION, "layers": 1, "width": 200}
     tasks: ClassVar[tuple[Task, ...]] = ("class", "regression", "multilabel")
     for_labels: ClassVar[Table] = FOR_LABELS
-    offers: ClassVar[frozenset[Need]] = NETWORK | {Need.FLAT_INPUTS}
+    offers: ClassVar[frozenset[Need]] = NETWORK_OFFERS | {Need.FLAT_INPUTS}
     precisions: ClassVar[tuple[str, ...]] = PRECISIONS
     model: ClassVar[type[FittedModel]] = MlpModel
 

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.cohorts import Task
 from equipoise.foundation import BadInput, learner, require
-from equipoise.networks.stacked_module import StackedModule, draws, draws_or_keeps
-from equipoise.training.compatibility import NETWORK, Need
-from equipoise.training.fixing import fix_seeds
-from equipoise.training.flat_inputs import flat_width
-from equipoise.training.label_weights import FOR_LABELS
-from equipoise.training.learner import Learner, Report
-from equipoise.training.learners.mlp import PRECISIONS, RECIPE, REGRESSION, outputs_for, recipe_of
-from equipoise.training.material import Material, Outcome, Settings
-from equipoise.training.model import FittedModel
-from equipoise.training.named_objects import (
+from equipoise.networks import StackedModule, draws, draws_or_keeps
+from equipoise.training._compatibility import NETWORK_OFFERS, Need
+from equipoise.training._dataset import Material, Outcome, Settings
+from equipoise.training._learner import Learner, Report, flat_width, size_for
+from equipoise.training._losses import FOR_LABELS
+from equipoise.training._models import FittedModel
+from equipoise.training._named_objects import (
     FILE_FORM,
     FORM,
     VERSION,
@@ -27,18 +24,18 @@ from equipoise.training.named_objects import (
     made_by,
     name_of,
     name_parts,
+    plain_value,
     source_hash,
     spelt,
 )
-from equipoise.training.network_model import ModuleModel
-from equipoise.training.parameters import Given, Table
-from equipoise.training.plain_values import plain_value
-from equipoise.training.precision import dtype_of
-from equipoise.training.preparing import Prepared
-from equipoise.training.rounding import DRAWS, is_jittered
-from equipoise.training.sizing import size_for
-from equipoise.training.stacked import StackedNetworks, fit_stack
-from equipoise.training.stacking import Stack
+from equipoise.training._network_models import ModuleModel
+from equipoise.training._numerics import DRAWS, dtype_of, is_jittered
+from equipoise.training._parameters import Given, Table
+from equipoise.training._preparation import Prepared
+from equipoise.training._seeding import fix_seeds
+from equipoise.training._stack import Stack
+from equipoise.training._stack_backend import StackedNetworks, fit_stack
+from equipoise.training.learners.mlp import PRECISIONS, RECIPE, REGRESSION, outputs_for, recipe_of
 
 if TYPE_CHECKING:
     import torch
@@ -59,7 +56,7 @@ class Module(Learner):
     for_regression: ClassVar[Mapping[str, Any]] = REGRESSION
     tasks: ClassVar[tuple[Task, ...]] = ("class", "regression", "multilabel")
     for_labels: ClassVar[Table] = FOR_LABELS
-    offers: ClassVar[frozenset[Need]] = NETWORK | {Need.FLAT_INPUTS}
+    offers: ClassVar[frozenset[Need]] = NETWORK_OFFERS | {Need.FLAT_INPUTS}
     precisions: ClassVar[tuple[str, ...]] = PRECISIONS
     model: ClassVar[type[FittedModel]] = ModuleModel
 

@@ -7,23 +7,22 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from equipoise.foundation import BadInput, learner
-from equipoise.training.compatibility import Need
-from equipoise.training.flat_inputs import flat_width
-from equipoise.training.learner import Learner, Progress, Report
+from equipoise.training._compatibility import Need
+from equipoise.training._dataset import Epoch, Material, Outcome, Settings
+from equipoise.training._learner import Learner, Progress, Report, flat_width
+from equipoise.training._models import FittedModel
+from equipoise.training._parameters import Choice, Table
+from equipoise.training._preparation import Prepared
+from equipoise.training._selection import scores_of
 from equipoise.training.learners.metric_learner import DOWNSTREAM, TRAINED
-from equipoise.training.material import Epoch, Material, Outcome, Settings
-from equipoise.training.metric.embedding_model import LengthEmbedder, RawFeaturesModel
-from equipoise.training.metric.heads.downstream import (
+from equipoise.training.metric._downstream import (
     check_downstream,
     check_trainings,
     described_downstream,
     without_usual,
 )
-from equipoise.training.metric.heads.ending import SPLITS, endings
-from equipoise.training.model import FittedModel
-from equipoise.training.parameters import Choice, Table
-from equipoise.training.preparing import Prepared
-from equipoise.training.selecting import scores_of
+from equipoise.training.metric._models import LengthEmbedder, RawFeaturesModel
+from equipoise.training.metric._training import SPLITS, endings
 
 # Trials that are read one after another: their classifiers, where they have some, are trained beside each other.
 TOGETHER = 32

@@ -15,30 +15,28 @@ from numpy.typing import NDArray
 
 from equipoise.cohorts import Task
 from equipoise.foundation import BadInput, learner, stream
-from equipoise.training.compatibility import Need
-from equipoise.training.estimator_model import EstimatorModel
-from equipoise.training.finishing import after_training, failed, representations_of
-from equipoise.training.fixing import fix_seeds, seed_of
-from equipoise.training.flat_inputs import flat_width
-from equipoise.training.learner import Learner, Progress, Report
-from equipoise.training.material import Epoch, Material, Outcome, Settings
-from equipoise.training.model import FittedModel
-from equipoise.training.named_objects import (
+from equipoise.training._compatibility import Need
+from equipoise.training._dataset import Epoch, Material, Outcome, Settings
+from equipoise.training._learner import Learner, Progress, Report, flat_width
+from equipoise.training._models import EstimatorModel, FittedModel
+from equipoise.training._named_objects import (
     FORM,
     VERSION,
     attribute_of,
     by_file,
     name_of,
     name_parts,
+    plain_value,
     source_hash,
     spelt,
 )
-from equipoise.training.parameters import Given, Table
-from equipoise.training.plain_values import plain_value
-from equipoise.training.preparing import Prepared, overrides, training_rows
-from equipoise.training.rounding import is_deterministic, is_jittered
-from equipoise.training.selecting import scores_of
-from equipoise.training.treatment import TrainingRows
+from equipoise.training._numerics import is_deterministic, is_jittered
+from equipoise.training._parameters import Given, Table
+from equipoise.training._prediction import after_training, failed, representations_of
+from equipoise.training._preparation import Prepared, overrides, training_rows
+from equipoise.training._seeding import fix_seeds, seed_of
+from equipoise.training._selection import scores_of
+from equipoise.training._treatment import TrainingRows
 
 HOW = f'a class of scikit-learn by its dotted name ("sklearn.linear_model.LogisticRegression"), {FORM} or an object'
 WHAT = "setting of an estimator"

@@ -11,9 +11,10 @@ torch = pytest.importorskip("torch")
 
 import equipoise  # noqa: E402
 from equipoise.foundation import BadInput  # noqa: E402
-from equipoise.training.images.pictures import SHIFT, Crop, Pictures, shifted  # noqa: E402
+from equipoise.training.images import Crop, Pictures  # noqa: E402
+from equipoise.training.images._pictures import SHIFT, shifted  # noqa: E402
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
-from equipoise.training.metric.estimator._training import EmbedderTraining  # noqa: E402
+from equipoise.training.metric._embedder_training import EmbedderTraining  # noqa: E402
 
 SMALL: dict[str, Any] = {"embedding_size": 4, "batch_size": 8, "epochs": 2, "learning_rate": 0.01}
 BYTES = np.random.default_rng(0).integers(0, 256, (24, 9, 12, 3), dtype=np.uint8)
@@ -147,7 +148,7 @@ def test_a_study_refuses_a_frozen_normalisation_without_a_backbone() -> None:
 def test_the_pretrained_network_stays_frozen() -> None:
     """The case that was ignored: EfficientNet-Lite0 with both."""
     pytest.importorskip("efficientnet_lite_pytorch")
-    from equipoise.networks.efficientnet_lite import efficientnet_lite0
+    from equipoise.networks import efficientnet_lite0
 
     given = efficientnet_lite0(pretrained=False)
     first = next(name for name, one in given.named_modules() if isinstance(one, torch.nn.BatchNorm2d))

@@ -20,18 +20,26 @@ from sklearn.utils import estimator_checks  # noqa: E402
 
 import equipoise  # noqa: E402
 from equipoise.foundation import BadInput  # noqa: E402
-from equipoise.training.callback import NETWORK, Batch, Part, TrainingCallback, TrainingContext  # noqa: E402
-from equipoise.training.compatibility import Need  # noqa: E402
-from equipoise.training.losses import cross_entropy  # noqa: E402
-from equipoise.training.material import Settings  # noqa: E402
-from equipoise.training.metric.estimator._training import EmbedderTraining  # noqa: E402
-from equipoise.training.train import train  # noqa: E402
-from equipoise.training.treatment import Treatment  # noqa: E402
-from equipoise.treatments.adversarial import Adversarial  # noqa: E402
-from equipoise.treatments.equal_opportunity import EqualOpportunityClass  # noqa: E402
-from equipoise.treatments.oversampling import Oversampling  # noqa: E402
-from equipoise.treatments.parade import Parade  # noqa: E402
-from equipoise.treatments.reweighting import Reweighting  # noqa: E402
+from equipoise.training import (  # noqa: E402
+    NETWORK,
+    Batch,
+    Need,
+    Part,
+    Settings,
+    TrainingCallback,
+    TrainingContext,
+    Treatment,
+    cross_entropy,
+    train,
+)
+from equipoise.training.metric._embedder_training import EmbedderTraining  # noqa: E402
+from equipoise.treatments import (  # noqa: E402
+    Adversarial,
+    EqualOpportunityClass,
+    Oversampling,
+    Parade,
+    Reweighting,
+)
 from space_cases import FEATURES, clustered  # noqa: E402
 from squares import pictures  # noqa: E402
 from training_cases import Learns, jobs_of  # noqa: E402

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.training.metric.heads import nearest as module
-from equipoise.training.metric.heads.nearest import nearest
+from equipoise.training.metric import _heads as module
+from equipoise.training.metric import nearest
 
 
 @given(st.integers(0, 2**20), st.integers(0, 9), st.integers(1, 12), st.integers(1, 40))

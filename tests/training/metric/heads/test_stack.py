@@ -10,14 +10,22 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from equipoise.foundation import BadInput  # noqa: E402
-from equipoise.training.callback import Batch, Part, TrainingCallback, TrainingContext  # noqa: E402
+from equipoise.training import (  # noqa: E402
+    Batch,
+    Part,
+    Settings,
+    Stack,
+    TrainingCallback,
+    TrainingContext,
+    Treatment,
+)
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
-from equipoise.training.material import Settings  # noqa: E402
-from equipoise.training.metric.drawing import uniforms_of_epoch  # noqa: E402
-from equipoise.training.metric.heads.head import head_stack  # noqa: E402
-from equipoise.training.metric.heads.recipe import miner_of, recipe_of  # noqa: E402
-from equipoise.training.stacking import Stack  # noqa: E402
-from equipoise.training.treatment import Treatment  # noqa: E402
+from equipoise.training.metric import (  # noqa: E402
+    head_stack,
+    recipe_of,
+    uniforms_of_epoch,
+)
+from equipoise.training.metric._objective import miner_of  # noqa: E402
 from space_cases import CLASSES, FEATURES, clustered, trials_of  # noqa: E402
 
 EXACT = Settings(precision="float64")

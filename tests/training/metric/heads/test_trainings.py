@@ -8,7 +8,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.training.metric.heads.downstream import TRAININGS, balanced_rows, check_trainings, oversampled_rows
+from equipoise.training.metric._downstream import (
+    TRAININGS,
+    balanced_rows,
+    check_trainings,
+    oversampled_rows,
+)
 
 
 def test_balanced_rows_are_as_many_of_every_class_as_the_smallest_has() -> None:

@@ -11,19 +11,30 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from equipoise.training.callback import Batch, Part, TrainingCallback, TrainingContext  # noqa: E402
-from equipoise.training.images import checkpoints, side_by_side  # noqa: E402
-from equipoise.training.images.pictures import Pictures  # noqa: E402
-from equipoise.training.images.run import Run  # noqa: E402
+from equipoise.training import (  # noqa: E402
+    Batch,
+    Part,
+    Prepared,
+    Settings,
+    TrainingCallback,
+    TrainingContext,
+    Treatment,
+    train,
+)
+from equipoise.training.images import (  # noqa: E402
+    Pictures,
+    Run,
+)
+from equipoise.training.images import _checkpoints as checkpoints  # noqa: E402
+from equipoise.training.images import _side_by_side as side_by_side  # noqa: E402
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
-from equipoise.training.material import Settings  # noqa: E402
-from equipoise.training.metric.drawing import uniforms_of_epoch  # noqa: E402
-from equipoise.training.metric.heads.recipe import recipe_of  # noqa: E402
-from equipoise.training.metric.pictures.fitting import picture_values, with_training_rows  # noqa: E402
-from equipoise.training.metric.pictures.task import Embedding  # noqa: E402
-from equipoise.training.preparing import Prepared  # noqa: E402
-from equipoise.training.train import train  # noqa: E402
-from equipoise.training.treatment import Treatment  # noqa: E402
+from equipoise.training.metric import (  # noqa: E402
+    EmbeddingTask,
+    picture_values,
+    recipe_of,
+    uniforms_of_epoch,
+)
+from equipoise.training.metric._training import with_training_rows  # noqa: E402
 from space_cases import trials_of  # noqa: E402
 from squares import jobs, material  # noqa: E402
 from training_cases import Learns  # noqa: E402
@@ -37,8 +48,8 @@ def run_of(loss: str, settings: Settings = EXACT, treatments: Any = (), **values
     (trial,) = trials_of(pictures, MetricLearning, (3,), treatments, **{**SMALL, "loss": loss, **values})
     shown = Prepared(trial.job, trial.rows, None, picture_values(trial))
 
-    def task(one: Prepared, _: Any, features: int) -> Embedding:
-        return Embedding(one, pictures, features, recipe_of([one]), settings)
+    def task(one: Prepared, _: Any, features: int) -> EmbeddingTask:
+        return EmbeddingTask(one, pictures, features, recipe_of([one]), settings)
 
     return Run(shown, pictures, Pictures(pictures.train.inputs, settings.device), settings, task=task)
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from equipoise.foundation import BadInput, registered, require
-from equipoise.training.metric.batches import full, picked
-from equipoise.training.metric.loss import Learnt, MetricLoss, enough_classes, leaf, own_stream
-from equipoise.training.metric.miner import Mined
-from equipoise.training.parameters import Parameter, Table
+from equipoise.training._parameters import Parameter, Table
+from equipoise.training.metric._loss import Learnt, MetricLoss, enough_classes, leaf, own_stream
+from equipoise.training.metric._mining import Mined, full, picked
 
 if TYPE_CHECKING:
     import torch

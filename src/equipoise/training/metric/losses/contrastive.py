@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from equipoise.foundation import registered
-from equipoise.training.metric.loss import SMALL, Learnt, MetricLoss, triplet_squares
-from equipoise.training.metric.miner import Mined
-from equipoise.training.parameters import Parameter, Table
+from equipoise.training._parameters import Parameter, Table
+from equipoise.training.metric._loss import SMALL, Learnt, MetricLoss, triplet_squares
+from equipoise.training.metric._mining import Mined
 
 if TYPE_CHECKING:
     import torch

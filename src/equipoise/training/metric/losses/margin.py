@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from equipoise.foundation import BadInput, registered
-from equipoise.training.metric.batches import taken
-from equipoise.training.metric.loss import SMALL, Learnt, MetricLoss, given, leaf, triplet_squares
-from equipoise.training.metric.miner import Mined
-from equipoise.training.parameters import Parameter, Table
+from equipoise.training._parameters import Parameter, Table
+from equipoise.training.metric._loss import SMALL, Learnt, MetricLoss, given, leaf, triplet_squares
+from equipoise.training.metric._mining import Mined, taken
 
 if TYPE_CHECKING:
     import torch

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from equipoise.foundation import registered, require
-from equipoise.training.metric.batches import full, pairs_of
-from equipoise.training.metric.loss import Learnt, MetricLoss, log_one_plus
-from equipoise.training.metric.miner import Mined
-from equipoise.training.parameters import Parameter, Table
+from equipoise.training._parameters import Parameter, Table
+from equipoise.training.metric._loss import Learnt, MetricLoss, log_one_plus
+from equipoise.training.metric._mining import Mined, full, pairs_of
 
 if TYPE_CHECKING:
     import torch

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from equipoise.foundation import registered
-from equipoise.training.metric.batches import full, pairs_of, picked, taken
-from equipoise.training.metric.loss import Learnt, MetricLoss, given, log_one_plus, mean_where
-from equipoise.training.metric.miner import Mined
-from equipoise.training.parameters import Parameter, Table
+from equipoise.training._parameters import Parameter, Table
+from equipoise.training.metric._loss import Learnt, MetricLoss, given, log_one_plus, mean_where
+from equipoise.training.metric._mining import Mined, full, pairs_of, picked, taken
 
 if TYPE_CHECKING:
     import torch

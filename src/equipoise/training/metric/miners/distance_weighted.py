@@ -6,10 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation import BadInput, registered, require
-from equipoise.training.metric.batches import pairs_of, squared_distances
-from equipoise.training.metric.drawing import drawn, whole_weights
-from equipoise.training.metric.miner import Mined, Miner, everybody
-from equipoise.training.parameters import Given, Parameter, Table
+from equipoise.training._parameters import Given, Parameter, Table
+from equipoise.training.metric._mining import Mined, Miner, drawn, everybody, pairs_of, squared_distances, whole_weights
 
 if TYPE_CHECKING:
     import torch

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from equipoise.foundation import registered
-from equipoise.training.metric.batches import pairs_of
-from equipoise.training.metric.drawing import drawn
-from equipoise.training.metric.miner import Mined, Miner, everybody
+from equipoise.training.metric._mining import Mined, Miner, drawn, everybody, pairs_of
 
 if TYPE_CHECKING:
     import torch

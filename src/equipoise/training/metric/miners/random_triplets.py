@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from equipoise.foundation import registered, require
-from equipoise.training.metric.batches import pairs_of, taken
-from equipoise.training.metric.miner import Mined, Miner
+from equipoise.training.metric._mining import Mined, Miner, pairs_of, taken
 
 if TYPE_CHECKING:
     import torch

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from equipoise.foundation import registered
-from equipoise.training.metric.batches import pairs_of, picked, squared_distances
-from equipoise.training.metric.drawing import drawn
-from equipoise.training.metric.miner import Mined, Miner, everybody
-from equipoise.training.parameters import Parameter, Table
+from equipoise.training._parameters import Parameter, Table
+from equipoise.training.metric._mining import Mined, Miner, drawn, everybody, pairs_of, picked, squared_distances
 
 if TYPE_CHECKING:
     import torch

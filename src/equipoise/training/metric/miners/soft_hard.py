@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from equipoise.foundation import registered, require
-from equipoise.training.metric.batches import pairs_of, squared_distances
-from equipoise.training.metric.drawing import drawn
-from equipoise.training.metric.miner import Mined, Miner, everybody
+from equipoise.training.metric._mining import Mined, Miner, drawn, everybody, pairs_of, squared_distances
 from equipoise.training.metric.miners.semi_hard import preferred
 
 if TYPE_CHECKING:

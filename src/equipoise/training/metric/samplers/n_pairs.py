@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation import BadInput, registered, stream
-from equipoise.training.material import Codes
-from equipoise.training.metric.sampler import ByClass, Sampler, steps_of
+from equipoise.training._dataset import Codes
+from equipoise.training.metric._sampler import ByClass, Sampler, steps_of
 
 PAIR = 2
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation import BadInput, registered, stream
-from equipoise.training.material import Codes
-from equipoise.training.metric.sampler import ByClass, Sampler, steps_of
-from equipoise.training.parameters import Parameter, Table
+from equipoise.training._dataset import Codes
+from equipoise.training._parameters import Parameter, Table
+from equipoise.training.metric._sampler import ByClass, Sampler, steps_of
 
 
 @registered("sampler", "samples_per_class", alias="SPC", paper="000")

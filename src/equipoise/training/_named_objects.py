@@ -1,0 +1,181 @@
+"""A user's own class or function, "package.module:name" or "file.py:name"; nothing is imported that is not spelt so.
+
+The name, with a version that its owner raises, is what a trial knows it by; a hash of its source stands beside it.
+Settings of any kind become plain values that name a trial: two that differ never look the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import math
+import os
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.foundation import (
+    BadInput,
+    beside,
+    imported,
+    module_name,
+    nearest,
+    require,
+    told,
+)
+from equipoise.foundation import attribute as file_attribute
+from equipoise.training._parameters import Parameter
+
+if TYPE_CHECKING:
+    import torch
+
+FORM = '"package.module:name"'
+FILE_FORM = '"file.py:name"'
+PYTHON, TENSORS = ".py", ".safetensors"
+VERSION = Parameter("raised when what is named changes what it trains", 1, least=1, low=1, high=1, whole=True)
+
+
+def named_object(name: str, what: str) -> Any:
+    """Import what a name of the form "package.module:name" or "file.py:name" stands for."""
+    return attribute_of(*name_parts(name, what), what)
+
+
+def by_file(name: str) -> str:
+    """Return the name that trials know own code by: of a file its last part, which is the same on every machine."""
+    module, colon, attribute = name.rpartition(":")
+    return f"{os.path.basename(module)}{colon}{attribute}" if module.endswith(PYTHON) else name
+
+
+def beside_plan(name: Any, folder: Path) -> Any:
+    """Return the name of a file, or of own code in one, as seen from the folder of a plan; any other as it is."""
+    if not isinstance(name, str):
+        return name
+    module, colon, attribute = name.rpartition(":")
+    if module.endswith(PYTHON):
+        return f"{folder / module}{colon}{attribute}"
+    return str(folder / name) if name.endswith(TENSORS) else name
+
+
+def name_parts(name: str, what: str) -> tuple[str, str]:
+    """Return module (or file) and attribute of a name of own code; nothing is imported."""
+    module, colon, attribute = name.rpartition(":")
+    if not colon or not module or not attribute:
+        raise BadInput(f"The {what} is {name!r}", available=f"{FORM} or {FILE_FORM}, or an object in Python")
+    return module, attribute
+
+
+def attribute_of(module: str, attribute: str, what: str) -> Any:
+    """Return a named part of a module or of a file of Python, imported now."""
+    if module.endswith(PYTHON):
+        path = Path(module)
+        with beside(path.parent):
+            return file_attribute(imported(path), path, attribute)
+    try:
+        found: Any = importlib.import_module(module)
+    except Exception as error:  # a module may raise anything while it is imported
+        raise BadInput(
+            f"The {what} {module}:{attribute} cannot be imported ({error})",
+            help="install its package here, or put its folder on PYTHONPATH.",
+        ) from error
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            guess = nearest(part, [one for one in dir(found) if not one.startswith("_")])
+            raise BadInput(
+                f"{module} has no {attribute!r}", help=f"did you mean {guess!r}?" if guess else "check the name."
+            )
+        found = getattr(found, part)
+    return found
+
+
+def spelt(thing: Any) -> str:
+    """Return what a class, function or object is called in a message."""
+    kind = thing if hasattr(thing, "__qualname__") else type(thing)
+    return f"{module_name(kind.__module__)}:{kind.__qualname__}"
+
+
+def factory_of(given: Any, what: str, how: str) -> Any:
+    """Return what makes a network: what a name stands for, imported now, or an object that can be called."""
+    found = named_object(given, what) if isinstance(given, str) else given
+    if not callable(found):
+        raise BadInput(f"The {what} {given!r} is {type(found).__name__}, which cannot be called", available=how)
+    return found
+
+
+def made_by(factory: Any, arguments: tuple[Any, ...], settings: Mapping[str, Any], how: str) -> torch.nn.Module:
+    """Call a user's factory; what fails in it, or returns no torch module, is told by name."""
+    library = require("torch", extra="train", purpose="A network of your own")
+    shown = arguments[0] if len(arguments) == 1 else arguments
+    try:
+        made: Any = factory(*arguments, **settings)
+    except Exception as error:
+        raise BadInput(
+            f"The factory {spelt(factory)} failed with {f'({shown})' if len(arguments) == 1 else shown} and "
+            f"{dict(settings)!r} ({told(error)})",
+            available=how,
+        ) from error
+    if not isinstance(made, library.nn.Module):
+        raise BadInput(f"The factory {spelt(factory)} returned {type(made).__name__}", available="a torch.nn.Module")
+    built: torch.nn.Module = made
+    return built
+
+
+def name_of(thing: Any, what: str) -> str:
+    """Return the name that trials know a class or function by; what shares its name with others is refused."""
+    owner = getattr(thing, "__self__", None)
+    if isinstance(owner, type):  # a method of a class, which may have it from another class
+        return f"{name_of(owner, what)}.{thing.__name__}"
+    name = getattr(thing, "__qualname__", None)
+    if name is None or "<" in name or inspect.ismethod(thing):
+        raise BadInput(
+            f"The {what} is {thing!r}",
+            available="a class or function with its own name in a module, as its trials are identified by "
+            "it; a lambda, a partial, an object, or what was created inside a function shares its name with others",
+            help="write it with def or class at the top of a module, and give what varies as settings.",
+        )
+    return f"{thing.__module__}:{name}"
+
+
+def source_hash(thing: Any) -> str | None:
+    """Hash the text of a class or function (of an object: its class), without its indentation; None if it has none."""
+    found = thing if hasattr(thing, "__qualname__") else type(thing)
+    try:
+        text = textwrap.dedent(inspect.getsource(inspect.unwrap(found)))
+    except (OSError, TypeError):
+        return None
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def plain_value(value: Any, what: str) -> Any:
+    """Return texts, numbers, lists and tables as they are, and an estimator as its class with its parameters.
+
+    A class or function is its name. Anything else, such as a lambda or a random generator, has none and is refused.
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    if isinstance(value, list | tuple):
+        return [plain_value(one, what) for one in value]
+    if isinstance(value, Mapping):
+        return {str(name): plain_value(one, what) for name, one in value.items()}
+    if isinstance(value, np.ufunc):
+        return f"numpy:{value.__name__}"
+    if not hasattr(value, "__qualname__"):
+        parameters = _parameters(value)
+        if parameters is not None:
+            return {"class": name_of(type(value), what), "settings": plain_value(parameters, what)}
+    return name_of(value, what)
+
+
+def _parameters(value: Any) -> Mapping[str, Any] | None:
+    """Return what an object was made with: an estimator says so, and scikit-learn's other objects keep it as it is."""
+    if hasattr(value, "get_params"):
+        found: Mapping[str, Any] = value.get_params(deep=False)
+        return found
+    return vars(value) if type(value).__module__.startswith("sklearn.") and hasattr(value, "__dict__") else None

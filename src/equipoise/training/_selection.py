@@ -1,0 +1,266 @@
+"""What the dev rows say of a trial: performance, fairness, whether it collapsed, and which epoch or candidate is kept.
+
+The numbers are those of ``equipoise.measures.objectives`` (by default paper 001's, section 4.2: accuracy and 1 - GAP),
+over all trials at once and with numpy alone, so that a compute node needs nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation import BadInput, listing
+from equipoise.measures import (
+    PERFORMANCES,
+    ClassCounts,
+    Fairness,
+    Performance,
+    all_labels_have_collapsed,
+    auc_of,
+    class_fairness,
+    class_performance,
+    counts_have_collapsed,
+    has_collapsed_regression,
+    label_scores,
+    labels_have_collapsed,
+    r_squared,
+)
+from equipoise.training._dataset import Material, Predicted, Rows, Selection, known_targets
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+UNDEFINED = {
+    "class": "Fairness on the dev rows is not defined (no class has rows in every group), so performance alone chose.",
+    "regression": "Fairness on the dev rows is not defined (predictions or targets of a group do not vary, or it has "
+    "fewer than two rows), so performance alone chose.",
+    "multilabel": "Fairness on the dev rows is not defined (no label is present in rows of every group), so "
+    "performance alone chose.",
+}
+COLLAPSED = "Collapsed: on the dev rows the model does no better than a constant prediction."
+# Performance and fairness below this count as this much, so that a distance to (1, 1) is at most sqrt(8).
+LEAST = -1.0
+# More than any distance: what has no fairness comes after all that has one, and what collapsed after both.
+BEHIND = 4.0
+FAR_BEHIND = 8.0
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """For each trial: performance and fairness (NaN where not defined), and whether it does no better than a constant.
+
+    ``collapsed`` is None where nothing is known of that.
+    """
+
+    performance: Floats
+    fairness: Floats
+    collapsed: Bools | None = None
+
+    @property
+    def has_collapsed(self) -> Bools:
+        """Which trials do no better than a constant prediction."""
+        return np.zeros(len(self.performance), dtype=np.bool_) if self.collapsed is None else self.collapsed
+
+    def best(self, selection: Selection) -> int:
+        """Return which of candidates in order is taken: the one with the least loss, or the last."""
+        return len(self.performance) - 1 if selection == "last" else int(np.argmin(self.losses(selection)))
+
+    def losses(self, selection: Selection) -> Floats:
+        """Return what the best epoch has least of: the distance to (1, 1), or 1 - performance.
+
+        Where fairness is not defined the loss is ``BEHIND`` + 1 - performance: such an epoch never wins over one with a
+        distance, and where no epoch has one performance decides. One that collapsed has ``FAR_BEHIND`` more: it never
+        wins over one that did not. Where performance is not defined nothing is better.
+        """
+        losses = 1.0 - np.maximum(self.performance, LEAST)
+        if selection == "dto":
+            apart = np.hypot(losses, 1.0 - np.maximum(self.fairness, LEAST))
+            losses = np.where(np.isnan(self.fairness), BEHIND + losses, apart)
+        losses = losses + FAR_BEHIND * self.has_collapsed
+        return np.where(np.isnan(losses), np.inf, losses)
+
+
+def scores_of(
+    values: NDArray[Any],
+    rows: Rows,
+    classes: int,
+    groups: int,
+    task: str,
+    *,
+    performance: Performance | None = None,
+    fairness: Fairness = "GAP",
+    scores: NDArray[Any] | None = None,
+) -> Scores:
+    """Return the scores of predictions for rows with targets and groups.
+
+    Parameters
+    ----------
+    values : array of shape (n_trials, n_rows)
+        Class codes, or numbers in the unit of the target. Of several labels ``[..., n_labels]``, 1 where one is
+        predicted to be present.
+    rows : Rows
+        What is truly so. Rows without a target do not count; rows without a group count for performance alone.
+    classes, groups : int
+        How many there are of each.
+    task : "class", "regression" or "multilabel"
+        What is predicted.
+    performance, fairness : str
+        What is asked for (``equipoise.measures.objectives``); by default accuracy, Pearson's r of a
+        regression, or macro F1 of several labels.
+    scores : array of shape (n_trials, n_rows, n_classes), optional
+        Needed by AUC and average precision alone.
+    """
+    assert rows.target is not None
+    assert rows.group is not None
+    known = known_targets(rows.target)
+    values, target, group = values[:, known], rows.target[known], rows.group[known]
+    if task == "regression":
+        return _of_numbers(values, target, group, groups, performance or "pearson", fairness)
+    if task == "multilabel":
+        scores = None if scores is None else scores[:, known]
+        return _of_labels(values, target, group, groups, performance or "f1", fairness, scores)
+    wanted: Performance = performance or "accuracy"
+    counts = _counts(values, target, group, classes, groups)
+    everyone, by_group = counts.everyone, counts.groups(slice(groups))
+    collapsed = counts_have_collapsed(everyone.actual, everyone.predicted, everyone.right)
+    if not PERFORMANCES[wanted].needs_scores:
+        return Scores(class_performance(wanted, everyone), class_fairness(fairness, by_group, wanted), collapsed)
+    if scores is None:
+        raise no_scores()
+    scores = scores[:, known]
+    equity = (
+        np.stack([auc_of(scores[:, group == one], target[group == one]) for one in range(groups)]).min(axis=0)
+        if fairness == "worst_group"
+        else class_fairness(fairness, by_group, wanted)
+    )
+    return Scores(auc_of(scores, target), equity, collapsed)
+
+
+def no_scores() -> BadInput:
+    """Say that AUC and average precision are undefined without scores."""
+    return BadInput(
+        "Performance is told from scores (auc, average_precision), and the learner or treatment gives classes without "
+        "scores",
+        available="a learner with scores, such as mlp, or scikit_learn with an estimator that has predict_proba",
+        help='performance = "balanced_accuracy" needs no scores.',
+    )
+
+
+def needs_scores(performance: Performance | None) -> bool:
+    """Tell whether performance is told from scores and not from classes."""
+    return performance is not None and PERFORMANCES[performance].needs_scores
+
+
+def label_notes(dev: Predicted, material: Material) -> tuple[str, ...]:
+    """Say of dev rows which labels fairness leaves out, and which are predicted no better than by a constant."""
+    rows = material.dev
+    assert rows.target is not None
+    assert rows.group is not None
+    known = known_targets(rows.target)
+    counts = _label_counts(
+        np.asarray(dev.values)[None, known], rows.target[known], rows.group[known], len(material.groups)
+    )
+    by_group = counts.groups(slice(len(material.groups)))
+    silent = (by_group.actual[0] == 0).any(axis=0)
+    constant = labels_have_collapsed(counts.everyone)[0]
+    notes = []
+    for flags, words in (
+        (silent, "No dev row of some group has these labels, so fairness leaves them out"),
+        (constant, "Predicted no better than by a constant on the dev rows"),
+    ):
+        names = [label for label, flag in zip(material.labels, flags.tolist(), strict=True) if flag]
+        notes += [f"{words}: {listing(names, 10)}."] if names else []
+    return tuple(notes)
+
+
+def has_collapsed(dev: Predicted, material: Material) -> bool:
+    """Tell whether predictions of the dev rows are no better than a constant."""
+    found = scores_of(dev.values[None], material.dev, len(material.classes), len(material.groups), material.task)
+    return bool(found.has_collapsed[0])
+
+
+def _counts(values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], classes: int, groups: int) -> ClassCounts:
+    """Count ``[trial, group, class]``; what has no group stands in one more group, the last."""
+    place = np.where(group >= 0, group, groups) * classes
+    size = (groups + 1) * classes
+    shape = (len(values), groups + 1, classes)
+    actual = np.bincount(place + target, minlength=size).reshape(1, groups + 1, classes).astype(np.float64)
+    # One pass over rows: where a prediction is right, its class is the true one.
+    cells = 2 * (np.arange(0, len(values) * size, size)[:, None] + place + values) + (values == target)
+    found = np.bincount(cells.reshape(-1), minlength=2 * len(values) * size).reshape(*shape, 2).astype(np.float64)
+    return ClassCounts(np.broadcast_to(actual, shape), found.sum(axis=-1), found[..., 1])
+
+
+def _of_labels(
+    values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], groups: int, performance: Performance,
+    fairness: Fairness, scores: NDArray[Any] | None,
+) -> Scores:  # fmt: skip
+    """Every number is a mean over the labels for which it is defined; a label is predicted at a probability of 0.5."""
+    counts = _label_counts(values, target, group, groups)
+    everyone, by_group = counts.everyone, counts.groups(slice(groups))
+    collapsed = all_labels_have_collapsed(everyone)
+    if not PERFORMANCES[performance].needs_scores:
+        return Scores(
+            class_performance(performance, everyone), class_fairness(fairness, by_group, performance), collapsed
+        )
+    if scores is None:
+        raise no_scores()
+    equity = (
+        np.stack(
+            [label_scores(performance, scores[:, group == one], target[group == one]) for one in range(groups)]
+        ).min(axis=0)
+        if fairness == "worst_group"
+        else class_fairness(fairness, by_group, performance)
+    )
+    return Scores(label_scores(performance, scores, target), equity, collapsed)
+
+
+def _label_counts(values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], groups: int) -> ClassCounts:
+    """Count ``[trial, group, label]``; what has no group stands in one more group, the last."""
+    members = np.stack([group == one for one in range(groups)] + [group < 0]).astype(np.float64)
+    said, present = values.astype(np.float64), target.astype(np.float64)
+    predicted, right = (np.einsum("gr,trl->tgl", members, one) for one in (said, said * present))
+    shape = predicted.shape
+    return ClassCounts(
+        np.broadcast_to(members @ present, shape), predicted, right, np.broadcast_to(members.sum(axis=1), shape[:2])
+    )
+
+
+def _of_numbers(
+    values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], groups: int, performance: str, fairness: str
+) -> Scores:
+    """Fairness is 1 - (max_g Pearson_g - min_g Pearson_g), or the performance in the worst group."""
+    own = [group == one for one in range(groups)]
+    r2 = _r_squared(values, target)
+    value = _pearson if performance == "pearson" else _r_squared
+    if fairness == "worst_group":
+        equity = np.stack([value(values[:, rows], target[rows]) for rows in own]).min(axis=0)
+    else:
+        by_group = np.stack([_pearson(values[:, rows], target[rows]) for rows in own])
+        equity = 1.0 - (by_group.max(axis=0) - by_group.min(axis=0))
+    return Scores(r2 if performance == "r2" else _pearson(values, target), equity, has_collapsed_regression(r2))
+
+
+def _r_squared(values: NDArray[Any], target: NDArray[Any]) -> Floats:
+    if values.shape[1] < 2:
+        return np.full(len(values), np.nan)
+    y = target.astype(np.float64)
+    return r_squared(((values.astype(np.float64) - y) ** 2).mean(axis=1), np.full(len(values), y.var()))
+
+
+def _pearson(values: NDArray[Any], target: NDArray[Any]) -> Floats:
+    """Return Pearson's r of each trial; NaN where target or prediction is constant."""
+    if values.shape[1] < 2:
+        return np.full(len(values), np.nan)
+    y = target.astype(np.float64) - target.mean(dtype=np.float64)
+    p = values.astype(np.float64)
+    p = p - p.mean(axis=1, keepdims=True)
+    spread = np.sqrt((y**2).sum() * (p**2).sum(axis=1))
+    # What rounding leaves of a constant prediction is no spread.
+    constant = spread <= 1e-12 * len(y) * np.maximum(np.abs(values).max(axis=1), 1e-300) * max(np.abs(y).max(), 1e-300)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.clip((p @ y) / spread, -1.0, 1.0)
+    return np.asarray(np.where(constant | ~np.isfinite(spread), np.nan, found), dtype=np.float64)

@@ -1,0 +1,283 @@
+"""Networks on pictures, of this package or of the user's own: built, filled from a file, frozen, and looked at once."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.foundation import (
+    BadInput,
+    check_file,
+    nearest,
+    require,
+    told,
+)
+from equipoise.networks import DRAWING_NOTHING, EFFICIENTNET, NETWORKS, WITH_LARGE, build, freeze_norms, load_weights
+from equipoise.training._named_objects import (
+    FILE_FORM,
+    FORM,
+    TENSORS,
+    VERSION,
+    by_file,
+    factory_of,
+    made_by,
+    name_of,
+    name_parts,
+    plain_value,
+    source_hash,
+    spelt,
+)
+from equipoise.training._parameters import Choice, Given, OptionalNumber, Parameter, Table
+from equipoise.training._seeding import fix_seeds, preserved_generators
+from equipoise.training.images._pictures import FLIP, LEAST_AREA, RESIZED_CROP, SCALINGS, USUAL_SCALING
+
+if TYPE_CHECKING:
+    import torch
+
+# Pictures of so many pixels and more are first made smaller by a network that has a form for it.
+LARGE = 128
+# What stands in place of a network where there is none.
+NO_BACKBONE = "none"
+HOW = (
+    f"factory(channels) that returns a torch module from pictures [row, channel, height, width] to features [row, "
+    f"feature], by {FORM} or {FILE_FORM}, or as an object"
+)
+
+
+@dataclass(frozen=True)
+class NetworkName(Choice):
+    """The name of a network, or a factory of the user's own: by a name with a colon, or an object."""
+
+    def check(self, name: str, value: object) -> None:
+        """Refuse what is neither; nothing is imported."""
+        if callable(value) or (isinstance(value, str) and value in self.options):
+            return
+        if not isinstance(value, str) or ":" not in value:
+            guess = nearest(str(value), [str(option) for option in self.options])
+            raise BadInput(
+                f"{name} is {value!r}", available=self.allowed, help=f"did you mean {guess!r}?" if guess else ""
+            )
+        name_parts(value, name)
+
+    @property
+    def allowed(self) -> str:
+        """What may be given, in words."""
+        return f"{super().allowed}; or {HOW}"
+
+
+AUGMENTATION = Choice(
+    "how training pictures change; true: shifted by up to 4 pixels and mirrored", True,
+    (False, True, FLIP, RESIZED_CROP),
+)  # fmt: skip
+# Hyper-parameters of backbones that learners on pictures did not always have: at their defaults they name no trial.
+OPTIONS: Table = {
+    "settings": Given("further arguments of a factory of your own", 'names and values, such as {"width": 32}'),
+    "version": VERSION,
+    "weights": Given("a file of weights that the network begins with", f"the path of a {TENSORS} file"),
+    "fresh_head": Choice("whether the head begins anew where the file of weights has one", False),
+    "backbone_learning_rate": OptionalNumber(
+        "the largest step size of what is under the head; none: learning_rate", None, 0.0, 1e-6, 1e-1
+    ),
+    "warm_up": Parameter("the share of the steps in which the rate rises in a line, before the schedule", 0.0, 0.0,
+                         0.0, 0.2, "linear", most=0.9, shapes=True),
+    "scaling": Choice("how pixels become numbers; usual: what the network expects, or as in the training pictures",
+                      USUAL_SCALING, SCALINGS),
+    "size": Parameter("pixels of a side of the pictures that the network sees; 0: those of the stored ones", 0, 0, 0,
+                      512, "linear", whole=True, most=4096),
+    "centre": Parameter("the share of a picture's sides that is shown where none is drawn, from its middle", 1.0, 1e-2,
+                        0.5, 1.0, "linear", most=1.0, shapes=True),
+    "least_area": Parameter("the least share of a picture that a resized crop shows", LEAST_AREA, 1e-3, 0.05, 1.0,
+                            most=1.0, shapes=True),
+}  # fmt: skip
+
+
+def is_own(network: object) -> bool:
+    """Tell whether a network is made by a factory of the user's own."""
+    return not (isinstance(network, str) and network in (NO_BACKBONE, *NETWORKS))
+
+
+def check_options(values: Mapping[str, Any], name: str) -> None:
+    """Refuse options of a backbone that have nothing to act on; ``name`` is the hyper-parameter that says which it is.
+
+    Nothing is imported, and no file is read.
+    """
+    own = is_own(values[name])
+    if not own and (values["settings"] or values["version"] != VERSION.default):
+        given = "settings" if values["settings"] else "version"
+        raise BadInput(
+            f"{given} is {values[given]!r}, and {name} is {values[name]!r}",
+            available=f"{given} of a network of your own",
+            help=f"leave {given} out.",
+        )
+    if not isinstance(values["settings"] or {}, Mapping):
+        raise BadInput(f"settings is {values['settings']!r}", available='names and values, such as {"width": 32}')
+    weights = values["weights"]
+    if weights is not None and not (isinstance(weights, str | os.PathLike) and str(weights).endswith(TENSORS)):
+        raise BadInput(
+            f"weights is {weights!r}",
+            available=f"the path of a {TENSORS} file, which safetensors.torch.save_file writes",
+            help="weights kept as a pickle (.pt, .pth) are not read: save them again as safetensors.",
+        )
+    if values["fresh_head"] and weights is None:
+        raise BadInput("fresh_head = true was given without weights", help="leave it out: every head then begins anew.")
+    if values["warm_up"] and values["schedule"] == "triangle":
+        raise BadInput(
+            f"warm_up is {values['warm_up']!r}, and the schedule triangle rises by itself",
+            available="warm_up with steps, cosine or constant",
+            help='schedule = "cosine" with warm_up falls likewise.',
+        )
+    if values["least_area"] != LEAST_AREA and values["augmentation"] != RESIZED_CROP:
+        raise BadInput(
+            f"least_area is {values['least_area']!r}, and augmentation is {values['augmentation']!r}",
+            available=f"least_area with augmentation = {RESIZED_CROP!r}",
+        )
+    if values[name] == EFFICIENTNET and values["scaling"] not in (USUAL_SCALING, "unit"):
+        raise BadInput(
+            f"scaling is {values['scaling']!r}, and {EFFICIENTNET} scales pictures of [0, 1] by itself",
+            available="'usual' or 'unit'",
+        )
+
+
+def described(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return hyper-parameters as plain values: a factory by its name, a file by the last part of its path."""
+    made = dict(values)
+    if is_own(values[name]) and not isinstance(values[name], str):
+        made[name] = name_of(values[name], name)
+    elif is_own(values[name]):
+        made[name] = by_file(values[name])
+    if values["settings"] is not None:
+        made["settings"] = plain_value(values["settings"], "setting of a factory")
+    if values["weights"] is not None:
+        made["weights"] = os.path.basename(values["weights"])
+    return made
+
+
+def verify(values: Mapping[str, Any], name: str) -> None:
+    """Import a factory that is named, and see that the file of weights exists."""
+    if is_own(values[name]):
+        factory_of(values[name], name, HOW)
+    if values["weights"] is not None:
+        check_file(Path(values["weights"]))
+
+
+def source(values: Mapping[str, Any], name: str) -> str | None:
+    """Return a hash of the user's own code and of the file of weights, where there are any."""
+    parts = []
+    if is_own(values[name]):
+        parts.append(source_hash(factory_of(values[name], name, HOW)) or "")
+    if values["weights"] is not None:
+        check_file(Path(values["weights"]))
+        with open(values["weights"], "rb") as file:
+            parts.append(hashlib.file_digest(file, "sha256").hexdigest())
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16] if parts else None
+
+
+def backbone(
+    values: Mapping[str, Any], network: Any, channels: int, side: int, seed: int
+) -> tuple[torch.nn.Module, int | None]:
+    """Build a network without its head, every seed fixed before; return it with its features where they are known.
+
+    ``side`` are the pixels of a picture's side as the network sees it. A file of weights is not read yet.
+    """
+    fix_seeds(seed)
+    frozen = bool(values.get("frozen_norm", False))
+    if not is_own(network):
+        large = side >= LARGE and network in WITH_LARGE
+        return build(network, channels, large=large, frozen_norm=frozen, pretrained=values.get("weights") is None)
+    made = made_by(factory_of(network, "network", HOW), (channels,), values.get("settings") or {}, HOW)
+    if frozen:
+        freeze_norms(made)
+    return made, None
+
+
+def fill(values: Mapping[str, Any], network: torch.nn.Module, head: torch.nn.Linear) -> None:
+    """Give a network, and its head unless that is to begin anew, the weights of the file that is named."""
+    if values.get("weights") is not None:
+        load_weights(network, values["weights"], None if values["fresh_head"] else head)
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """What a network shows of itself on two pictures: its features, and whether it draws while it trains.
+
+    ``draws_outside`` tells of draws from Python's or numpy's generators, which a recorded step could not repeat.
+    """
+
+    features: int
+    draws: bool
+    draws_outside: bool
+
+
+def first_look(
+    network: torch.nn.Module, pictures: torch.Tensor, called: Callable[[Any, torch.Tensor], Any], name: str
+) -> FirstLook:
+    """Show a network two pictures; what it returns must be features ``[row, feature]``.
+
+    ``called(network, pictures)`` calls it in the precision of the training. Its values and all generators stay as they
+    are: a copy of it is asked while it trains.
+    """
+    library = require("torch", extra="train", purpose="A network of your own")
+    with preserved_generators(), library.no_grad():
+        found = {}
+        for training in (False, True):
+            before = _generators(library)
+            try:
+                asked = copy.deepcopy(network).train(training)
+                given = called(asked, pictures)
+            except (BadInput, library.OutOfMemoryError):
+                raise
+            except Exception as error:  # the user's code may raise anything
+                raise BadInput(
+                    f"The network {name} failed with pictures of the shape {list(pictures.shape)} ({told(error)})",
+                    available="pictures of 32 x 32 pixels and more" if name == EFFICIENTNET else HOW,
+                    help="size = 224 resizes them to ImageNet's size." if name == EFFICIENTNET else "",
+                ) from error
+            found[training] = checked(given, len(pictures), f"The network {name}")
+            after = _generators(library)
+    differs = [not np.array_equal(one, other) for one, other in zip(before, after, strict=True)]
+    return FirstLook(int(found[False].shape[1]), any(differs), any(differs[:2]))
+
+
+def _generators(library: Any) -> list[Any]:
+    """Return the states of the generators that a network may draw from: Python's, numpy's, torch's on each device."""
+    python = np.array(random.getstate()[1])
+    arrays = np.asarray(np.random.get_state()[1], dtype=np.int64)  # type: ignore[index]
+    place = int(np.random.get_state()[2])  # type: ignore[index]
+    states = [library.get_rng_state()]
+    if library.cuda.is_initialized():
+        states += library.cuda.get_rng_state_all()
+    return [python, np.append(arrays, place), *(one.numpy() for one in states)]
+
+
+def draws_nothing(network: object) -> bool:
+    """Tell of a network by its name that it draws nothing while it trains; False where only a look would tell."""
+    return isinstance(network, str) and network in DRAWING_NOTHING
+
+
+def called_in_words(network: object) -> str:
+    """Return what a network is called in a message."""
+    return network if isinstance(network, str) else spelt(network)
+
+
+def checked(features: Any, rows: int, what: str = "The backbone") -> torch.Tensor:
+    """Return what a backbone gave, if it is features ``[row, feature]``."""
+    library = require("torch", extra="train", purpose="A network on pictures")
+    given = f"{type(features).__name__}"
+    if isinstance(features, library.Tensor):
+        given = f"{features.dtype} of the shape {list(features.shape)}"
+        if features.ndim == 2 and len(features) == rows and features.is_floating_point() and features.shape[1]:
+            found: torch.Tensor = features
+            return found
+    raise BadInput(
+        f"{what} returned {given} for {rows:,} rows",
+        available="a tensor of features, one row per sample: [row, feature]",
+        help="pool and flatten at its end, and return the features alone, not a tuple or logits with them.",
+    )

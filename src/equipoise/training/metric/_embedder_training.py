@@ -1,0 +1,340 @@
+"""An embedding in training by itself: what it is fed with, its steps, and the last good state where a loss breaks.
+
+It is fed with batches by class out of arrays or pictures, or with those of a data loader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation import BadInput, listing, require, stream
+from equipoise.training._callback import (
+    EVERY_EPOCH,
+    LAST,
+    NETWORK,
+    Batch,
+    CallbackList,
+    Leaves,
+    Part,
+    TrainingContext,
+    callbacks_of,
+)
+from equipoise.training._dataset import Codes, Material, Settings
+from equipoise.training._plain import Losses, Plain, PlainTraining
+from equipoise.training._preparation import Prepared
+from equipoise.training._seeding import copies_of
+from equipoise.training._stack import group_columns, linear_layers
+from equipoise.training._trainer import Trainer
+from equipoise.training.images._pictures import Crop, Pictures, View, shifted
+from equipoise.training.images._run import only
+from equipoise.training.metric._embedder import Embedder
+from equipoise.training.metric._mining import ROWS, Draws
+from equipoise.training.metric._objective import MetricRecipe, metric_callback
+
+if TYPE_CHECKING:
+    import torch
+
+STOPPED = "{broken}: training stopped, and the values of epoch {epoch} were kept."
+
+
+@dataclass(frozen=True, eq=False)
+class Fed:
+    """One batch on the device: inputs, class codes, and places in the training rows (-1 where nothing says them)."""
+
+    inputs: torch.Tensor
+    labels: torch.Tensor
+    places: torch.Tensor
+
+
+class Feed(Protocol):
+    """What yields batches epoch by epoch, and the numbers that miners draw by."""
+
+    @property
+    def draws(self) -> Draws:
+        """The numbers, by name and step."""
+
+    def first(self) -> torch.Tensor:
+        """Return a few inputs, to see what a backbone makes of them."""
+
+    def batches(self, epoch: int, callbacks: CallbackList) -> Iterator[Fed]:
+        """Yield the batches of an epoch."""
+
+
+class LoaderDraws(Draws):
+    """Numbers for batches of any size, each from a stream of its own: a loader does not say how many there will be."""
+
+    def __init__(self, seed: int, device: str) -> None:
+        super().__init__([seed], device)
+        self.seed, self.device, self.epoch = seed, device, 1
+
+    def begin(self, epoch: int, steps: int, batch_size: int) -> None:
+        """Go on to another epoch."""
+        self.epoch = epoch
+
+    def __call__(self, name: str | None, step: Any, rows: int) -> torch.Tensor:
+        """Return the numbers of a step, ``[1, 2, sample]``."""
+        library = require("torch", extra="train", purpose="Metric learning")
+        names = ("mining", self.epoch, step) if name is None else ("mining", self.epoch, step, name)
+        drawn: torch.Tensor = library.from_numpy(stream(self.seed, *names).random((1, ROWS, rows)))
+        return drawn.to(self.device)
+
+
+class ArrayFeed:
+    """Rows ``[row, ...]`` that are all there: callbacks make up the batches, the same for the same seed."""
+
+    def __init__(self, inputs: torch.Tensor, labels: Codes, rows: Codes, seed: int, device: str) -> None:
+        self.inputs, self.labels, self.rows = inputs, labels[rows], rows
+        self.seed, self.device = seed, device
+        self.draws = Draws([seed], device)
+
+    def first(self) -> torch.Tensor:
+        """Return a few inputs, to see what a backbone makes of them."""
+        return self.inputs[:2].to(self.device)
+
+    def batches(self, epoch: int, callbacks: CallbackList) -> Iterator[Fed]:
+        """Yield the batches of an epoch (they count from 1)."""
+        library = require("torch", extra="train", purpose="Metric learning")
+        arranged = callbacks.batches(epoch, _no_row_losses)
+        assert arranged is not None, "a metric loss makes up its batches"
+        for here in arranged[0].cpu().numpy():
+            labels, places = (library.from_numpy(codes).to(self.device) for codes in (self.labels[here], here))
+            yield Fed(self.taken(self.rows[here], here, epoch), labels, places)
+
+    def taken(self, rows: Codes, places: Codes, epoch: int) -> torch.Tensor:
+        """Return the inputs of some rows."""
+        library = require("torch", extra="train", purpose="Metric learning")
+        return self.inputs[library.from_numpy(rows)].to(self.device)
+
+
+class PictureFeed(ArrayFeed):
+    """Pictures as bytes on the device, changed at random where that is asked for."""
+
+    def __init__(
+        self, pictures: NDArray[np.uint8], labels: Codes, rows: Codes, seed: int, device: str,
+        *, augmentation: bool | str,
+    ) -> None:  # fmt: skip
+        self.pictures, self._epoch = Pictures(pictures, device), 0
+        self._view = View(self.pictures.height, self.pictures.width, augmentation)
+        library = self.pictures.torch
+        super().__init__(library.from_numpy(pictures).permute(0, 3, 1, 2), labels, rows, seed, device)
+        self._ids = library.from_numpy(rows).to(device)
+        self._copies = library.from_numpy(copies_of(rows)).to(device)
+        self._crop, self._box = Crop.plain(self._ids), self._view.middle(self._ids)
+
+    def taken(self, rows: Codes, places: Codes, epoch: int) -> torch.Tensor:
+        """Return pictures of some rows as they are shown in an epoch."""
+        library = self.pictures.torch
+        if epoch != self._epoch:
+            drawn = (self.seed, epoch, self._ids, self._copies)
+            self._crop, self._box, self._epoch = self._view.crop(*drawn), self._view.box(*drawn), epoch
+        here = library.from_numpy(places).to(self.device)
+        found = self.pictures.crops(self._ids[here], self._crop.of(here))
+        return self._view.resized(found, self._box.of(here), library.float32) if self._view.resizes else found
+
+
+class ShiftedFeed(ArrayFeed):
+    """Pictures ``[row, channel, height, width]`` for a network of one's own, changed at random."""
+
+    def __init__(
+        self, inputs: torch.Tensor, labels: Codes, rows: Codes, seed: int, device: str,
+        *, augmentation: bool | str = True,
+    ) -> None:  # fmt: skip
+        super().__init__(inputs, labels, rows, seed, device)
+        self._view = View(int(inputs.shape[2]), int(inputs.shape[3]), augmentation)
+        library = require("torch", extra="train", purpose="Metric learning")
+        self._ids, self._copies = (library.from_numpy(one).to(device) for one in (rows, copies_of(rows)))
+        self._crop, self._box, self._epoch = Crop.plain(self._ids), self._view.middle(self._ids), 0
+
+    def taken(self, rows: Codes, places: Codes, epoch: int) -> torch.Tensor:
+        """Return pictures of some rows as they are shown in an epoch: the same for the same seed."""
+        library = require("torch", extra="train", purpose="Metric learning")
+        if epoch != self._epoch:
+            drawn = (self.seed, epoch, self._ids, self._copies)
+            self._crop, self._box, self._epoch = self._view.crop(*drawn), self._view.box(*drawn), epoch
+        here = library.from_numpy(places).to(self.device)
+        found = shifted(super().taken(rows, places, epoch), self._crop.of(here))
+        # Pictures of whole numbers stay so where nothing is interpolated.
+        kind = found.dtype if found.is_floating_point() else library.float32
+        return self._view.resized(found, self._box.of(here), kind) if self._view.resizes else found
+
+
+class LoaderFeed:
+    """A data loader that yields (inputs, labels): its batches are taken as they come."""
+
+    def __init__(self, loader: Iterable[Any], classes: NDArray[Any], seed: int, device: str, dtype: torch.dtype):
+        self.loader, self.device, self.dtype = loader, device, dtype
+        self.classes = classes
+        self.draws = LoaderDraws(seed, device)
+
+    def first(self) -> torch.Tensor:
+        """Return the first inputs, to see what a backbone makes of them."""
+        inputs, _ = pair_of(next(iter(self.loader)))
+        return ready(inputs[:2], self.device, self.dtype)
+
+    def batches(self, epoch: int, callbacks: CallbackList) -> Iterator[Fed]:
+        """Yield the batches of an epoch; no callback has a say in them."""
+        library = require("torch", extra="train", purpose="Metric learning")
+        self.draws.begin(epoch, 0, 0)
+        for batch in self.loader:
+            inputs, told = pair_of(batch)
+            codes = library.from_numpy(self._codes(told)).to(self.device)
+            places = library.full((len(codes),), -1, device=self.device)
+            yield Fed(ready(inputs, self.device, self.dtype), codes, places)
+
+    def _codes(self, told: NDArray[Any]) -> Codes:
+        places = np.searchsorted(self.classes, told).clip(max=len(self.classes) - 1)
+        strange = told[self.classes[places] != told]
+        if len(strange):
+            raise BadInput(
+                f"The data loader returned the label {listing([repr(strange.tolist()[0])])}, which is new",
+                available="the labels of its first pass, or those that y names",
+                help="name all labels with y=, such as fit(loader, y=all_labels).",
+            )
+        return places.astype(np.int64)
+
+
+def _no_row_losses() -> torch.Tensor:
+    raise AssertionError("no row of metric learning has a loss of its own")
+
+
+def pair_of(batch: Any) -> tuple[Any, NDArray[Any]]:
+    """Return inputs and labels of a batch of a data loader."""
+    if not isinstance(batch, tuple | list) or len(batch) < 2:
+        raise BadInput(
+            f"The data loader returned a batch of the kind {type(batch).__name__}",
+            available="(inputs, labels): a tuple or list of two",
+        )
+    labels = np.asarray(batch[1])
+    if labels.ndim != 1 or len(labels) != len(batch[0]):
+        raise BadInput(
+            f"The data loader returned {len(batch[0]):,} inputs and labels of the shape {labels.shape}",
+            available="one label for each input",
+        )
+    return batch[0], labels
+
+
+def ready(inputs: Any, device: str, dtype: torch.dtype) -> torch.Tensor:
+    """Return inputs on the device; numbers with a point in the precision that parameters have."""
+    library = require("torch", extra="train", purpose="Metric learning")
+    there = library.as_tensor(inputs).to(device)
+    found: torch.Tensor = there.to(dtype) if there.is_floating_point() else there
+    return found
+
+
+class EmbedderTraining(PlainTraining):
+    """An embedding in training: a stack of one trial, with the metric loss and the treatments as its callbacks."""
+
+    def __init__(
+        self, embedder: Embedder, feed: Feed, trial: Prepared, material: Material, recipe: MetricRecipe,
+        settings: Settings,
+    ) -> None:  # fmt: skip
+        self.torch = require("torch", extra="train", purpose="Metric learning")
+        self.embedder, self.feed, self.recipe, self.epochs = embedder, feed, recipe, recipe.epochs
+        # The values after the last epoch whose losses were finite.
+        self.kept: dict[str, torch.Tensor] = {}
+        self.context = self._context(trial, material, settings)
+        self.callbacks = callbacks_of([trial.treatments], lambda: self.context, metric_callback(recipe, [trial]))
+        self.optimisers = {NETWORK: self._adam(Part(embedder.parameters()))}
+        self.optimisers |= {name: self._adam(part) for name, part in self.callbacks.parts.items()}
+
+    def _context(self, trial: Prepared, material: Material, settings: Settings) -> TrainingContext:
+        """Return what callbacks see."""
+        assert material.train.target is not None
+        assert material.train.group is not None
+        target, group = (
+            self.torch.from_numpy(codes[trial.rows])[None].to(settings.device)
+            for codes in (material.train.target, material.train.group)
+        )
+        return TrainingContext(
+            seeds=(trial.seed,),
+            width=self.recipe.embedding_size,
+            classes=material.classes,
+            groups=material.groups,
+            target=target,
+            cell=target,
+            group=group,
+            batch_size=self.recipe.batch_size,
+            settings=settings,
+            linear=linear_layers((trial.seed,), settings),
+            layer=self._shape_of,
+            features=self.embedder.head.in_features,
+            epochs=self.recipe.epochs,
+            metric=self.recipe,
+            draws=self.feed.draws,
+            **group_columns(material, [trial], settings),
+        )
+
+    def _shape_of(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a layer for one row; one other than the embedding is put into every batch from now on."""
+        return (self.recipe.embedding_size,) if name == LAST else self.embedder.show(name, self.feed.first())
+
+    def _adam(self, part: Part) -> torch.optim.Optimizer:
+        """Return what moves a part: at its own rate, or as the network is moved."""
+        rate, decay = (self.recipe.rates, self.recipe.decays) if part.rate is None else (part.rate, part.decay)
+        made: torch.optim.Optimizer = self.torch.optim.Adam(list(part.tensors), lr=only(rate), weight_decay=only(decay))
+        return made
+
+    def steps(self, epoch: int) -> Iterator[Losses]:
+        """Take the steps of an epoch (they count from 1)."""
+        self.embedder.training(True)
+        self.callbacks.begin(epoch)
+        phase, place = self.callbacks.phase(epoch), -1
+        for place, fed in enumerate(self.feed.batches(epoch, self.callbacks)):
+            yield {"loss": self.step(fed, place, phase)}
+        if place < 0:
+            raise BadInput("The data loader returned no batch", available="at least one batch of (inputs, labels)")
+
+    def keep(self, epoch: int, losses: Mapping[str, float]) -> None:
+        """Remember the values."""
+        self.kept = {name: value.clone() for name, value in self.embedder.state().items()}
+
+    def step(self, fed: Fed, place: int = 0, phase: str = EVERY_EPOCH) -> torch.Tensor:
+        """Move everything that moves in a phase by one batch, as often as callbacks take each; return the loss."""
+        return [self._step(fed, place, phase, repeat) for repeat in range(self.callbacks.repeats)][-1]
+
+    def _step(self, fed: Fed, place: int, phase: str, repeat: int) -> torch.Tensor:
+        for optimiser in self.optimisers.values():
+            optimiser.zero_grad(set_to_none=True)
+        batch = self._batch(fed, place, phase, repeat)
+        parts = {name: part.tensors for name, part in self.callbacks.parts.items()}
+        leaves = Leaves({NETWORK: self.embedder.parameters(), **parts}, lone={NETWORK})
+        return self.callbacks.descend(phase, batch, leaves, self.optimisers).sum()
+
+    def _batch(self, fed: Fed, place: int, phase: str, repeat: int) -> Batch:
+        """Return a batch as callbacks see it; rows that nothing places have no group."""
+        group = self.context.group[0][fed.places.clamp_min(0)].masked_fill(fed.places < 0, -1)
+        # Where the network rests, no gradient goes back through it.
+        with nullcontext() if NETWORK in self.callbacks.moved(phase) else self.torch.no_grad():
+            features = self.embedder.features(fed.inputs)
+            embedding = self.embedder.embedding(features)[None]
+        labels = fed.labels[None]
+        layers = {name: layer[None] for name, layer in self.embedder.shown.items()}
+        return Batch(
+            fed.places[None], labels, labels, group[None], None, embedding, embedding, None, features[None], place,
+            layers, repeat,
+        )  # fmt: skip
+
+
+def trained(training: EmbedderTraining) -> tuple[list[float], str | None]:
+    """Train for all epochs; return the mean loss of each, and in words where and why it ended before.
+
+    Where a loss is not finite the values of the epoch before come back; in the first epoch there are none, and it is an
+    error.
+    """
+    trainer = Trainer(Plain([training]))
+    trainer.run()
+    (standing,) = trainer.standings
+    history = [epoch.loss for epoch in standing.history]
+    if standing.broken is None:
+        return history, None
+    if not history:
+        raise BadInput(standing.broken, help="a lower learning_rate may help, or inputs of a smaller scale.")
+    with training.torch.no_grad():
+        training.embedder.restore(training.kept)
+    return history, STOPPED.format(broken=standing.broken, epoch=len(history))

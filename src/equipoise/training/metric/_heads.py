@@ -1,0 +1,144 @@
+"""Linear heads on features, R of them as one, and the nearest training row in an embedding.
+
+Weights are ``[R, feature, dimension]``, embeddings of length 1. ``head_stack`` makes heads ready to train: a stack
+whose callback is a metric loss. The class of the nearest training row is what a metric learner says of a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.foundation import BadInput, require, stream
+from equipoise.training._dataset import Material, Settings
+from equipoise.training._numerics import dtype_of
+from equipoise.training._preparation import Prepared
+from equipoise.training._stack import Stack
+from equipoise.training.metric._objective import MetricRecipe, metric_callback, metric_context
+
+if TYPE_CHECKING:
+    import torch
+
+
+class LinearHeads:
+    """Heads with start values as ``torch.nn.Linear`` draws them, uniform within 1 / sqrt(features) of 0.
+
+    Each head's come from its own stream of the seed, so that they do not depend on which heads stand beside it.
+    """
+
+    def __init__(
+        self, seeds: Sequence[int], features: int, width: int, *, unit_length: bool, dtype: torch.dtype, device: str
+    ) -> None:
+        self.torch = require("torch", extra="train", purpose="Metric learning")
+        self.unit_length = unit_length
+        reach = features**-0.5
+        drawn = [stream(seed, "metric head").uniform(-reach, reach, (features + 1, width)) for seed in seeds]
+        values = self.torch.tensor(np.stack(drawn), dtype=dtype, device=device)
+        self.weight = values[:, :-1].clone().requires_grad_()
+        self.bias = values[:, -1:].clone().requires_grad_()
+
+    @property
+    def parameters(self) -> list[torch.Tensor]:
+        """The leaves, in a fixed order."""
+        return [self.weight, self.bias]
+
+    @property
+    def values(self) -> list[torch.Tensor]:
+        """All that the heads have learnt: the parameters."""
+        return [leaf.detach() for leaf in self.parameters]
+
+    def set_values(self, values: Sequence[torch.Tensor]) -> None:
+        """Go on with other values, of any number of trials."""
+        self.weight, self.bias = (value.detach().requires_grad_() for value in values)
+
+    @property
+    def shown(self) -> dict[str, torch.Tensor]:
+        """No layer but the embedding is shown."""
+        return {}
+
+    def show(self, layer: str) -> None:
+        """Refuse to show a layer by name: a head has one."""
+        raise no_such_layer(layer)
+
+    def training(self, on: bool) -> None:
+        """Do the same when training and when reading: there is nothing to switch."""
+
+    def __call__(self, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the embeddings of features ``[trial, sample, feature]``, which are output and hidden layer in one."""
+        embedding: torch.Tensor = self.torch.baddbmm(self.bias, inputs, self.weight)
+        if self.unit_length:
+            embedding = self.torch.nn.functional.normalize(embedding, dim=-1)
+        return embedding, embedding
+
+
+def no_such_layer(layer: str) -> BadInput:
+    """Return the refusal to show a layer of a head by name."""
+    return BadInput(
+        f"There is no layer {layer!r} in a head on features", available="last, the embedding", help='layer = "last".'
+    )
+
+
+def embedded(
+    features: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, *, unit_length: bool, at_once: int = 8192
+) -> torch.Tensor:
+    """Return the embeddings ``[trial, row, dimension]`` of the same rows ``[row, feature]`` by every head, in parts."""
+    library = require("torch", extra="train", purpose="Metric learning")
+    heads, width = weight.shape[0], weight.shape[2]
+    # All heads side by side are one wide matrix.
+    wide = weight.transpose(0, 1).reshape(weight.shape[1], heads * width)
+    parts = [features[begin : begin + at_once] @ wide for begin in range(0, max(len(features), 1), at_once)]
+    joined = library.cat(parts).view(len(features), heads, width).transpose(0, 1) + bias
+    found: torch.Tensor = library.nn.functional.normalize(joined, dim=-1) if unit_length else joined
+    return found
+
+
+def head_stack(
+    trials: Sequence[Prepared],
+    material: Material,
+    recipe: MetricRecipe,
+    settings: Settings,
+    inputs: torch.Tensor | None = None,
+) -> Stack:
+    """Build the heads of trials, ready to train."""
+    heads = LinearHeads(
+        [trial.seed for trial in trials], material.train.inputs.shape[1] if inputs is None else inputs.shape[1],
+        recipe.embedding_size, unit_length=recipe.make_loss().unit_length,
+        dtype=dtype_of(settings), device=settings.device,
+    )  # fmt: skip
+    return Stack(
+        heads, trials, material, recipe.steps, settings,
+        learner=metric_callback(recipe, trials), known=metric_context(recipe, trials, settings.device), inputs=inputs,
+    )  # fmt: skip
+
+
+# Distances at once: they bound the memory that a search takes.
+AT_ONCE = 2**24
+
+
+def nearest(queries: Any, points: Any) -> Any:
+    """Return for each query ``[row, dimension]`` the place of the nearest point; numpy and torch alike.
+
+    |q - p|^2 is |p|^2 - 2 q.p up to what the query alone decides. Of points at one distance the first is taken.
+    """
+    half = (points * points).sum(-1) / 2
+    step = max(AT_ONCE // max(len(points), 1), 1)
+    found = [
+        (half - queries[begin : begin + step] @ points.T).argmin(axis=-1) for begin in range(0, len(queries), step)
+    ]
+    if not found:
+        return half[:0].argsort()
+    return _joined(found)
+
+
+def _joined(parts: list[Any]) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    if hasattr(parts[0], "detach"):
+        import torch
+
+        return torch.cat(parts)
+    import numpy as np
+
+    return np.concatenate(parts)

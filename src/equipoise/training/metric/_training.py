@@ -1,0 +1,388 @@
+"""Embeddings trained by a metric loss to their end: heads on features, or networks on pictures.
+
+Both become embeddings by split. What treatments erase goes first; then rows get the classes of nearest training rows,
+what is to be kept is kept, and classifiers are trained on the embeddings. A step on pictures asks the CPU nothing: the
+numbers that miners draw by lie on the device from the beginning of an epoch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.training._callback import TrainingCallback
+from equipoise.training._compatibility import has_own
+from equipoise.training._dataset import Codes, Material, Outcome, Predicted, Rows, Settings
+from equipoise.training._learner import Progress, Report
+from equipoise.training._models import Transformation
+from equipoise.training._numerics import is_jittered
+from equipoise.training._prediction import failed, representations_of
+from equipoise.training._preparation import Prepared
+from equipoise.training._stack import Stack
+from equipoise.training._stack_backend import StackBackend
+from equipoise.training._trainer import DevReading
+from equipoise.training.images._models import PictureNetwork
+from equipoise.training.images._side_by_side import fit_pictures
+from equipoise.training.images._tasks import Classification
+from equipoise.training.metric._downstream import Embedding, classifiers_of, downstream_predictions
+from equipoise.training.metric._heads import embedded, nearest
+from equipoise.training.metric._models import EmbeddingModel, PictureEmbedder, head_model
+from equipoise.training.metric._objective import (
+    MetricObjective,
+    MetricRecipe,
+    kept_by,
+    metric_callback,
+    metric_context,
+    recipe_of,
+)
+
+if TYPE_CHECKING:
+    import torch
+
+SPLITS = ("train", "dev", "test")
+# Heads of treatments keep no best epoch.
+OTHER_EPOCH = "What a treatment kept of its heads is from the last epoch; the embedding is of epoch {epoch}."
+
+
+@dataclass(frozen=True, eq=False)
+class MetricEnded:
+    """A trial of metric learning that ended, as its treatments may read it: train and dev rows, never test rows.
+
+    ``features`` are what the head stands on and ``embedding`` what is released, by split, ``[row, ...]``; the training
+    rows are the trial's own. ``codes`` are ``[attribute, row]`` by split, -1 where a value is unknown.
+    """
+
+    seed: int
+    features: Mapping[str, NDArray[np.float32]]
+    embedding: Mapping[str, NDArray[np.float32]]
+    attributes: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    codes: Mapping[str, Codes]
+
+
+def endings(
+    trials: Sequence[Prepared],
+    material: Material,
+    ended: Sequence[Outcome],
+    embeddings: Sequence[Embedding],
+    features: Sequence[Embedding],
+    epochs: int,
+    settings: Settings,
+    report: Report,
+) -> list[Outcome]:
+    """Give outcomes their predictions and what is kept of them, from the embeddings of all rows of each split.
+
+    Treatments that act on an embedding erase from it first; then it is read, and classifiers are trained on it.
+    ``features`` are what an embedding stands on. Of test rows nothing but their embedding is there to be read.
+    ``report`` hears how far the classifiers are that are trained after the last of ``epochs``.
+    """
+    begun = time.perf_counter()
+    whole, released = list(ended), list(embeddings)
+    erasers: list[tuple[Transformation, ...]] = [()] * len(trials)
+    for place, trial in enumerate(trials):
+        try:
+            released[place], erasers[place] = _erased(trial, material, embeddings[place], settings)
+            said = [note for eraser in erasers[place] for note in eraser.notes]
+            whole[place] = replace(whole[place], notes=(*whole[place].notes, *said))
+        except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
+            whole[place] = failed(error, replace(whole[place], model=None))
+
+    def tell(classified: int, classifiers: int) -> None:
+        report(Progress(len(trials), 0, epochs, epochs, classifiers, classified))
+
+    found = downstream_predictions(trials, material, released, tell)
+    share = (time.perf_counter() - begun) / max(len(trials), 1)
+    made = []
+    for trial, one, (classified, notes), own, *both in zip(
+        trials, whole, found, erasers, released, features, strict=True
+    ):
+        if one.failure is not None:
+            made.append(one)
+            continue
+        more = replace(one, kept=classified, notes=(*one.notes, *notes), seconds=one.seconds + share)
+        try:
+            made.append(_read(trial, material, more, own, *both))
+        except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
+            made.append(failed(error, replace(one, model=None)))
+    return made
+
+
+def _erased(
+    trial: Prepared, material: Material, embedding: Embedding, settings: Settings
+) -> tuple[Embedding, tuple[Transformation, ...]]:
+    """Return an embedding as its treatments leave it, with what they erase by."""
+    erasers: tuple[Transformation, ...] = ()
+    for treatment in trial.treatments:
+        if not has_own(type(treatment), "erase"):
+            continue
+
+        def rows(split: str, now: Embedding = embedding) -> NDArray[np.float32]:
+            return now[split][trial.rows] if split == "train" else now[split]
+
+        eraser = treatment.erase(representations_of(material, trial, settings, rows))
+        if eraser is not None:
+            embedding = {split: eraser(points).astype(np.float32) for split, points in embedding.items()}
+            erasers = (*erasers, eraser)
+    return embedding, erasers
+
+
+def _read(
+    trial: Prepared, material: Material, one: Outcome, erasers: tuple[Transformation, ...], embedding: Embedding,
+    features: Embedding,
+) -> Outcome:  # fmt: skip
+    begun = time.perf_counter()
+    own = embedding["train"][trial.rows]
+    assert material.train.target is not None
+    told = material.train.target[trial.rows]
+    dev, test = (Predicted(told[nearest(embedding[split], own)]) for split in ("dev", "test"))
+    if isinstance(one.model, EmbeddingModel):
+        one.model.release(erasers, own, told, len(material.classes))
+    kept: dict[str, NDArray[Any]] = dict(one.kept)
+    kept |= {f"embedding.{split}": embedding[split].astype(np.float16) for split in ("dev", "test")}
+    if trial.treatments:
+        seen = _seen(trial, material, embedding, features)
+        for treatment in trial.treatments:
+            kept |= treatment.metric_kept(seen)
+    spent = one.seconds + time.perf_counter() - begun
+    return replace(one, dev=dev, test=test, kept=kept, seconds=spent)
+
+
+def _seen(trial: Prepared, material: Material, embedding: Embedding, features: Embedding) -> MetricEnded:
+    rows = {"train": trial.rows, "dev": np.arange(len(material.dev))}
+
+    def of(arrays: Embedding) -> Mapping[str, NDArray[np.float32]]:
+        return {split: arrays[split][chosen] for split, chosen in rows.items()}
+
+    def codes(split: Rows, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        assert split.group is not None
+        return material.attribute_codes(split.group[chosen])
+
+    return MetricEnded(
+        seed=trial.seed,
+        features=of(features),
+        embedding=of(embedding),
+        attributes=material.attributes,
+        values=material.attribute_values,
+        codes={"train": codes(material.train, rows["train"]), "dev": codes(material.dev, rows["dev"])},
+    )
+
+
+def with_kept(
+    one: Outcome,
+    callbacks: Sequence[TrainingCallback],
+    trial: int,
+    dev: NDArray[np.float32],
+    *,
+    epochs: int,
+    frozen: bool,
+) -> Outcome:
+    """Return an outcome with what treatments keep of the trial.
+
+    ``frozen`` tells that features are the same in every epoch. Where they are not, heads of the last epoch fit the
+    features of no other, and nothing is kept of a trial whose chosen epoch is another.
+    """
+    last = one.best_epoch == epochs
+    if one.failure is not None or not (last or frozen):
+        return one
+    try:
+        more = kept_by(callbacks, trial, {"dev": dev})
+    except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
+        return failed(error, replace(one, dev=None, test=None, kept={}, model=None))
+    notes = one.notes if last or not more else (*one.notes, OTHER_EPOCH.format(epoch=one.best_epoch))
+    return replace(one, kept={**one.kept, **more}, notes=notes)
+
+
+# How often the dev rows are asked in a training, at least: reading them costs about as much as an epoch.
+LOOKS = 20
+JITTER = (
+    "The miner draws by place in the batch, so that jitter changes which triplets are drawn and not the rounding alone."
+)
+
+
+def looked_at(epochs: int) -> list[int]:
+    """Return the epochs after which the dev rows are asked: evenly spread, the last one among them."""
+    every = max(epochs // LOOKS, 1)
+    return list(range(epochs, 0, -every))[::-1]
+
+
+class StackedEmbeddings(StackBackend):
+    """Heads trained by a metric loss: the class of a dev row is that of the nearest training row."""
+
+    def __init__(self, stack: Stack, material: Material, report: Report) -> None:
+        super().__init__(stack, material, report)
+        self.inputs = {"train": stack.inputs, "dev": self.dev}
+        self._looks = set(looked_at(self.epochs))
+        self.classifiers = len(classifiers_of(stack.trials))
+        self.objective: MetricObjective = stack.callbacks[0]
+
+    def looks(self, number: int) -> bool:
+        """Read the dev rows about twenty times."""
+        return number in self._looks
+
+    def read(self, trials: Sequence[int]) -> DevReading:
+        """Return the class of every dev row by these trials: that of the trial's nearest training row."""
+        stack = self.stack
+        train, dev = (self._embedded(rows, stack.network.values) for rows in self.inputs.values())
+        classes = [stack.target[at][nearest(dev[at], train[at][stack.rows[at]])] for at in self.places(trials)]
+        return DevReading([own.cpu().numpy() for own in classes], [True] * len(classes))
+
+    def _embedded(self, rows: torch.Tensor, values: list[torch.Tensor]) -> torch.Tensor:
+        with self.stack.torch.no_grad():
+            return embedded(rows, *values, unit_length=self.objective.loss.unit_length)
+
+    def _model(self, trial: int) -> EmbeddingModel:
+        """Return the head of a trial in its best epoch as a model, which lacks its training rows yet."""
+        values, unit_length = [own[trial] for own in self.kept], self.objective.loss.unit_length
+        return head_model(values, unit_length=unit_length, settings=self.stack.settings)
+
+    def finish(self, ended: Sequence[Outcome]) -> list[Outcome]:
+        """Return how every trial ended, read with the values of its best epoch."""
+        found = list(ended)
+        whole = [place for place, outcome in enumerate(found) if outcome.failure is None]
+        inputs = {**self.inputs, "test": self.stack.tensor(self.material.test.inputs)}
+        features = {split: getattr(self.material, split).inputs for split in SPLITS}
+        embeddings = [
+            {
+                split: self._embedded(rows, [own[place : place + 1] for own in self.kept])[0].float().cpu().numpy()
+                for split, rows in inputs.items()
+            }
+            for place in whole
+        ]
+        mined = is_jittered(self.stack.settings.rounding) and self.objective.miner is not None
+        before = [replace(found[place], notes=(*found[place].notes, *([JITTER] if mined else []))) for place in whole]
+        if self.stack.settings.keep_models:
+            before = [replace(one, model=self._model(place)) for place, one in zip(whole, before, strict=True)]
+        read = endings(
+            [self.trials[place] for place in whole], self.material, before, embeddings, [features] * len(whole),
+            self.epochs, self.stack.settings, self.report,
+        )  # fmt: skip
+        callbacks, epochs = self.stack.callbacks, self.epochs
+        for place, outcome in zip(whole, read, strict=True):
+            found[place] = with_kept(outcome, callbacks, place, features["dev"], epochs=epochs, frozen=True)
+        return found
+
+
+class EmbeddingTask(Classification):
+    """One head without an activation, whose output is the embedding.
+
+    What is read of a row is its embedding and, where treatments may want it, the features under it. The dev rows that
+    are asked about are those of the cohort followed by all training rows, among which the nearest one is looked for.
+    """
+
+    def __init__(
+        self, trial: Prepared, material: Material, features: int, metric: MetricRecipe, settings: Settings
+    ) -> None:
+        super().__init__(trial, material, features)
+        self.metric, self.width = metric, metric.embedding_size
+        # It is trained as the learner says, whatever a treatment has for networks that tell classes.
+        self.recipe = None
+        self.outputs = metric.embedding_size
+        self.unit_length = metric.make_loss().unit_length
+        self.callback = metric_callback(metric, [trial])
+        self.known = metric_context(metric, [trial], settings.device)
+        self.read_features = features if trial.treatments else 0
+        self.keeps_training_rows = False
+        assert material.train.target is not None
+        self.labels = material.train.target[trial.rows]
+        self.rows_asked = len(material.dev)
+
+    def hidden(self, features: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
+        """Return the embedding, which is what is released."""
+        return output
+
+    def looks(self, epoch: int, last: int) -> bool:
+        """Ask the dev rows about twenty times: the training rows are read each time too."""
+        return epoch in looked_at(last)
+
+    def classes(self, outputs: NDArray[np.float32]) -> Codes:
+        """Return the class of the trial's nearest training row for the dev rows; the training rows have none here."""
+        embedding = outputs[:, : self.outputs]
+        own = embedding[self.rows_asked :][self.trial.rows]
+        found = np.full(len(outputs), -1, dtype=np.int64)
+        found[: self.rows_asked] = self.labels[nearest(embedding[: self.rows_asked], own)]
+        return found
+
+    def model_of(self, network: PictureNetwork) -> EmbeddingModel:
+        """Return the model that a trained network is, which lacks its training rows yet."""
+        return EmbeddingModel(PictureEmbedder(network))
+
+
+def fit_networks(
+    material: Material, stack: Sequence[Prepared], settings: Settings, report: Report, *, version: int,
+    named: Callable[[Mapping[str, Any]], dict[str, Any]],
+) -> list[Outcome]:  # fmt: skip
+    """Train networks, each by itself, and return how their trials ended, in their order.
+
+    ``version`` is the learner's; ``named`` returns its hyper-parameters as they name a trial.
+    """
+    shown = replace(material, dev=with_training_rows(material))
+    trials = [replace(trial, values=picture_values(trial)) for trial in stack]
+    # Of a training that begins anew the last one stands; it is small, and what it learns is trained in place.
+    tasks: dict[int, EmbeddingTask] = {}
+
+    def task(trial: Prepared, _: Material, features: int) -> EmbeddingTask:
+        made = tasks[id(trial)] = EmbeddingTask(trial, material, features, recipe_of([trial]), settings)
+        return made
+
+    def names(trial: Prepared) -> dict[str, Any]:
+        own = named(trial.values)
+        return {**own, **{name: trial.values[name] for name in ("momentum", "schedule")}, "network": own["backbone"]}
+
+    classifiers = len(classifiers_of(stack))
+
+    def tell(progress: Progress) -> None:
+        report(replace(progress, classifiers=classifiers))
+
+    ended = fit_pictures(shown, trials, settings, tell, version=version, task=task, names=names)
+    whole = [place for place, one in enumerate(ended) if one.failure is None]
+    width = int(stack[0].values["embedding_size"])
+    read = [_split(ended[place], len(material.dev)) for place in whole]
+    found = endings(
+        [stack[place] for place in whole],
+        material,
+        [replace(ended[place], dev=None, kept={}) for place in whole],
+        [{split: rows[:, :width] for split, rows in one.items()} for one in read],
+        [{split: rows[:, width:] for split, rows in one.items()} for one in read],
+        int(stack[0].values["epochs"]),
+        settings,
+        report,
+    )
+    mined = recipe_of(stack[:1]).make_miner() is not None
+    for place, own, outputs in zip(whole, found, read, strict=True):
+        dev, epochs = outputs["dev"][:, width:], int(trials[place].values["epochs"])
+        trained = tasks.get(id(trials[place]))  # none, where another trial's training is read
+        one = own if trained is None else with_kept(own, trained.callbacks, 0, dev, epochs=epochs, frozen=False)
+        jittered = is_jittered(settings.rounding) and mined
+        ended[place] = replace(one, notes=(*one.notes, JITTER)) if jittered else one
+    return ended
+
+
+def picture_values(trial: Prepared) -> dict[str, Any]:
+    """Return the hyper-parameters as the training of pictures names them; Adam has no momentum of this kind."""
+    momentum = trial.values["momentum"] if trial.values["optimiser"] == "sgd" else 0.0
+    return {**trial.values, "network": trial.values["backbone"], "momentum": momentum}
+
+
+def with_training_rows(material: Material) -> Rows:
+    """Return the dev rows followed by all training rows, whose targets and groups count as unknown."""
+    dev, train = material.dev, material.train
+    assert dev.target is not None
+    assert dev.group is not None
+    unknown = np.full(len(train), -1, dtype=np.int64)
+    return Rows(
+        np.concatenate([dev.inputs, train.inputs]),
+        np.concatenate([dev.ids, train.ids]),
+        np.concatenate([dev.target, unknown]),
+        np.concatenate([dev.group, unknown]),
+    )
+
+
+def _split(one: Outcome, rows: int) -> Embedding:
+    """Part what was read of dev, training and test rows."""
+    both = one.kept["outputs.dev"]
+    return {"train": both[rows:], "dev": both[:rows], "test": one.kept["outputs.test"]}

@@ -1,1 +1,0 @@
-"""Metric learning as an estimator: ``MetricLearner`` with fit and transform, on arrays, pictures or a data loader."""

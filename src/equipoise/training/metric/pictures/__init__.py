@@ -1,1 +1,0 @@
-"""Networks on pictures, trained by a metric loss."""
