@@ -263,6 +263,8 @@ class TrainingCallback:
     needs_row_losses: bool = False
     # How many steps are taken on each batch.
     repeats: int = 1
+    # The names of its tensors that begin with the trial: only the rows of trials that go on are kept of them.
+    per_trial: tuple[str, ...] = ()
 
     def parts(self) -> Mapping[str, Part]:
         """Return what is trained beside the network, by name."""
@@ -320,6 +322,8 @@ class TrainingCallback:
 
     def keep(self, trials: torch.Tensor) -> None:
         """Go on with these trials only (positions): the others have stopped. Layers of parts follow by themselves."""
+        for name in self.per_trial:
+            setattr(self, name, getattr(self, name)[trials])
 
     def state(self) -> dict[str, torch.Tensor]:
         """Return the tensors that change from step to step besides those of parts, for checkpoints."""
@@ -338,9 +342,9 @@ class TrainingCallback:
         return {}
 
 
-def overridden(callback: object, base: type, method: str) -> bool:
-    """Tell whether an object's class has a method of its own in place of the base's."""
-    own, plain = getattr(type(callback), method), getattr(base, method)
+def overridden(kind: type, base: type, method: str) -> bool:
+    """Tell whether a class has a method of its own in place of the base's."""
+    own, plain = getattr(kind, method), getattr(base, method)
     return getattr(own, "__func__", own) is not getattr(plain, "__func__", plain)
 
 
@@ -354,25 +358,18 @@ class CallbackList(Sequence[TrainingCallback]):
     _acting: Mapping[str, tuple[TrainingCallback, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
-        acting = {
-            method: tuple(one for one in self.callbacks if overridden(one, TrainingCallback, method))
-            for method in STEP_MOMENTS
-        }
-        object.__setattr__(self, "_acting", acting)
-        for method in CLAIMS:
-            owners = [one for one in self.callbacks if overridden(one, TrainingCallback, method)]
-            if len(owners) > 1:
-                names = listing(type(one).__name__ for one in owners)
-                raise BadInput(
-                    f"Two treatments of a trial both decide the {CLAIMS[method]} ({names})",
-                    available="one at most",
-                    help="use one of them.",
-                )
+        object.__setattr__(self, "_acting", {method: tuple(self._own(method)) for method in STEP_MOMENTS})
+        for method, what in CLAIMS.items():
+            check_one_decides((type(one).__name__ for one in self._own(method)), what)
         made: dict[str, Part] = {}
         for place, one in enumerate(self.callbacks):
             for name, part in one.parts().items():
                 made[name if name not in made and name != NETWORK else f"{name} {place}"] = part
         object.__setattr__(self, "parts", made)
+
+    def _own(self, method: str) -> list[TrainingCallback]:
+        """Return the callbacks that have a method of their own."""
+        return [one for one in self.callbacks if overridden(type(one), TrainingCallback, method)]
 
     def __len__(self) -> int:
         return len(self.callbacks)
@@ -396,8 +393,7 @@ class CallbackList(Sequence[TrainingCallback]):
 
     def phase(self, epoch: int) -> str:
         """Return what happens in an epoch."""
-        named = (one.phase(epoch) for one in self.callbacks if overridden(one, TrainingCallback, "phase"))
-        return next(named, EVERY_EPOCH)
+        return next((one.phase(epoch) for one in self._own("phase")), EVERY_EPOCH)
 
     def moved(self, phase: str) -> tuple[str, ...]:
         """Name the parts that move in a phase."""
@@ -509,25 +505,26 @@ def callbacks_of(
     return CallbackList((*own, *(one for one in made if one is not None)))
 
 
-def recipe_of_treatments(treatments: Sequence[Any]) -> OwnRecipe | None:
-    """Return the optimiser and length of training that a treatment has of its own; two are refused."""
-    recipes = {type(one).__name__: own for one in treatments if (own := one.recipe()) is not None}
-    if len(recipes) > 1:
+def check_one_decides(names: Iterable[str], what: str) -> None:
+    """Refuse two treatments that decide the same."""
+    names = list(names)
+    if len(names) > 1:
         raise BadInput(
-            f"Two treatments of a trial both decide the optimiser ({listing(recipes)})",
+            f"Two treatments of a trial both decide the {what} ({listing(names)})",
             available="one at most",
             help="use one of them.",
         )
+
+
+def recipe_of_treatments(treatments: Sequence[Any]) -> OwnRecipe | None:
+    """Return the optimiser and length of training that a treatment has of its own; two are refused."""
+    recipes = {type(one).__name__: own for one in treatments if (own := one.recipe()) is not None}
+    check_one_decides(recipes, "optimiser")
     return next(iter(recipes.values()), None)
 
 
 def outputs_of(treatments: Sequence[Any], classes: int, groups: int) -> int:
     """Return how many outputs a network of classes has: one for each class, or what a treatment asks for."""
     asked = {type(one).__name__: own for one in treatments if (own := one.outputs(classes, groups)) is not None}
-    if len(asked) > 1:
-        raise BadInput(
-            f"Two treatments of a trial both decide the outputs ({listing(asked)})",
-            available="one at most",
-            help="use one of them.",
-        )
+    check_one_decides(asked, "outputs")
     return next(iter(asked.values()), classes)

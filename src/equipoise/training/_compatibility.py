@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from equipoise.foundation import BadInput, listing, registry
+from equipoise.training._callback import overridden
 from equipoise.training._parameters import Readout
 
 if TYPE_CHECKING:
@@ -100,8 +101,7 @@ def has_own(kind: type[Any], method: str) -> bool:
     """Tell whether a kind of treatment has a method of its own."""
     from equipoise.training._treatment import Treatment
 
-    own, plain = (getattr(one, method) for one in (kind, Treatment))
-    return getattr(own, "__func__", own) is not getattr(plain, "__func__", plain)
+    return overridden(kind, Treatment, method)
 
 
 def required(treatment: type[Treatment]) -> frozenset[Need]:

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation import (
-    BadInput,
-    unknown_name,
-)
-from equipoise.training._dataset import check_labels_vary
+from equipoise.foundation import BadInput, unknown_name
+from equipoise.training._dataset import Material, check_labels_vary
 from equipoise.training._parameters import Given, Table
 
 if TYPE_CHECKING:
     import torch
+
+    from equipoise.training._preparation import Prepared
 
 
 def label_loss(logits: torch.Tensor, present: torch.Tensor, weights: torch.Tensor | None = None) -> torch.Tensor:
@@ -69,6 +68,20 @@ class WeightsOfLabels(Given):
 
 # Of the networks that have an output for each label.
 FOR_LABELS: Table = {LABEL_WEIGHTS: WeightsOfLabels("what each label weighs in the loss", ALLOWED, NONE)}
+
+
+def weights_of_trials(trials: Sequence[Prepared], material: Material) -> NDArray[np.float64] | None:
+    """Return what the terms of each label weigh in each trial, ``[trial, 2, label]``; None where they weigh the same.
+
+    Trials that train together agree in it: it is no number that may differ.
+    """
+    if material.task != "multilabel":
+        return None
+    assert material.train.target is not None
+    target = material.train.target
+    found = [weights_of_labels(one.values[LABEL_WEIGHTS], target[one.rows], material.labels) for one in trials]
+    known = [one for one in found if one is not None]
+    return np.stack(known) if known else None
 
 
 def weights_of_labels(

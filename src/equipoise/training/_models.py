@@ -245,6 +245,14 @@ class FittedModel(ABC):
         """Make the network or estimator itself again."""
 
 
+def check_width(inputs: NDArray[Any], width: int) -> None:
+    """Refuse what is not rows of so many numbers."""
+    if inputs.ndim != 2 or inputs.shape[1] != width:
+        raise BadInput(
+            f"The inputs have the shape {inputs.shape}", available=f"one row of {width:,} numbers for each row"
+        )
+
+
 def part_described(part: FittedPart) -> dict[str, Any]:
     """Return a fitted part without its arrays, as values that JSON can write."""
     plain = {name: value for name, value in part.state().items() if not isinstance(value, np.ndarray)}
@@ -358,10 +366,7 @@ class EstimatorModel(FittedModel):
     def own_predict(self, inputs: NDArray[Any]) -> Predicted:
         """Return classes, with probabilities where the estimator has some, or numbers."""
         rows = np.asarray(inputs)
-        if rows.ndim != 2 or rows.shape[1] != self.inputs:
-            raise BadInput(
-                f"The inputs have the shape {rows.shape}", available=f"one row of {self.inputs:,} numbers for each row"
-            )
+        check_width(rows, self.inputs)
         if not len(rows):  # scikit-learn refuses to predict nothing
             return self._nothing()
         values = np.asarray(self.fitted.predict(rows))

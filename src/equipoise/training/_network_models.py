@@ -21,7 +21,7 @@ from equipoise.foundation import (
 )
 from equipoise.networks import StackedMLP, StackedModule
 from equipoise.training._dataset import Predicted, Settings
-from equipoise.training._models import FittedModel, checked_settings
+from equipoise.training._models import FittedModel, check_width, checked_settings
 from equipoise.training._numerics import dtype_of
 from equipoise.training._prediction import predictions_of
 from equipoise.training._stack import PART, Network, Scale, Stack, layer
@@ -66,10 +66,7 @@ class NetworkModel(FittedModel):
         """Return outputs and last hidden layer, ``[1, row, ...]``, row for row as a training reads dev rows."""
         torch = require("torch", extra="train", purpose="A trained network")
         values = np.asarray(inputs)
-        if values.ndim != 2 or values.shape[1] != self.width:
-            raise BadInput(
-                f"The inputs have the shape {values.shape}", available=f"one row of {self.width:,} numbers for each row"
-            )
+        check_width(values, self.width)
         tensor = torch.as_tensor(values).to(dtype=dtype_of(Settings(precision=self.precision)))  # type: ignore[arg-type]
         step = max(PART // max(self.width, 256), 256)
         self.network.training(False)

@@ -26,6 +26,8 @@ from equipoise.training._treatment import Afterwards, Outputs, Representations, 
 if TYPE_CHECKING:
     import torch
 
+    from equipoise.training._models import FittedModel
+
 Logits = NDArray[np.float32]
 
 
@@ -91,6 +93,26 @@ def predictions_of(outputs: torch.Tensor, task: str, scale: Scale) -> list[Predi
 NO_PART = "A treatment of this trial predicts by something that it does not give: its predictions cannot be made again."
 # What is kept of a traceback: the last frames, of each error of a chain, and letters.
 MOST_FRAMES, MOST_LETTERS = 12, 8_000
+
+
+def finished(
+    trial: Prepared,
+    ended: Outcome,
+    said: Callable[[], Afterwards],
+    model: Callable[[], FittedModel | None],
+    representations: Callable[[], Representations],
+) -> Outcome:
+    """Give a training its predictions, its model, and what a treatment after training makes of them."""
+    try:
+        found = said()
+    except Exception as error:  # noqa: BLE001 - one readout that fails stops no other
+        return failed(error, ended)
+    ended = replace(
+        ended, dev=found.dev, test=found.test, kept=found.kept, notes=(*ended.notes, *found.notes), model=model()
+    )
+    if overrides(trial.treatments, "read"):
+        ended = with_part(ended, found)
+    return after_training(trial, ended, representations)
 
 
 def after_training(trial: Prepared, ended: Outcome, representations: Any) -> Outcome:

@@ -53,19 +53,30 @@ def fix_seeds(seed: int, *, with_torch: bool = False) -> None:
 @contextmanager
 def preserved_generators() -> Iterator[None]:
     """Give the global generators back as they were: a training inside somebody's program fixes them for itself."""
-    torch = sys.modules.get("torch")
-    on_cards = torch is not None and torch.cuda.is_initialized()
-    python, arrays = random.getstate(), np.random.get_state()
-    host = None if torch is None else torch.get_rng_state()
-    cards = torch.cuda.get_rng_state_all() if torch is not None and on_cards else None
+    states = generator_states()
     try:
         yield
     finally:
-        random.setstate(python)
-        np.random.set_state(arrays)
-        if torch is not None:
-            torch.set_rng_state(host)
-        if torch is not None and on_cards:
+        set_generators(states)
+
+
+def generator_states() -> tuple[Any, Any, Any, Any]:
+    """Return the states of the global generators: Python's, numpy's, torch's and its cards' (None: not used)."""
+    torch = sys.modules.get("torch")
+    host = None if torch is None else torch.get_rng_state()
+    cards = torch.cuda.get_rng_state_all() if torch is not None and torch.cuda.is_initialized() else None
+    return random.getstate(), np.random.get_state(), host, cards
+
+
+def set_generators(states: tuple[Any, Any, Any, Any]) -> None:
+    """Give the global generators the states that ``generator_states`` returned."""
+    python, arrays, host, cards = states
+    random.setstate(python)
+    np.random.set_state(arrays)
+    torch = sys.modules.get("torch")
+    if torch is not None and host is not None:
+        torch.set_rng_state(host)
+        if cards is not None:
             torch.cuda.set_rng_state_all(cards)
 
 

@@ -6,7 +6,10 @@ over all trials at once and with numpy alone, so that a compute node needs nothi
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +31,7 @@ from equipoise.measures import (
     labels_have_collapsed,
     r_squared,
 )
-from equipoise.training._dataset import Material, Predicted, Rows, Selection, known_targets
+from equipoise.training._dataset import Epoch, Material, Predicted, Rows, Selection, Settings, known_targets
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -119,24 +122,37 @@ def scores_of(
     values, target, group = values[:, known], rows.target[known], rows.group[known]
     if task == "regression":
         return _of_numbers(values, target, group, groups, performance or "pearson", fairness)
+    wanted: Performance = performance or ("f1" if task == "multilabel" else "accuracy")
+    score_of: Callable[[NDArray[Any], NDArray[Any]], Floats]
     if task == "multilabel":
-        scores = None if scores is None else scores[:, known]
-        return _of_labels(values, target, group, groups, performance or "f1", fairness, scores)
-    wanted: Performance = performance or "accuracy"
-    counts = _counts(values, target, group, classes, groups)
-    everyone, by_group = counts.everyone, counts.groups(slice(groups))
-    collapsed = counts_have_collapsed(everyone.actual, everyone.predicted, everyone.right)
+        # Every number is a mean over the labels for which it is defined; one is predicted at a probability of 0.5.
+        counts, score_of = _label_counts(values, target, group, groups), partial(label_scores, wanted)
+        collapsed = all_labels_have_collapsed(counts.everyone)
+    else:
+        counts, score_of = _counts(values, target, group, classes, groups), auc_of
+        everyone = counts.everyone
+        collapsed = counts_have_collapsed(everyone.actual, everyone.predicted, everyone.right)
     if not PERFORMANCES[wanted].needs_scores:
-        return Scores(class_performance(wanted, everyone), class_fairness(fairness, by_group, wanted), collapsed)
-    if scores is None:
+        told = class_performance(wanted, counts.everyone)
+    elif scores is None:
         raise no_scores()
-    scores = scores[:, known]
-    equity = (
-        np.stack([auc_of(scores[:, group == one], target[group == one]) for one in range(groups)]).min(axis=0)
-        if fairness == "worst_group"
-        else class_fairness(fairness, by_group, wanted)
-    )
-    return Scores(auc_of(scores, target), equity, collapsed)
+    else:
+        scores = scores[:, known]
+        told = score_of(scores, target)
+        if fairness == "worst_group":
+            of_groups = [score_of(scores[:, group == one], target[group == one]) for one in range(groups)]
+            return Scores(told, np.stack(of_groups).min(axis=0), collapsed)
+    return Scores(told, class_fairness(fairness, counts.groups(slice(groups)), wanted), collapsed)
+
+
+def only_epoch(dev: Predicted, material: Material, settings: Settings) -> Epoch:
+    """Return what the dev rows say of a training without epochs, as its only one."""
+    found = scores_of(
+        dev.values[None], material.dev, len(material.classes), len(material.groups), material.task,
+        performance=settings.performance, fairness=settings.fairness,
+        scores=None if dev.scores is None else dev.scores[None],
+    )  # fmt: skip
+    return Epoch(1, math.nan, float(found.performance[0]), float(found.fairness[0]))
 
 
 def no_scores() -> BadInput:
@@ -192,30 +208,6 @@ def _counts(values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], cla
     cells = 2 * (np.arange(0, len(values) * size, size)[:, None] + place + values) + (values == target)
     found = np.bincount(cells.reshape(-1), minlength=2 * len(values) * size).reshape(*shape, 2).astype(np.float64)
     return ClassCounts(np.broadcast_to(actual, shape), found.sum(axis=-1), found[..., 1])
-
-
-def _of_labels(
-    values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], groups: int, performance: Performance,
-    fairness: Fairness, scores: NDArray[Any] | None,
-) -> Scores:  # fmt: skip
-    """Every number is a mean over the labels for which it is defined; a label is predicted at a probability of 0.5."""
-    counts = _label_counts(values, target, group, groups)
-    everyone, by_group = counts.everyone, counts.groups(slice(groups))
-    collapsed = all_labels_have_collapsed(everyone)
-    if not PERFORMANCES[performance].needs_scores:
-        return Scores(
-            class_performance(performance, everyone), class_fairness(fairness, by_group, performance), collapsed
-        )
-    if scores is None:
-        raise no_scores()
-    equity = (
-        np.stack(
-            [label_scores(performance, scores[:, group == one], target[group == one]) for one in range(groups)]
-        ).min(axis=0)
-        if fairness == "worst_group"
-        else class_fairness(fairness, by_group, performance)
-    )
-    return Scores(label_scores(performance, scores, target), equity, collapsed)
 
 
 def _label_counts(values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], groups: int) -> ClassCounts:

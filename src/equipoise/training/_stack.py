@@ -29,7 +29,7 @@ from equipoise.training._callback import (
 )
 from equipoise.training._compatibility import Need, required
 from equipoise.training._dataset import Material, Settings
-from equipoise.training._losses import LABEL_WEIGHTS, label_loss, weights_of_labels
+from equipoise.training._losses import label_loss, weights_of_trials
 from equipoise.training._numerics import dtype_of, is_jittered
 from equipoise.training._preparation import Prepared
 from equipoise.training._seeding import Orders, seed_of
@@ -179,7 +179,8 @@ class Stack:
         self.weights = None if "metric" in (known or {}) else self._weights()
         self.orders = Orders(trials, train.ids, settings.device)
         self.task = material.task
-        self.label_weights = self._label_weights(material)
+        label_weights = weights_of_trials(trials, material)
+        self.label_weights = None if label_weights is None else self.tensor(label_weights)
         treatments = [trial.treatments for trial in trials]
         self.callbacks = callbacks_of(treatments, lambda: self._context(material, known or {}), learner)
         self.optimisers = {NETWORK: StackedAdam(network.parameters, recipe.rates, recipe.decays)}
@@ -329,18 +330,6 @@ class Stack:
         codes: torch.Tensor = self.torch.from_numpy(target).to(self.settings.device)
         return codes
 
-    def _label_weights(self, material: Material) -> torch.Tensor | None:
-        """Return what the terms of each label weigh, ``[trial, 2, label]``; None where they weigh the same."""
-        if self.task != "multilabel":
-            return None
-        assert material.train.target is not None
-        found = [
-            weights_of_labels(trial.values[LABEL_WEIGHTS], material.train.target[trial.rows], material.labels)
-            for trial in self.trials
-        ]
-        # Trials of a stack agree in it: it is no number that may differ.
-        return None if found[0] is None else self.tensor(np.stack([np.asarray(one) for one in found]))
-
     def _weights(self) -> torch.Tensor | None:
         if all(trial.weights is None for trial in self.trials):
             return None
@@ -354,7 +343,6 @@ class Stack:
             hidden = self.network(self.gathered(self.inputs, self.rows[:, :1]))[1]
         if any(Need.HIDDEN in required(type(one)) for one in self.trials[0].treatments):
             hidden = layer(hidden)
-        seeds = tuple(trial.seed for trial in self.trials)
 
         def shape_of(name: str) -> tuple[int, ...]:
             if name == LAST:
@@ -364,22 +352,16 @@ class Stack:
                 self.network(self.gathered(self.inputs, self.rows[:, :1]))
             return tuple(self.network.shown[name].shape[2:])
 
-        return TrainingContext(
-            seeds=seeds,
+        return context_of(
+            self.trials,
+            material,
+            self.settings,
+            (self.target, self.cell, self.group),
             width=0 if hidden is None else hidden.shape[-1],
-            classes=material.classes,
-            groups=material.groups,
-            target=self.target,
-            cell=self.cell,
-            group=self.group,
             batch_size=self.recipe.even_size(self.rows.shape[1]),
-            settings=self.settings,
-            linear=linear_layers(seeds, self.settings),
             layer=shape_of,
             features=self.inputs.shape[-1],
             epochs=self.recipe.epochs,
-            labels=material.labels,
-            **group_columns(material, self.trials, self.settings),
             **known,
         )
 
@@ -391,16 +373,35 @@ def along(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     return values.gather(1, places[..., None].expand(-1, -1, values.shape[2]))
 
 
-def group_columns(material: Material, trials: Sequence[Prepared], settings: Settings) -> dict[str, Any]:
-    """Return the group columns, not crossed, as a context has them."""
+def context_of(
+    trials: Sequence[Prepared], material: Material, settings: Settings, rows: tuple[torch.Tensor, ...], **own: Any
+) -> TrainingContext:
+    """Return what callbacks see of trials that train together: what all trainings have, and what is their ``own``.
+
+    ``rows`` are target, cell and group of the training rows.
+    """
     torch = require("torch", extra="train", purpose="Training a network")
     assert material.train.group is not None
     codes = material.attribute_codes(np.stack([material.train.group[trial.rows] for trial in trials]))
-    return {
+    seeds = tuple(trial.seed for trial in trials)
+    target, cell, group = rows
+    known = {
         "attributes": material.attributes,
         "values": material.attribute_values,
         "codes": torch.from_numpy(np.ascontiguousarray(codes)).to(settings.device),
+        "labels": material.labels,
+        "linear": linear_layers(seeds, settings),
     }
+    return TrainingContext(
+        seeds=seeds,
+        classes=material.classes,
+        groups=material.groups,
+        target=target,
+        cell=cell,
+        group=group,
+        settings=settings,
+        **(known | own),
+    )
 
 
 def linear_layers(seeds: Sequence[int], settings: Settings) -> Callable[[str, int, int], Part]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,14 +16,12 @@ from equipoise.training._learner import Report
 from equipoise.training._models import FittedModel
 from equipoise.training._numerics import overhead, product_precision
 from equipoise.training._prediction import (
-    after_training,
     codes_of,
-    failed,
+    finished,
     predictions_of,
     probabilities,
     read,
     representations_of,
-    with_part,
 )
 from equipoise.training._preparation import overrides
 from equipoise.training._selection import needs_scores
@@ -165,33 +164,29 @@ class StackedNetworks(StackBackend):
         reads = bool(overrides(self.trials[0].treatments, "read"))
         plain = None if reads else [predictions_of(own, self.material.task, stack.scale) for own in outputs]
         share = (time.perf_counter() - begun) / len(self.trials)
-        whole = []
-        for trial, outcome in enumerate(ended):
-            if outcome.failure is not None:
-                whole.append(outcome)
-                continue
-            try:
-                if plain is not None:
-                    said = Afterwards(plain[0][trial], plain[1][trial])
-                else:
-                    dev, test = (own[trial].float().numpy() for own in outputs)
-                    said = read(self.trials[trial], self.material, dev, test)
-            except Exception as error:  # noqa: BLE001 - one readout that fails stops no other
-                whole.append(failed(error, outcome))
-                continue
-            whole.append(self._finished(trial, outcome, said, share))
-        return whole
 
-    def _finished(self, trial: int, outcome: Outcome, said: Afterwards, share: float) -> Outcome:
-        read = replace(
-            outcome, dev=said.dev, test=said.test, kept=said.kept, notes=(*outcome.notes, *said.notes),
-            seconds=outcome.seconds + share,
-        )  # fmt: skip
-        if self.model_of is not None:
-            model = self.model_of(self.stack, trial, [values[trial].clone() for values in self.kept])
-            read = replace(read, model=model)
-            read = with_part(read, said) if overrides(self.trials[trial].treatments, "read") else read
-        return after_training(self.trials[trial], read, lambda: self._representations(trial))
+        def said(trial: int) -> Afterwards:
+            if plain is not None:
+                return Afterwards(plain[0][trial], plain[1][trial])
+            return read(self.trials[trial], self.material, *(own[trial].float().numpy() for own in outputs))
+
+        return [
+            outcome
+            if outcome.failure is not None
+            else finished(
+                self.trials[trial],
+                replace(outcome, seconds=outcome.seconds + share),
+                partial(said, trial),
+                partial(self._model, trial),
+                partial(self._representations, trial),
+            )
+            for trial, outcome in enumerate(ended)
+        ]
+
+    def _model(self, trial: int) -> FittedModel | None:
+        if self.model_of is None:
+            return None
+        return self.model_of(self.stack, trial, [values[trial].clone() for values in self.kept])
 
     def _outputs(self, rows: Rows) -> Any:
         """Return the outputs of every trial for the rows of a split, ``[trial, row, output]``, on the CPU."""

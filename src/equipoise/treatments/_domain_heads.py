@@ -50,6 +50,8 @@ class DomainAdversary(Treatment):
 class WithDomainHead(TrainingCallback):
     """A head that guesses the group from ``reads`` numbers; it learns in every epoch, the network in one of three."""
 
+    per_trial = ("strengths",)
+
     def __init__(self, context: TrainingContext, trials: Sequence[Any], reads: int) -> None:
         self.strengths = context.numbers([trial.values["strength"] for trial in trials])
         self.domain = context.linear(DOMAIN, reads, len(context.groups))
@@ -69,7 +71,3 @@ class WithDomainHead(TrainingCallback):
     def group_loss(self, read: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Return the mean cross-entropy of the group as the head guesses it from what it reads, ``[trial]``."""
         return batch.mean(cross_entropy(self.domain(read), batch.group))
-
-    def keep(self, trials: torch.Tensor) -> None:
-        """Go on with the strengths of these trials."""
-        self.strengths = self.strengths[trials]

@@ -34,6 +34,8 @@ class GapTreatment(Treatment):
 class PairLosses(TrainingCallback):
     """The losses of every pair of groups in each favourable class, and eta ``[trial]`` of the epoch."""
 
+    per_trial: tuple[str, ...] = ("first", "growths", "eta")
+
     def __init__(self, trials: Sequence[Any], context: TrainingContext) -> None:
         torch = require("torch", extra="train", purpose="A penalty on gaps")
         self.first = context.numbers([trial.values["strength"] for trial in trials])
@@ -65,10 +67,6 @@ class PairLosses(TrainingCallback):
     def mean_over_pairs(self, terms: torch.Tensor) -> torch.Tensor:
         """Return the mean over classes and pairs, ``[trial]``, of terms ``[trial, class, pair]``."""
         return terms.sum((1, 2)) / self.number
-
-    def keep(self, trials: torch.Tensor) -> None:
-        """Go on with the weights of these trials."""
-        self.first, self.growths, self.eta = self.first[trials], self.growths[trials], self.eta[trials]
 
 
 def favourable_classes(name: object, classes: Sequence[str]) -> list[int]:

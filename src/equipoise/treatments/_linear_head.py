@@ -20,6 +20,11 @@ Floats = NDArray[np.float64]
 GONE = 1e-8
 
 
+def without_directions(rows: Floats, basis: Floats) -> Floats:
+    """Return rows without some directions, ``basis [direction, column]``, which are orthonormal."""
+    return np.asarray(rows - (rows @ basis.T) @ basis)
+
+
 class NullSpace:
     """The intersection of the null spaces of all directions so far; ``basis [direction, column]`` spans what is gone.
 
@@ -45,7 +50,7 @@ class NullSpace:
 
     def left(self, rows: Floats) -> Floats:
         """Return rows projected onto the space: what they are without the directions that are gone."""
-        return rows - (rows @ self.basis.T) @ self.basis
+        return without_directions(rows, self.basis)
 
     @property
     def projection(self) -> Floats:
@@ -64,8 +69,7 @@ class NullSpaceProjection(Transformation):
 
     def __call__(self, inputs: NDArray[Any]) -> Floats:
         """Return the rows that are left."""
-        rows = inputs.astype(np.float64)
-        return np.asarray(rows - (rows @ self.basis.T) @ self.basis)
+        return without_directions(inputs.astype(np.float64), self.basis)
 
     def state(self) -> dict[str, Any]:
         """Return the directions."""
@@ -120,8 +124,7 @@ class LinearHead(PostProcessor):
 
     def transform(self, representations: NDArray[Any]) -> NDArray[Any]:
         """Return rows without the directions that were taken away."""
-        rows = representations.astype(np.float64)
-        return np.asarray(rows - (rows @ self.basis.T) @ self.basis)
+        return without_directions(representations.astype(np.float64), self.basis)
 
     def state(self) -> dict[str, Any]:
         """Return weights, biases and the directions."""

@@ -64,6 +64,8 @@ class LossDifferences(TrainingCallback):
     add sign(L_yg - L_y) L_yg instead. A cell without rows in the batch adds nothing.
     """
 
+    per_trial = ("strengths",)
+
     def __init__(self, trials: Sequence[Any], context: TrainingContext, to: Literal["class", "everyone"]) -> None:
         self.strengths = context.numbers([trial.values["strength"] for trial in trials])
         self.signed = in_common(trials, "variant") == "authors"
@@ -84,7 +86,3 @@ class LossDifferences(TrainingCallback):
         terms = apart.detach().sign() * means if self.signed else apart.abs()
         penalty: torch.Tensor = self.strengths * (terms * (counts > 0)).sum(dim=(1, 2))
         return penalty
-
-    def keep(self, trials: torch.Tensor) -> None:
-        """Go on with the strengths of these trials."""
-        self.strengths = self.strengths[trials]

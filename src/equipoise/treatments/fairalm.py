@@ -43,6 +43,7 @@ class Multipliers(PairLosses):
     """The multipliers of both groups of each pair, ``[trial, class, 2, pair]``, 0 at first."""
 
     repeats = STEPS
+    per_trial = (*PairLosses.per_trial, "multipliers")
 
     def __init__(self, trials: Sequence[FairALM], context: TrainingContext) -> None:
         super().__init__(trials, context)
@@ -65,11 +66,6 @@ class Multipliers(PairLosses):
         new_second = (second - new_first) / 2 - raised
         moved = self._torch.stack([new_first, new_second], dim=2)
         self.multipliers.copy_(self._torch.where(there[:, :, None], moved, self.multipliers))
-
-    def keep(self, trials: torch.Tensor) -> None:
-        """Go on with the multipliers of these trials."""
-        super().keep(trials)
-        self.multipliers = self.multipliers[trials]
 
     def state(self) -> dict[str, torch.Tensor]:
         """Return the multipliers."""

@@ -65,6 +65,8 @@ class GradientReversal(Treatment):
 class Adversary(TrainingCallback):
     """Adversaries that guess the group from a layer, one a trial; batch statistics are those of the trial's batch."""
 
+    per_trial = ("strengths",)
+
     def __init__(self, trials: Sequence[GradientReversal], context: TrainingContext) -> None:
         self._torch = require("torch", extra="train", purpose="Gradient reversal")
         self.strengths = context.numbers([trial.values["strength"] for trial in trials])[:, None, None]
@@ -101,10 +103,6 @@ class Adversary(TrainingCallback):
         for linear, norm in zip(self.hidden, self.norms, strict=True):
             values = self._torch.nn.functional.leaky_relu(norm(linear(values)), SLOPE)
         return self.output(values)
-
-    def keep(self, trials: torch.Tensor) -> None:
-        """Go on with the strengths of these trials."""
-        self.strengths = self.strengths[trials]
 
 
 class BatchNorm:

@@ -43,6 +43,8 @@ class GroupDRO(Treatment):
 class GroupWeights(TrainingCallback):
     """The weights q ``[trial, group]``, kept as logarithms: a factor that is tiny for long underflows otherwise."""
 
+    per_trial = ("steps", "adjustments", "log_weights")
+
     def __init__(self, trials: Sequence[GroupDRO], context: TrainingContext) -> None:
         self._torch = require("torch", extra="train", purpose="Group DRO")
         self.steps = context.numbers([trial.values["step"] for trial in trials])[:, None]
@@ -69,11 +71,6 @@ class GroupWeights(TrainingCallback):
 
     def _codes(self, cell: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
         return cell * self.groups + group if self.by_cell else group
-
-    def keep(self, trials: torch.Tensor) -> None:
-        """Go on with the weights of these trials."""
-        self.steps, self.adjustments = self.steps[trials], self.adjustments[trials]
-        self.log_weights = self.log_weights[trials]
 
     def state(self) -> dict[str, torch.Tensor]:
         """Return the logarithms of the weights."""

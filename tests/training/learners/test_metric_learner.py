@@ -300,7 +300,7 @@ def test_a_loss_that_breaks_stops_its_trial_names_the_step_and_keeps_what_was_go
         if taken == 5 * 20 + 3:  # five steps an epoch
             losses[1] = float("nan")
             with torch.no_grad():
-                self.network.weight[1] = float("nan")
+                self.network.weights[0][1] = float("nan")
         return losses
 
     monkeypatch.setattr(Stack, "step", breaking)

@@ -7,8 +7,6 @@ compared to the last bit.
 from __future__ import annotations
 
 import math
-import random
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.foundation import BadInput, plural, require
+from equipoise.training._seeding import generator_states, preserved_generators, set_generators
 from equipoise.training.diverging._steppers import Kind, Seen, Stepper
 
 if TYPE_CHECKING:
@@ -201,10 +200,9 @@ class _Run:
     """One of the two runs, with the state of the global generators it would have if it were alone."""
 
     def __init__(self, make: Callable[[int], Stepper], place: int) -> None:
-        outer = _generators()
-        self.stepper = make(place)
-        self._own = _generators()
-        _set_generators(outer)
+        with preserved_generators():
+            self.stepper = make(place)
+            self._own = generator_states()
 
     def step(self, *, watched: bool) -> list[Seen]:
         """Take a step; what the run has learnt by it belongs to what is seen."""
@@ -215,19 +213,16 @@ class _Run:
 
     def predictions(self) -> torch.Tensor | None:
         """Return the classes of fixed rows; no generator is moved by it."""
-        outer = _generators()
-        found = self.stepper.predictions()
-        _set_generators(outer)
-        return found
+        with preserved_generators():
+            return self.stepper.predictions()
 
     def _alone(self, do: Callable[[], Any]) -> Any:
-        outer = _generators()
-        _set_generators(self._own)
-        try:
-            return do()
-        finally:
-            self._own = _generators()
-            _set_generators(outer)
+        with preserved_generators():
+            set_generators(self._own)
+            try:
+                return do()
+            finally:
+                self._own = generator_states()
 
 
 def _is_looked_at(since: int) -> bool:
@@ -255,26 +250,6 @@ def _flips(step: int, first: Any, second: Any) -> list[Flips]:
     if first is None or second is None or not len(first):
         return []
     return [Flips(step, len(first), float((first != second).double().mean()))]
-
-
-def _generators() -> list[Any]:
-    """Return the state of every global generator."""
-    torch = sys.modules.get("torch")
-    state: list[Any] = [random.getstate(), np.random.get_state()]
-    if torch is not None:
-        state.append(torch.get_rng_state())
-        state.append(torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None)
-    return state
-
-
-def _set_generators(state: list[Any]) -> None:
-    random.setstate(state[0])
-    np.random.set_state(state[1])
-    torch = sys.modules.get("torch")
-    if torch is not None and len(state) > 2:
-        torch.set_rng_state(state[2])
-        if state[3] is not None:
-            torch.cuda.set_rng_state_all(state[3])
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,8 @@ class StackStepper:
         self.stack = stack
         self.seen: list[Seen] = []
         self.watched = False
-        stack.network = _Shown(stack.network, self)
+        shown: Any = _Shown(stack.network, self)
+        stack.network = shown
         self._names = _names(len(stack.network.parameters) // 2)
         leaves: list[Any] = stack.network.parameters
         for name, leaf in zip(self._names, leaves, strict=True):
@@ -198,32 +199,9 @@ class _Shown:
     def __init__(self, network: Network, stepper: StackStepper) -> None:
         self._network, self._stepper = network, stepper
 
-    @property
-    def parameters(self) -> list[torch.Tensor]:
-        """The leaves."""
-        return self._network.parameters
-
-    @property
-    def values(self) -> list[torch.Tensor]:
-        """All that is learnt."""
-        return self._network.values
-
-    def set_values(self, values: Sequence[torch.Tensor]) -> None:
-        """Go on with other values."""
-        self._network.set_values(values)
-
-    @property
-    def shown(self) -> dict[str, torch.Tensor]:
-        """What layers gave that are shown by name."""
-        return self._network.shown
-
-    def show(self, layer: str) -> None:
-        """Let calls show a layer."""
-        self._network.show(layer)
-
-    def training(self, on: bool) -> None:
-        """Switch between training and predicting."""
-        self._network.training(on)
+    def __getattr__(self, name: str) -> Any:
+        """Return what the networks themselves have."""
+        return getattr(self._network, name)
 
     def __call__(self, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return output and last hidden layer."""

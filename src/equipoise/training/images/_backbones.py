@@ -5,11 +5,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
-import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from equipoise.foundation import (
     told,
 )
 from equipoise.networks import DRAWING_NOTHING, EFFICIENTNET, NETWORKS, WITH_LARGE, build, freeze_norms, load_weights
+from equipoise.training._learner import Learner
 from equipoise.training._named_objects import (
     FILE_FORM,
     FORM,
@@ -35,8 +35,8 @@ from equipoise.training._named_objects import (
     source_hash,
     spelt,
 )
-from equipoise.training._parameters import Choice, Given, OptionalNumber, Parameter, Table
-from equipoise.training._seeding import fix_seeds, preserved_generators
+from equipoise.training._parameters import Choice, Given, OptionalNumber, Parameter, Table, without_defaults
+from equipoise.training._seeding import fix_seeds, generator_states, preserved_generators
 from equipoise.training.images._pictures import FLIP, LEAST_AREA, RESIZED_CROP, SCALINGS, USUAL_SCALING
 
 if TYPE_CHECKING:
@@ -146,6 +146,36 @@ def check_options(values: Mapping[str, Any], name: str) -> None:
         )
 
 
+class BackboneLearner(Learner):
+    """A learner that takes a network on pictures: ``network_option`` is the hyper-parameter that says which one.
+
+    ``later`` are hyper-parameters that were not always there: they name a trial only where they are no defaults.
+    """
+
+    network_option: ClassVar[str]
+    later: ClassVar[Table]
+
+    @classmethod
+    def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return hyper-parameters that name a trial: those that came later only where they are no defaults."""
+        return cls.named(values)
+
+    @classmethod
+    def named(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return them with own code by its name, and those that came later where they say something."""
+        return without_defaults(described(values, cls.network_option), cls.later)
+
+    @classmethod
+    def verify(cls, values: Mapping[str, Any]) -> None:
+        """Import a factory that is named, and see that the file of weights exists."""
+        verify(values, cls.network_option)
+
+    @classmethod
+    def source(cls, values: Mapping[str, Any]) -> str | None:
+        """Return a hash of the factory's source and of the weights."""
+        return source(values, cls.network_option)
+
+
 def described(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return hyper-parameters as plain values: a factory by its name, a file by the last part of its path."""
     made = dict(values)
@@ -228,7 +258,7 @@ def first_look(
     with preserved_generators(), library.no_grad():
         found = {}
         for training in (False, True):
-            before = _generators(library)
+            before = _generators()
             try:
                 asked = copy.deepcopy(network).train(training)
                 given = called(asked, pictures)
@@ -241,20 +271,16 @@ def first_look(
                     help="size = 224 resizes them to ImageNet's size." if name == EFFICIENTNET else "",
                 ) from error
             found[training] = checked(given, len(pictures), f"The network {name}")
-            after = _generators(library)
+            after = _generators()
     differs = [not np.array_equal(one, other) for one, other in zip(before, after, strict=True)]
     return FirstLook(int(found[False].shape[1]), any(differs), any(differs[:2]))
 
 
-def _generators(library: Any) -> list[Any]:
+def _generators() -> list[Any]:
     """Return the states of the generators that a network may draw from: Python's, numpy's, torch's on each device."""
-    python = np.array(random.getstate()[1])
-    arrays = np.asarray(np.random.get_state()[1], dtype=np.int64)  # type: ignore[index]
-    place = int(np.random.get_state()[2])  # type: ignore[index]
-    states = [library.get_rng_state()]
-    if library.cuda.is_initialized():
-        states += library.cuda.get_rng_state_all()
-    return [python, np.append(arrays, place), *(one.numpy() for one in states)]
+    python, arrays, host, cards = generator_states()
+    numbers = np.append(np.asarray(arrays[1], dtype=np.int64), arrays[2])
+    return [np.array(python[1]), numbers, *(one.numpy() for one in (host, *(cards or ())))]
 
 
 def draws_nothing(network: object) -> bool:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,17 +68,30 @@ class Pictures:
 
     def crops(self, rows: torch.Tensor, crop: Crop) -> torch.Tensor:
         """Return the pictures of some rows as bytes, ``[row, channel, height, width]`` with channels last in memory."""
-        down = crop.top[:, None] + self._down
-        mirrored = self.torch.where(crop.mirrored[:, None], self.width - 1 - self._across, self._across)
-        across = crop.left[:, None] + mirrored
-        found: torch.Tensor = self.padded[rows[:, None, None], down[:, :, None], across[:, None, :]]
-        return found.permute(0, 3, 1, 2)
+        return crop.cut(self.padded, rows, self._down, self._across)
 
 
-class Crop:
+class _OfPictures:
+    """Numbers of each picture of an epoch, ``parts``, where a recorded step reads them."""
+
+    def __init__(self, *parts: torch.Tensor) -> None:
+        self.parts = parts
+
+    def of(self, places: torch.Tensor) -> Self:
+        """Return those of some places."""
+        return type(self)(*(part.index_select(0, places) for part in self.parts))
+
+    def take(self, other: Self) -> None:
+        """Overwrite these numbers with others, in place: a recorded step reads them where they are."""
+        for mine, new in zip(self.parts, other.parts, strict=True):
+            mine.copy_(new)
+
+
+class Crop(_OfPictures):
     """Where each picture of an epoch is cut out: offsets from the corner of the border, and which are mirrored."""
 
     def __init__(self, top: torch.Tensor, left: torch.Tensor, mirrored: torch.Tensor) -> None:
+        super().__init__(top, left, mirrored)
         self.top, self.left, self.mirrored = top, left, mirrored
 
     @classmethod
@@ -101,16 +114,16 @@ class Crop:
         # Tensors of their own: others are written into them.
         return cls(middle, middle.clone(), ids < 0)
 
-    def of(self, places: torch.Tensor) -> Crop:
-        """Return the crops of some places."""
-        return Crop(*(part.index_select(0, places) for part in (self.top, self.left, self.mirrored)))
+    def cut(self, padded: torch.Tensor, rows: torch.Tensor, down: torch.Tensor, across: torch.Tensor) -> torch.Tensor:
+        """Return these parts of some rows of padded pictures ``[row, height, width, channel]``, channels second.
 
-    def take(self, other: Crop) -> None:
-        """Overwrite these crops with others, in place: a recorded step reads them where they are."""
-        for mine, new in zip(
-            (self.top, self.left, self.mirrored), (other.top, other.left, other.mirrored), strict=True
-        ):
-            mine.copy_(new)
+        ``down`` and ``across`` number the pixels of a side.
+        """
+        library = require("torch", extra="train", purpose="Training on pictures")
+        mirrored = library.where(self.mirrored[:, None], len(across) - 1 - across, across)
+        lines, columns = self.top[:, None] + down, self.left[:, None] + mirrored
+        found: torch.Tensor = padded[rows[:, None, None], lines[:, :, None], columns[:, None, :]]
+        return found.permute(0, 3, 1, 2)
 
 
 def shifted(pictures: torch.Tensor, crop: Crop) -> torch.Tensor:
@@ -118,13 +131,8 @@ def shifted(pictures: torch.Tensor, crop: Crop) -> torch.Tensor:
     library = require("torch", extra="train", purpose="Training on pictures")
     height, width = pictures.shape[2:]
     padded = library.nn.functional.pad(pictures, (SHIFT, SHIFT, SHIFT, SHIFT)).permute(0, 2, 3, 1)
-    down, across = (library.arange(number, device=pictures.device) for number in (height, width))
-    down = crop.top[:, None] + down
-    across = crop.left[:, None] + library.where(crop.mirrored[:, None], width - 1 - across, across)
-    rows = library.arange(len(pictures), device=pictures.device)
-    found: torch.Tensor = padded[rows[:, None, None], down[:, :, None], across[:, None, :]]
-    channels_first: torch.Tensor = found.permute(0, 3, 1, 2).contiguous()
-    return channels_first
+    places = (library.arange(number, device=pictures.device) for number in (len(pictures), height, width))
+    return crop.cut(padded, *places).contiguous()
 
 
 @dataclass(frozen=True)
@@ -192,10 +200,11 @@ class View:
         return resized(pictures, box, self.sides, dtype)
 
 
-class Box:
+class Box(_OfPictures):
     """The part of each picture that is shown: its upper left corner, its height and its width, in pixels."""
 
     def __init__(self, top: torch.Tensor, left: torch.Tensor, height: torch.Tensor, width: torch.Tensor) -> None:
+        super().__init__(top, left, height, width)
         self.top, self.left, self.height, self.width = top, left, height, width
 
     @classmethod
@@ -231,20 +240,6 @@ class Box:
                 library.where(fits, new, old) for new, old in zip(own, (top, left, tall, wide), strict=True)
             )
         return cls(top, left, tall, wide)
-
-    @property
-    def parts(self) -> tuple[torch.Tensor, ...]:
-        """Its numbers, in order."""
-        return self.top, self.left, self.height, self.width
-
-    def of(self, places: torch.Tensor) -> Box:
-        """Return the boxes of some places."""
-        return Box(*(part.index_select(0, places) for part in self.parts))
-
-    def take(self, other: Box) -> None:
-        """Overwrite these boxes with others, in place: a recorded step reads them where they are."""
-        for mine, new in zip(self.parts, other.parts, strict=True):
-            mine.copy_(new)
 
 
 def resized(pictures: torch.Tensor, box: Box, sides: tuple[int, int], dtype: torch.dtype) -> torch.Tensor:

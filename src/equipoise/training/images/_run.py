@@ -28,12 +28,12 @@ from equipoise.training._callback import (
     callbacks_of,
 )
 from equipoise.training._dataset import Material, Rows, Settings
-from equipoise.training._losses import LABEL_WEIGHTS, cross_entropy, label_loss, weights_of_labels
+from equipoise.training._losses import cross_entropy, label_loss, weights_of_trials
 from equipoise.training._numerics import casting_of, dtype_of, is_jittered, jittered, layout_of
 from equipoise.training._preparation import Prepared
 from equipoise.training._recording import WARM_UP, Recorder
 from equipoise.training._seeding import copies_of, device_keys, fix_seeds, seed_of
-from equipoise.training._stack import group_columns
+from equipoise.training._stack import context_of
 from equipoise.training.images._backbones import (
     FirstLook,
     backbone,
@@ -170,13 +170,12 @@ class Run:
         samples = train.ids[trial.rows]
         self.ids, self.copies = self._there(samples), self._there(copies_of(samples))
         self.target, self.group = self._there(train.target[trial.rows]), self._there(train.group[trial.rows])
-        self.cell, self.label_weights = self.target, None
+        self.cell = self.target
         if self.material.task == "multilabel":
             assert train.cell is not None
             self.cell = self._there(train.cell[trial.rows])
-            given = weights_of_labels(trial.values[LABEL_WEIGHTS], train.target[trial.rows], self.material.labels)
-            if given is not None:
-                self.label_weights = self._there(given[None]).to(dtype_of(self.settings))
+        given = weights_of_trials([trial], self.material)
+        self.label_weights = None if given is None else self._there(given).to(dtype_of(self.settings))
         weights = np.ones(len(trial.rows)) if trial.weights is None else trial.weights
         self.weight = self._there(weights / weights.mean()).to(dtype_of(self.settings))
         self.places = torch.zeros((self.steps, self.batch_size), dtype=torch.int64, device=self.settings.device)
@@ -197,22 +196,17 @@ class Run:
         def shape_of(name: str) -> tuple[int, ...]:
             return (self.task.width,) if name == LAST else self._show(name)
 
-        return TrainingContext(
-            seeds=(self.trial.seed,),
+        return context_of(
+            [self.trial],
+            self.material,
+            self.settings,
+            (self.target[None], self.cell[None], self.group[None]),
             width=self.task.width,
-            classes=self.material.classes,
-            groups=self.material.groups,
-            target=self.target[None],
-            cell=self.cell[None],
-            group=self.group[None],
             batch_size=self.batch_size,
-            settings=self.settings,
             linear=linear,
             layer=shape_of,
             features=self.features,
             epochs=self.recipe.epochs,
-            labels=self.material.labels,
-            **group_columns(self.material, [self.trial], self.settings),
             **self.task.known,
         )
 

@@ -20,10 +20,10 @@ from equipoise.networks import EFFICIENTNET
 from equipoise.training._dataset import Material, Outcome, Predicted, Settings
 from equipoise.training._learner import Report
 from equipoise.training._numerics import DRAWS, deterministic_algorithms, is_jittered, product_precision
-from equipoise.training._prediction import Logits, after_training, failed, read, representations_of, with_part
-from equipoise.training._preparation import Prepared, overrides, trainings_of
+from equipoise.training._prediction import Logits, finished, read, representations_of
+from equipoise.training._preparation import Prepared, trainings_of
 from equipoise.training._trainer import Backend, DevReading, Floats, Standing, Trainer, by_rounding
-from equipoise.training._treatment import Afterwards, Representations
+from equipoise.training._treatment import Representations
 from equipoise.training.images import _checkpoints as checkpoints
 from equipoise.training.images._backbones import called_in_words, draws_nothing, is_own
 from equipoise.training.images._checkpoints import Remembered, Stand, data_name, forget, training_name
@@ -192,17 +192,15 @@ class SideBySide(Backend):
         if (own := task.classes(kept.dev)) is not None:
             outputs = {"outputs.dev": kept.dev, "outputs.test": kept.test}
             return replace(outcome, dev=Predicted(own), kept=outputs, model=model)
-        try:
-            dev, test = (outputs[:, : task.outputs] for outputs in (kept.dev, kept.test))
-            said: Afterwards = read(self.trials[trial], self.material, dev, test)
-        except Exception as error:  # noqa: BLE001 - one readout that fails stops no other
-            return failed(error, outcome)
-        outcome = replace(
-            outcome, dev=said.dev, test=said.test, notes=(*outcome.notes, *said.notes), kept=said.kept, model=model
+        dev, test = (outputs[:, : task.outputs] for outputs in (kept.dev, kept.test))
+        own_trial = self.trials[trial]
+        return finished(
+            own_trial,
+            outcome,
+            lambda: read(own_trial, self.material, dev, test),
+            lambda: model,
+            lambda: self._representations(trial),
         )
-        if overrides(self.trials[trial].treatments, "read"):
-            outcome = with_part(outcome, said)
-        return after_training(self.trials[trial], outcome, lambda: self._representations(trial))
 
     def _notes(self, trial: int, seconds: float) -> tuple[str, ...]:
         ways, notes = len(self.training_of[trial].trials), []

@@ -12,16 +12,15 @@ from equipoise.foundation import BadInput, learner
 from equipoise.networks import NETWORKS
 from equipoise.training._compatibility import NETWORK_OFFERS, Need
 from equipoise.training._dataset import Material, Outcome, Rows, Settings
-from equipoise.training._learner import Learner, Report
+from equipoise.training._learner import Report
 from equipoise.training._losses import FOR_LABELS
 from equipoise.training._models import FittedModel
 from equipoise.training._numerics import product_precision
-from equipoise.training._parameters import Choice, Parameter, Table, without_defaults
+from equipoise.training._parameters import Choice, Parameter, Table
 from equipoise.training._prediction import codes_of
 from equipoise.training._preparation import Prepared
 from equipoise.training.diverging._steppers import ModuleStepper, Stepper
-from equipoise.training.images import _backbones as backbones
-from equipoise.training.images._backbones import AUGMENTATION, NetworkName
+from equipoise.training.images._backbones import AUGMENTATION, OPTIONS, BackboneLearner, NetworkName, check_options
 from equipoise.training.images._models import PictureModel
 from equipoise.training.images._optimisation import SCHEDULES
 from equipoise.training.images._pictures import Pictures, check_pictures
@@ -31,17 +30,16 @@ from equipoise.training.images._side_by_side import fit_pictures, side_by_side_o
 if TYPE_CHECKING:
     import torch
 
-NETWORK_NAME = "network"
 # Hyper-parameters that were not always there.
 LATER: Table = {
     "optimiser": Choice("how parameters move", "sgd", ("sgd", "adam")),
     "frozen_norm": Choice("whether batch normalisations neither learn nor count", False),
-    **backbones.OPTIONS,
+    **OPTIONS,
 }
 
 
 @learner("image_network", paper="004", extra="train")
-class ImageNetwork(Learner):
+class ImageNetwork(BackboneLearner):
     """A network on pictures (a ResNet, a pretrained one or your own), several runs side by side on one GPU."""
 
     parameters: ClassVar[Table] = {
@@ -57,6 +55,8 @@ class ImageNetwork(Learner):
         "augmentation": AUGMENTATION,
         **LATER,
     }
+    network_option: ClassVar[str] = "network"
+    later: ClassVar[Table] = LATER
     tasks: ClassVar[tuple[Task, ...]] = ("class", "multilabel")
     for_labels: ClassVar[Table] = FOR_LABELS
     offers: ClassVar[frozenset[Need]] = NETWORK_OFFERS
@@ -68,23 +68,8 @@ class ImageNetwork(Learner):
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
         """Return all hyper-parameters; what does not go together is refused."""
         made = super().completed(values, task)
-        backbones.check_options(made, NETWORK_NAME)
+        check_options(made, cls.network_option)
         return made
-
-    @classmethod
-    def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return hyper-parameters that name a trial: those that came later only where they are no defaults."""
-        return without_defaults(backbones.described(values, NETWORK_NAME), LATER)
-
-    @classmethod
-    def verify(cls, values: Mapping[str, Any]) -> None:
-        """Import a factory that is named, and see that the file of weights exists."""
-        backbones.verify(values, NETWORK_NAME)
-
-    @classmethod
-    def source(cls, values: Mapping[str, Any]) -> str | None:
-        """Return a hash of the factory's source and of the weights."""
-        return backbones.source(values, NETWORK_NAME)
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """As many as fill the device."""

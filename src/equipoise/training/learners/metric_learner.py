@@ -9,49 +9,40 @@ from equipoise.foundation import BadInput, learner, listing
 from equipoise.networks import NETWORKS
 from equipoise.training._compatibility import Need
 from equipoise.training._dataset import Material, Outcome, Settings
-from equipoise.training._learner import Learner, Report, size_for
+from equipoise.training._learner import Report, size_for
 from equipoise.training._models import FittedModel
 from equipoise.training._parameters import Choice, Given, OneOf, Parameter, Table, without_defaults
 from equipoise.training._preparation import Prepared
 from equipoise.training._seeding import fix_seeds
 from equipoise.training._stack_backend import fit_stack
-from equipoise.training.images import _backbones as backbones
-from equipoise.training.images._backbones import AUGMENTATION, NO_BACKBONE, NetworkName
+from equipoise.training.images._backbones import (
+    AUGMENTATION,
+    NO_BACKBONE,
+    OPTIONS,
+    BackboneLearner,
+    NetworkName,
+    check_options,
+)
 from equipoise.training.images._optimisation import SCHEDULES
 from equipoise.training.images._pictures import check_pictures
 from equipoise.training.images._side_by_side import side_by_side_of
-from equipoise.training.metric._downstream import (
-    check_downstream,
-    check_trainings,
-    described_downstream,
-    without_usual,
-)
+from equipoise.training.metric._downstream import DOWNSTREAM, TRAINED, DownstreamLearner
 from equipoise.training.metric._heads import head_stack
 from equipoise.training.metric._models import EmbeddingModel
 from equipoise.training.metric._objective import USUAL, check_recipe, recipe_of
 from equipoise.training.metric._training import StackedEmbeddings, fit_networks, picture_values
 
-BACKBONE = "backbone"
 # Hyper-parameters of backbones that were not always there.
 LATER: Table = {
     "optimiser": Choice("how head and backbone move", "adam", ("adam", "sgd")),
     "momentum": Parameter("momentum of the steps of sgd", 0.9, 0.0, 0.5, 0.99, "linear", most=1.0),
     "schedule": Choice("schedule of the step size", "constant", SCHEDULES),
-    **backbones.OPTIONS,
+    **OPTIONS,
 }
-DOWNSTREAM = Given(
-    "classifiers that are trained on the embedding",
-    "a list of logistic_regression, random_forest, svm and k_means, with settings where wanted: "
-    '"logistic_regression:C=0.01,1,100" or { name = "logistic_regression", C = "dev" }',
-)
-TRAINED = Given(
-    "how the classifiers are trained; none: on own and on balanced rows",
-    "a list of own, balanced, oversampled, domain_independent, balanced_oversampled and balanced_domain_independent",
-)
 
 
 @learner("metric_learner", paper="000", extra="train")
-class MetricLearning(Learner):
+class MetricLearning(DownstreamLearner, BackboneLearner):
     """An embedding by a metric loss: a linear head on frozen features, many together, or a network on pictures."""
 
     parameters: ClassVar[Table] = {
@@ -74,6 +65,8 @@ class MetricLearning(Learner):
         "trainings": TRAINED,
         **LATER,
     }  # fmt: skip
+    network_option: ClassVar[str] = "backbone"
+    later: ClassVar[Table] = LATER
     offers: ClassVar[frozenset[Need]] = frozenset({
         Need.ROWS, Need.ROW_WEIGHTS, Need.STEPS, Need.GROUP_LOSSES, Need.HIDDEN, Need.PAIR_LOSS, Need.FLAT_INPUTS,
         Need.EMBEDDING,
@@ -87,8 +80,6 @@ class MetricLearning(Learner):
         if task != "class":
             raise BadInput("The learner metric_learner learns from classes", available="a cohort with classes")
         made = super().completed(values, task)
-        made["downstream"] = check_downstream(made["downstream"])
-        made["trainings"] = check_trainings(made["trainings"], made["downstream"])
         check_recipe(made)
         if made["frozen_norm"] and made["backbone"] == NO_BACKBONE:
             raise BadInput(
@@ -97,7 +88,7 @@ class MetricLearning(Learner):
                 help=f"leave it out, or choose backbone = {listing(repr(name) for name in NETWORKS)}.",
             )
         if made["backbone"] != NO_BACKBONE:
-            backbones.check_options(made, BACKBONE)
+            check_options(made, cls.network_option)
         elif given := without_defaults({name: made[name] for name in LATER}, LATER):
             name, value = next(iter(given.items()))
             raise BadInput(
@@ -106,26 +97,6 @@ class MetricLearning(Learner):
                 help=f"leave it out, or choose backbone = {listing(repr(name) for name in NETWORKS)}.",
             )
         return made
-
-    @classmethod
-    def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return hyper-parameters that name a trial: those that came later only where they are no defaults."""
-        return described_downstream(without_usual(cls.named(values)))
-
-    @classmethod
-    def named(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return hyper-parameters with own code by its name, and those that came later where they say something."""
-        return without_defaults(backbones.described(values, BACKBONE), LATER)
-
-    @classmethod
-    def verify(cls, values: Mapping[str, Any]) -> None:
-        """Import a factory that is named, and see that the file of weights exists."""
-        backbones.verify(values, BACKBONE)
-
-    @classmethod
-    def source(cls, values: Mapping[str, Any]) -> str | None:
-        """Return a hash of the factory's source and of the weights."""
-        return backbones.source(values, BACKBONE)
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """Many heads where a step is small, few where its arithmetic is the limit; as many networks as fill a card."""

@@ -8,19 +8,13 @@ from typing import Any, ClassVar
 
 from equipoise.foundation import BadInput, learner
 from equipoise.training._compatibility import Need
-from equipoise.training._dataset import Epoch, Material, Outcome, Settings
-from equipoise.training._learner import Learner, Progress, Report, flat_width
+from equipoise.training._dataset import Material, Outcome, Settings
+from equipoise.training._learner import Progress, Report, flat_width
 from equipoise.training._models import FittedModel
 from equipoise.training._parameters import Choice, Table
 from equipoise.training._preparation import Prepared
-from equipoise.training._selection import scores_of
-from equipoise.training.learners.metric_learner import DOWNSTREAM, TRAINED
-from equipoise.training.metric._downstream import (
-    check_downstream,
-    check_trainings,
-    described_downstream,
-    without_usual,
-)
+from equipoise.training._selection import only_epoch
+from equipoise.training.metric._downstream import DOWNSTREAM, TRAINED, DownstreamLearner
 from equipoise.training.metric._models import LengthEmbedder, RawFeaturesModel
 from equipoise.training.metric._training import SPLITS, endings
 
@@ -29,7 +23,7 @@ TOGETHER = 32
 
 
 @learner("raw_features", paper="000")
-class RawFeatures(Learner):
+class RawFeatures(DownstreamLearner):
     """The inputs themselves as an embedding, nothing trained: a row's class is that of the nearest training row."""
 
     parameters: ClassVar[Table] = {
@@ -47,15 +41,7 @@ class RawFeatures(Learner):
         """Return all hyper-parameters; what is not allowed is refused."""
         if task != "class":
             raise BadInput("The learner raw_features predicts classes", available="a cohort with classes")
-        made = super().completed(values, task)
-        made["downstream"] = check_downstream(made["downstream"])
-        made["trainings"] = check_trainings(made["trainings"], made["downstream"])
-        return made
-
-    @classmethod
-    def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return hyper-parameters that name a trial."""
-        return described_downstream(without_usual(values))
+        return super().completed(values, task)
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """As many as are read in turn."""
@@ -80,9 +66,4 @@ def _judged(one: Outcome, material: Material, settings: Settings) -> Outcome:
     """Say of an outcome how its dev rows stand, as its only epoch."""
     if one.dev is None:
         return one
-    found = scores_of(
-        one.dev.values[None], material.dev, len(material.classes), len(material.groups), material.task,
-        performance=settings.performance, fairness=settings.fairness,
-    )  # fmt: skip
-    seen = Epoch(1, float("nan"), float(found.performance[0]), float(found.fairness[0]))
-    return replace(one, history=(seen,))
+    return replace(one, history=(only_epoch(one.dev, material, settings),))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from equipoise.cohorts import Task
 from equipoise.foundation import BadInput, learner, stream
 from equipoise.training._compatibility import Need
-from equipoise.training._dataset import Epoch, Material, Outcome, Settings
+from equipoise.training._dataset import Material, Outcome, Settings
 from equipoise.training._learner import Learner, Progress, Report, flat_width
 from equipoise.training._models import EstimatorModel, FittedModel
 from equipoise.training._named_objects import (
@@ -35,7 +34,7 @@ from equipoise.training._parameters import Given, Table
 from equipoise.training._prediction import after_training, failed, representations_of
 from equipoise.training._preparation import Prepared, overrides, training_rows
 from equipoise.training._seeding import fix_seeds, seed_of
-from equipoise.training._selection import scores_of
+from equipoise.training._selection import only_epoch
 from equipoise.training._treatment import TrainingRows
 
 HOW = f'a class of scikit-learn by its dotted name ("sklearn.linear_model.LogisticRegression"), {FORM} or an object'
@@ -191,12 +190,7 @@ def _trained(material: Material, trial: Prepared, settings: Settings) -> Outcome
     number = material.outputs if material.task == "multilabel" else len(material.classes)
     model = EstimatorModel(made, material.train.inputs.shape[1], number, material.task)
     dev, test = (model.predict(rows.inputs) for rows in (material.dev, material.test))
-    found = scores_of(
-        dev.values[None], material.dev, len(material.classes), len(material.groups), material.task,
-        performance=settings.performance, fairness=settings.fairness,
-        scores=None if dev.scores is None else dev.scores[None],
-    )  # fmt: skip
-    epoch = Epoch(1, math.nan, float(found.performance[0]), float(found.fairness[0]))
+    epoch = only_epoch(dev, material, settings)
 
     def inputs(split: str) -> NDArray[np.float32]:
         rows: NDArray[np.float32] = getattr(material, split).inputs

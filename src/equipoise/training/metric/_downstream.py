@@ -18,6 +18,8 @@ from equipoise.foundation import (
     unknown_name,
 )
 from equipoise.training._dataset import Codes, Material
+from equipoise.training._learner import Learner
+from equipoise.training._parameters import Given
 from equipoise.training._preparation import Prepared
 from equipoise.training._seeding import seed_of
 
@@ -47,6 +49,34 @@ SAID = {
 USUAL = (OWN, BALANCED)
 # Domain-independent training gives a linear classifier outputs of every domain: this is the one that it is kin to.
 KIN = "logistic_regression"
+
+
+DOWNSTREAM = Given(
+    "classifiers that are trained on the embedding",
+    "a list of logistic_regression, random_forest, svm and k_means, with settings where wanted: "
+    '"logistic_regression:C=0.01,1,100" or { name = "logistic_regression", C = "dev" }',
+)
+TRAINED = Given(
+    "how the classifiers are trained; none: on own and on balanced rows",
+    "a list of own, balanced, oversampled, domain_independent, balanced_oversampled and balanced_domain_independent",
+)
+
+
+class DownstreamLearner(Learner):
+    """A learner of an embedding, on which classifiers are trained afterwards."""
+
+    @classmethod
+    def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
+        """Return all hyper-parameters; classifiers and their trainings that are not allowed are refused."""
+        made = super().completed(values, task)
+        made["downstream"] = check_downstream(made["downstream"])
+        made["trainings"] = check_trainings(made["trainings"], made["downstream"])
+        return made
+
+    @classmethod
+    def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return hyper-parameters that name a trial."""
+        return described_downstream(without_usual(super().described(values)))
 
 
 def check_downstream(given: object) -> list[dict[str, Any]]:

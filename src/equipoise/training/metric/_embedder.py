@@ -122,8 +122,8 @@ def made_head(
     start = LinearHeads([seed], features, width, unit_length=unit_length, dtype=dtype, device=device)
     head: torch.nn.Linear = library.nn.Linear(features, width, dtype=dtype, device=device)
     with library.no_grad():
-        head.weight.copy_(start.weight[0].T)
-        head.bias.copy_(start.bias[0, 0])
+        head.weight.copy_(start.weights[0][0].T)
+        head.bias.copy_(start.biases[0][0, 0])
     return head
 
 

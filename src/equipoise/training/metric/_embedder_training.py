@@ -29,7 +29,7 @@ from equipoise.training._dataset import Codes, Material, Settings
 from equipoise.training._plain import Losses, Plain, PlainTraining
 from equipoise.training._preparation import Prepared
 from equipoise.training._seeding import copies_of
-from equipoise.training._stack import group_columns, linear_layers
+from equipoise.training._stack import context_of
 from equipoise.training._trainer import Trainer
 from equipoise.training.images._pictures import Crop, Pictures, View, shifted
 from equipoise.training.images._run import only
@@ -112,32 +112,6 @@ class ArrayFeed:
         return self.inputs[library.from_numpy(rows)].to(self.device)
 
 
-class PictureFeed(ArrayFeed):
-    """Pictures as bytes on the device, changed at random where that is asked for."""
-
-    def __init__(
-        self, pictures: NDArray[np.uint8], labels: Codes, rows: Codes, seed: int, device: str,
-        *, augmentation: bool | str,
-    ) -> None:  # fmt: skip
-        self.pictures, self._epoch = Pictures(pictures, device), 0
-        self._view = View(self.pictures.height, self.pictures.width, augmentation)
-        library = self.pictures.torch
-        super().__init__(library.from_numpy(pictures).permute(0, 3, 1, 2), labels, rows, seed, device)
-        self._ids = library.from_numpy(rows).to(device)
-        self._copies = library.from_numpy(copies_of(rows)).to(device)
-        self._crop, self._box = Crop.plain(self._ids), self._view.middle(self._ids)
-
-    def taken(self, rows: Codes, places: Codes, epoch: int) -> torch.Tensor:
-        """Return pictures of some rows as they are shown in an epoch."""
-        library = self.pictures.torch
-        if epoch != self._epoch:
-            drawn = (self.seed, epoch, self._ids, self._copies)
-            self._crop, self._box, self._epoch = self._view.crop(*drawn), self._view.box(*drawn), epoch
-        here = library.from_numpy(places).to(self.device)
-        found = self.pictures.crops(self._ids[here], self._crop.of(here))
-        return self._view.resized(found, self._box.of(here), library.float32) if self._view.resizes else found
-
-
 class ShiftedFeed(ArrayFeed):
     """Pictures ``[row, channel, height, width]`` for a network of one's own, changed at random."""
 
@@ -158,10 +132,30 @@ class ShiftedFeed(ArrayFeed):
             drawn = (self.seed, epoch, self._ids, self._copies)
             self._crop, self._box, self._epoch = self._view.crop(*drawn), self._view.box(*drawn), epoch
         here = library.from_numpy(places).to(self.device)
-        found = shifted(super().taken(rows, places, epoch), self._crop.of(here))
+        found = self.cut(rows, self._crop.of(here))
         # Pictures of whole numbers stay so where nothing is interpolated.
         kind = found.dtype if found.is_floating_point() else library.float32
         return self._view.resized(found, self._box.of(here), kind) if self._view.resizes else found
+
+    def cut(self, rows: Codes, crop: Crop) -> torch.Tensor:
+        """Return the pictures of some rows, shifted and mirrored."""
+        return shifted(super().taken(rows, rows, 0), crop)
+
+
+class PictureFeed(ShiftedFeed):
+    """Pictures as bytes on the device, changed at random where that is asked for."""
+
+    def __init__(
+        self, pictures: NDArray[np.uint8], labels: Codes, rows: Codes, seed: int, device: str,
+        *, augmentation: bool | str,
+    ) -> None:  # fmt: skip
+        self.pictures = Pictures(pictures, device)
+        inputs = self.pictures.torch.from_numpy(pictures).permute(0, 3, 1, 2)
+        super().__init__(inputs, labels, rows, seed, device, augmentation=augmentation)
+
+    def cut(self, rows: Codes, crop: Crop) -> torch.Tensor:
+        """Return the pictures of some rows, shifted and mirrored."""
+        return self.pictures.crops(self.pictures.torch.from_numpy(rows).to(self.device), crop)
 
 
 class LoaderFeed:
@@ -251,23 +245,18 @@ class EmbedderTraining(PlainTraining):
             self.torch.from_numpy(codes[trial.rows])[None].to(settings.device)
             for codes in (material.train.target, material.train.group)
         )
-        return TrainingContext(
-            seeds=(trial.seed,),
+        return context_of(
+            [trial],
+            material,
+            settings,
+            (target, target, group),
             width=self.recipe.embedding_size,
-            classes=material.classes,
-            groups=material.groups,
-            target=target,
-            cell=target,
-            group=group,
             batch_size=self.recipe.batch_size,
-            settings=settings,
-            linear=linear_layers((trial.seed,), settings),
             layer=self._shape_of,
             features=self.embedder.head.in_features,
             epochs=self.recipe.epochs,
             metric=self.recipe,
             draws=self.feed.draws,
-            **group_columns(material, [trial], settings),
         )
 
     def _shape_of(self, name: str) -> tuple[int, ...]:

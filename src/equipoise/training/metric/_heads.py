@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.foundation import BadInput, require, stream
+from equipoise.networks import StackedMLP
 from equipoise.training._dataset import Material, Settings
 from equipoise.training._numerics import dtype_of
 from equipoise.training._preparation import Prepared
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     import torch
 
 
-class LinearHeads:
-    """Heads with start values as ``torch.nn.Linear`` draws them, uniform within 1 / sqrt(features) of 0.
+class LinearHeads(StackedMLP):
+    """Perceptrons without a hidden layer, whose output is the embedding.
 
-    Each head's come from its own stream of the seed, so that they do not depend on which heads stand beside it.
+    They have start values as ``torch.nn.Linear`` draws them, uniform within 1 / sqrt(features) of 0. Each head's come
+    from its own stream of the seed, so that they do not depend on which heads stand beside it.
     """
 
     def __init__(
@@ -36,38 +38,16 @@ class LinearHeads:
         reach = features**-0.5
         drawn = [stream(seed, "metric head").uniform(-reach, reach, (features + 1, width)) for seed in seeds]
         values = self.torch.tensor(np.stack(drawn), dtype=dtype, device=device)
-        self.weight = values[:, :-1].clone().requires_grad_()
-        self.bias = values[:, -1:].clone().requires_grad_()
-
-    @property
-    def parameters(self) -> list[torch.Tensor]:
-        """The leaves, in a fixed order."""
-        return [self.weight, self.bias]
-
-    @property
-    def values(self) -> list[torch.Tensor]:
-        """All that the heads have learnt: the parameters."""
-        return [leaf.detach() for leaf in self.parameters]
-
-    def set_values(self, values: Sequence[torch.Tensor]) -> None:
-        """Go on with other values, of any number of trials."""
-        self.weight, self.bias = (value.detach().requires_grad_() for value in values)
-
-    @property
-    def shown(self) -> dict[str, torch.Tensor]:
-        """No layer but the embedding is shown."""
-        return {}
+        weight, bias = (part.clone().requires_grad_() for part in (values[:, :-1], values[:, -1:]))
+        super().__init__([weight], [bias])
 
     def show(self, layer: str) -> None:
         """Refuse to show a layer by name: a head has one."""
         raise no_such_layer(layer)
 
-    def training(self, on: bool) -> None:
-        """Do the same when training and when reading: there is nothing to switch."""
-
     def __call__(self, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the embeddings of features ``[trial, sample, feature]``, which are output and hidden layer in one."""
-        embedding: torch.Tensor = self.torch.baddbmm(self.bias, inputs, self.weight)
+        embedding = super().__call__(inputs)[0]
         if self.unit_length:
             embedding = self.torch.nn.functional.normalize(embedding, dim=-1)
         return embedding, embedding

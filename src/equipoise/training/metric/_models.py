@@ -18,6 +18,7 @@ from equipoise.training._dataset import Codes, Predicted, Settings
 from equipoise.training._models import (
     FittedModel,
     Transformation,
+    check_width,
     checked_array,
     checked_settings,
     part_arrays,
@@ -68,7 +69,7 @@ class HeadEmbedder(Embedder):
     def __call__(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
         """Return the embedding of features."""
         torch = require("torch", extra="train", purpose="A trained embedding")
-        _check_rows(inputs, self.weight.shape[1])
+        check_width(inputs, self.weight.shape[1])
         rows = torch.as_tensor(np.ascontiguousarray(inputs)).to(self.weight.dtype)
         with torch.no_grad():
             found = embedded(rows, self.weight, self.bias, unit_length=self.unit_length)[0]
@@ -137,7 +138,7 @@ class LengthEmbedder(Embedder):
 
     def __call__(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
         """Return the features; a row of zeros stays one."""
-        _check_rows(inputs, self.width)
+        check_width(inputs, self.width)
         points: NDArray[np.float32] = inputs.astype(np.float32, copy=False)
         if not self.unit_length:
             return points
@@ -267,11 +268,6 @@ def head_model(values: list[Any], *, unit_length: bool, settings: Settings) -> E
     """Return the model of a trained head, of its weight ``[feature, dimension]`` and bias ``[1, dimension]``."""
     weight, bias = (value.detach().cpu().to(dtype_of(settings))[None] for value in values)
     return EmbeddingModel(HeadEmbedder(weight, bias, unit_length=unit_length, precision=settings.precision))
-
-
-def _check_rows(inputs: NDArray[Any], width: int) -> None:
-    if inputs.ndim != 2 or inputs.shape[1] != width:
-        raise BadInput(f"The inputs have the shape {inputs.shape}", available=f"one row of {width:,} numbers per row")
 
 
 def _no_module(module: Any) -> None:
