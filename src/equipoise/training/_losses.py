@@ -67,7 +67,7 @@ class WeightsOfLabels(Given):
 
 
 # Of the networks that have an output for each label.
-FOR_LABELS: Table = {LABEL_WEIGHTS: WeightsOfLabels("what each label weighs in the loss", ALLOWED, NONE)}
+FOR_LABELS: Table = {LABEL_WEIGHTS: WeightsOfLabels("what each label weighs in the loss", ALLOWED, NONE, grid=True)}
 
 
 def weights_of_trials(trials: Sequence[Prepared], material: Material) -> NDArray[np.float64] | None:

@@ -100,11 +100,15 @@ class OneOf(Choice):
 
 @dataclass(frozen=True)
 class Given:
-    """What is neither a number nor a choice, such as a class by its name or an object: its owner checks it."""
+    """What is neither a number nor a choice, such as a class by its name or an object: its owner checks it.
+
+    ``grid`` says that no value is a list, so that a list in a plan is several values, as elsewhere.
+    """
 
     meaning: str
     allowed: str
     default: Any = None
+    grid: bool = False
 
     def check(self, name: str, value: object) -> None:
         """Leave it to the owner, who knows what it is for."""

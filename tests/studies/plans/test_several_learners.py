@@ -13,6 +13,7 @@ from equipoise.foundation import BadInput
 from equipoise.studies.checking import check
 from equipoise.studies.planfile import read_plan
 from equipoise.studies.plans import LearnerTexts
+from equipoise.studies.plans._design import learners_of
 from equipoise.studies.running import cell_labels, pack, unpack
 from plan_cases import PLAN, cohort, write_plan
 
@@ -34,6 +35,22 @@ def test_a_list_in_a_setting_is_several_learners_and_each_trial_has_one() -> Non
     labels = list(cell_labels(study).values())
     assert len(set(labels)) == 8
     assert all("width=" in label and ("tanh" in label or "relu" in label) for label in labels)
+
+
+def test_a_list_of_estimators_or_of_their_settings_is_several_learners_too() -> None:
+    names = ["sklearn.ensemble.RandomForestClassifier", "sklearn.ensemble.ExtraTreesClassifier"]
+    settings = [{"n_estimators": 3}, {"n_estimators": 7}]
+    learner = {"name": "scikit_learn", "estimator": names, "settings": settings}
+    study = Study(cohort(), group="sex", learner=learner, treatments=["untreated"], seeds=1)
+    found = [(one.named.settings["estimator"], one.named.settings["settings"]) for one in study.learners]
+    assert found == [(name, values) for name in names for values in settings]
+
+
+def test_a_list_of_weights_of_labels_is_several_learners() -> None:
+    found = learners_of({"name": "mlp", "label_weights": ["balanced", {"cat": 2.0}]}, "multilabel")
+    assert [one.named.settings["label_weights"] for one in found] == ["balanced", {"cat": 2.0}]
+    with pytest.raises(BadInput, match="label_weights is 'heavy'"):
+        learners_of({"name": "mlp", "label_weights": ["balanced", "heavy"]}, "multilabel")
 
 
 def test_learners_of_several_kinds_stand_in_one_plan(tmp_path: Path) -> None:

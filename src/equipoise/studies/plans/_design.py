@@ -226,13 +226,18 @@ def _learners(given: Any, task: str) -> list[Learning]:
     kind: Any = entry.thing
     # What is no number and no choice may be a list by itself.
     table = kind.table(task)
-    fixed = {one: value for one, value in settings.items() if isinstance(table.get(one), Given)}
+    fixed = {one: value for one, value in settings.items() if _is_whole(table.get(one))}
     listed = expanded({one: value for one, value in settings.items() if one not in fixed})
     for setting, value in [*fixed.items(), *(pair for values in listed for pair in values.items())]:
         with placed(setting):
             completed(table, {setting: value}, f"the learner {entry.name!r}")
     made = [kind.completed({**fixed, **values}, task) for values in listed]
     return [Learning(Named(entry.name, kind.version, plain(kind.described(values))), values) for values in made]
+
+
+def _is_whole(parameter: object) -> bool:
+    """Tell whether a list is one value of a hyper-parameter, and not several."""
+    return isinstance(parameter, Given) and not parameter.grid
 
 
 def verify_learners(learners: Sequence[Learning]) -> None:

@@ -79,9 +79,11 @@ AUGMENTATION = Choice(
 )  # fmt: skip
 # Hyper-parameters of backbones that learners on pictures did not always have: at their defaults they name no trial.
 OPTIONS: Table = {
-    "settings": Given("further arguments of a factory of your own", 'names and values, such as {"width": 32}'),
+    "settings": Given(
+        "further arguments of a factory of your own", 'names and values, such as {"width": 32}', grid=True
+    ),
     "version": VERSION,
-    "weights": Given("a file of weights that the network begins with", f"the path of a {TENSORS} file"),
+    "weights": Given("a file of weights that the network begins with", f"the path of a {TENSORS} file", grid=True),
     "fresh_head": Choice("whether the head begins anew where the file of weights has one", False),
     "backbone_learning_rate": OptionalNumber(
         "the largest step size of what is under the head; none: learning_rate", None, 0.0, 1e-6, 1e-1

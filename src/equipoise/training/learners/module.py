@@ -48,8 +48,8 @@ class Module(Learner):
     """A torch module of your own, made by factory(features, classes), that returns logits or (logits, hidden)."""
 
     parameters: ClassVar[Table] = {
-        "factory": Given("what makes the network", HOW),
-        "settings": Given("further arguments of the factory", 'names and values, such as {"width": 32}'),
+        "factory": Given("what makes the network", HOW, grid=True),
+        "settings": Given("further arguments of the factory", 'names and values, such as {"width": 32}', grid=True),
         "version": VERSION,
         **RECIPE,
     }

@@ -55,8 +55,8 @@ class ScikitLearn(Learner):
         {Need.ROWS, Need.ROW_WEIGHTS, Need.REPRESENTATIONS, Need.FLAT_INPUTS, Need.SCORES, Need.REFITTING}
     )
     parameters: ClassVar[Table] = {
-        "estimator": Given("what is fitted", HOW, "sklearn.linear_model.LogisticRegression"),
-        "settings": Given("what it is made with", 'names and values, such as {"C": 0.1}'),
+        "estimator": Given("what is fitted", HOW, "sklearn.linear_model.LogisticRegression", grid=True),
+        "settings": Given("what it is made with", 'names and values, such as {"C": 0.1}', grid=True),
         "version": VERSION,
     }
     for_regression: ClassVar[Mapping[str, Any]] = {"estimator": "sklearn.linear_model.Ridge"}
