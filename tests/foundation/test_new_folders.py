@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -82,3 +84,37 @@ def test_where_the_new_folder_cannot_be_put_the_old_one_comes_back(
 def test_a_name_that_is_too_long_is_refused_in_words(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be used"):
         write(tmp_path / ("x" * 400))
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_folder_that_another_program_puts_there_meanwhile_gives_way(
+    there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, rename, others = tmp_path / "out", os.rename, iter(range(2))
+    if there:
+        write(target, "old")
+
+    def renamed(source: Path, name: Path) -> None:
+        if Path(name) == target and next(others, None) is not None:  # just before, twice
+            target.mkdir(exist_ok=True)
+            (target / "mine").write_text("another's")
+        rename(source, name)
+
+    monkeypatch.setattr(os, "rename", renamed)
+    write(target)
+    assert (target / "mine").read_text() == "new"
+    assert [one.name for one in tmp_path.iterdir()] == ["out"], "nothing is left aside"
+
+
+def test_an_error_inside_names_the_file_as_it_would_have_been_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(BadInput, match="No space left on device") as refused:
+        write(tmp_path / "out")
+    assert str(tmp_path / "out" / "mine") in refused.value.given
+    assert ".part" not in str(refused.value)
+    assert not list(tmp_path.iterdir())

@@ -7,6 +7,7 @@ read with a message that says what is wrong and where.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     import torch
 
 
+# How often a folder is tried to be put in its place, where other programs put theirs there at the same moment.
+ATTEMPTS = 5
 # Letters of a name that a temporary one repeats: it must not become longer than file systems take.
 LONGEST_PREFIX = 40
 
@@ -154,32 +157,53 @@ def folder_when_whole(target: Path, *, replaceable: Callable[[Path], bool] | Non
         yield temporary
         with defer_interrupts():
             os.chmod(temporary, 0o777 & ~_current_umask())
-            _put_folder(temporary, target)
+            _put_folder(temporary, target, replaceable)
             temporary = None
     except OSError as error:
         raise write_error(target, str(error.strerror or error)) from error
+    except BadInput as error:
+        if temporary is None or str(temporary) not in error.given:
+            raise
+        # A file inside is known by the name that it would have had.
+        given = error.given.replace(str(temporary), str(target))
+        raise BadInput(given, available=error.available, help=error.help) from error
     finally:
         if temporary is not None:
             with defer_interrupts():
                 shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _put_folder(temporary: Path, target: Path) -> None:
-    """Rename a folder to a target; one that stands there gives way first, and comes back where that fails."""
-    if not target.exists():
-        os.rename(temporary, target)
-    else:
-        aside = temporary.with_suffix(".before")
-        os.rename(target, aside)
+def _put_folder(temporary: Path, target: Path, replaceable: Callable[[Path], bool] | None) -> None:
+    """Rename a folder to a target, where one that may give way can stand, also one that another program puts there."""
+    for attempt in range(ATTEMPTS):
+        check_new_folder(target, replaceable=replaceable)
         try:
-            os.rename(temporary, target)
-        except OSError:
-            os.rename(aside, target)
-            raise
-        shutil.rmtree(aside, ignore_errors=True)
+            _exchange(temporary, target)
+            break
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT) or attempt == ATTEMPTS - 1:
+                raise
     for path in [path for path in _written if path.parent == temporary]:
         del _written[path]
     _written[target] = None
+
+
+def _exchange(temporary: Path, target: Path) -> None:
+    """Rename a folder to a target; one that stands there gives way first, and comes back where that fails."""
+    if not target.exists():
+        os.rename(temporary, target)
+        return
+    aside = temporary.with_suffix(".before")
+    os.rename(target, aside)
+    try:
+        os.rename(temporary, target)
+    except OSError:
+        if target.exists():  # another program's, which came in between
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            os.rename(aside, target)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 @contextlib.contextmanager
