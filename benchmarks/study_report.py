@@ -18,8 +18,12 @@ import numpy as np
 from study_store import ENVIRONMENT, ROWS, evaluation_labels
 
 from equipoise.measures import get_measure
+from equipoise.studies import Trial
 from equipoise.studies.findings import data_of, measure_study, result_of
-from equipoise.studies.plans import Named, Recorded, Trial
+from equipoise.studies.plans import (
+    Named,
+    Recorded,
+)
 from equipoise.studies.storage import Readouts, Store, open_store
 from equipoise.tallies import Confusion
 from equipoise.training import Predicted

@@ -16,8 +16,12 @@ from pathlib import Path
 import numpy as np
 from study_store import ENVIRONMENT
 
+from equipoise.studies import Trial
 from equipoise.studies.findings import data_of, measure_study, space_parts
-from equipoise.studies.plans import Named, Recorded, Trial
+from equipoise.studies.plans import (
+    Named,
+    Recorded,
+)
 from equipoise.studies.storage import EvaluationLabels, SplitLabels, Store, open_store
 from equipoise.training import Predicted
 

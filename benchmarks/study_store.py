@@ -22,7 +22,11 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save
 
-from equipoise.studies.plans import Named, Recorded, Trial
+from equipoise.studies import Trial
+from equipoise.studies.plans import (
+    Named,
+    Recorded,
+)
 from equipoise.studies.storage import EvaluationLabels, SplitLabels, Store, open_store, packed
 from equipoise.training import Epoch, Predicted
 

@@ -19,9 +19,8 @@ import numpy as np
 
 from equipoise.cohorts import Cohort
 from equipoise.foundation import registry
-from equipoise.studies.plans import Trial
+from equipoise.studies import Study, Trial
 from equipoise.studies.running._folder import files_of, read_trial
-from equipoise.studies.study import Study
 from equipoise.training import Learner, Need, Treatment, incompatibility, learner_of, required
 
 FIXTURES = Path(__file__).parent / "fixtures"

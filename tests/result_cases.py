@@ -18,7 +18,8 @@ from equipoise.discovery import Agreement, Sheet, agree
 from equipoise.discovery._naming import Coded, Named, sheet_of
 from equipoise.foundation import provenance
 from equipoise.results import ClaimVerdict, Result
-from equipoise.studies.diagnosing import SCHEMA, Diagnosis
+from equipoise.studies import Diagnosis
+from equipoise.studies._diagnosing import SCHEMA
 from equipoise.studies.findings.identical._paper import PaperClaim, Reproduction
 from equipoise.training.diverging import ALL_LAYERS, Growth
 

@@ -7,7 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from equipoise.studies.plans import Named, Recorded, Trial
+from equipoise.studies import Trial
+from equipoise.studies.plans import (
+    Named,
+    Recorded,
+)
 from equipoise.studies.storage import EvaluationLabels, SplitLabels
 from equipoise.training import Epoch, Predicted
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.studies import StudyResult, Trial
 from equipoise.studies.analysis import Composition, Failure, Layout, StudyData, TestRows
-from equipoise.studies.findings import StudyResult, result_of
-from equipoise.studies.plans import Named, Trial
+from equipoise.studies.findings import result_of
+from equipoise.studies.plans import Named
 from equipoise.tallies import (
     ResidualPivot,
     residual_sums,

@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.studies import StudyResult, Trial
 from equipoise.studies.analysis import Composition, Layout, StudyData, TestRows
-from equipoise.studies.findings import StudyResult, result_of
+from equipoise.studies.findings import result_of
 from equipoise.studies.findings.spaces._values import KeptArrays, Remembered, partition_of
-from equipoise.studies.plans import Named, Recorded, Trial
+from equipoise.studies.plans import (
+    Named,
+    Recorded,
+)
 from equipoise.studies.storage import EvaluationLabels, SplitLabels
 from equipoise.training import Predicted
 from report_cases import HOSTILE

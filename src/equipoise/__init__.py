@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from equipoise.foundation import treatment as treatment
     from equipoise.measures import comparison as comparison
     from equipoise.measures import measure as measure
-    from equipoise.studies.study import Study as Study
+    from equipoise.studies import Study as Study
     from equipoise.tallies import Counts as Counts
     from equipoise.training import extract as extract
     from equipoise.training.metric import MetricLearner as MetricLearner
@@ -60,7 +60,7 @@ _DOORS = {
     "treatment": "equipoise.foundation",
     "comparison": "equipoise.measures",
     "measure": "equipoise.measures",
-    "Study": "equipoise.studies.study",
+    "Study": "equipoise.studies",
     "Counts": "equipoise.tallies",
     "extract": "equipoise.training",
     "MetricLearner": "equipoise.training.metric",

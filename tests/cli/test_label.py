@@ -14,7 +14,7 @@ import pytest
 from equipoise.discovery import Hyperplane
 from equipoise.discovery.generative import VAESettings
 from equipoise.foundation import BadInput
-from equipoise.studies.planfile import read_plan
+from equipoise.studies import read_plan
 from running import Program
 
 pytest.importorskip("torch", reason="needs equipoise[train]")

@@ -12,9 +12,16 @@ import pytest
 import typer
 
 from equipoise.cli import app
-from equipoise.discovery.options import DISCOVER_OPTIONS, LABEL_OPTIONS, NAME_OPTIONS
+from equipoise.discovery import (
+    DISCOVER_OPTIONS,
+    LABEL_OPTIONS,
+    NAME_OPTIONS,
+)
 from equipoise.foundation import Option, installed
-from equipoise.studies.options import REPRODUCE_OPTIONS, STUDY_OPTIONS
+from equipoise.studies import (
+    REPRODUCE_OPTIONS,
+    STUDY_OPTIONS,
+)
 
 COMMANDS: dict[str, tuple[Option, ...]] = {
     "discover": DISCOVER_OPTIONS,

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from equipoise.cli.commands import reproduce
+from equipoise.studies import read_plan
+from equipoise.studies._planfile import StudyPlan
 from equipoise.studies.findings.identical._paper import reproduction_of
-from equipoise.studies.planfile import StudyPlan, read_plan
 from picture_cases import write_binary
 from running import Program
 from study_cases import pictures

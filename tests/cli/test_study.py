@@ -230,7 +230,7 @@ def test_scores_that_a_study_by_the_auc_needs_cannot_be_left_out(equipoise: Prog
 def test_a_worker_and_workers_use_the_folder_that_is_named(
     equipoise: Program, plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from equipoise.studies.planfile import read_plan
+    from equipoise.studies import read_plan
     from equipoise.studies.running import _workers as workers
     from equipoise.studies.running import enter
     from equipoise.studies.storage import open_store
@@ -252,7 +252,7 @@ def test_a_worker_and_workers_use_the_folder_that_is_named(
 def test_a_worker_keeps_checkpoints_where_the_study_does(
     equipoise: Program, plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from equipoise.studies.planfile import read_plan
+    from equipoise.studies import read_plan
     from equipoise.studies.running import enter
     from equipoise.studies.storage import open_store
 

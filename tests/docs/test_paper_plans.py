@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.studies.planfile import read_plan
+from equipoise.studies import read_plan
 
 PAPERS = Path(__file__).parents[2] / "docs" / "papers"
 FOLDER = PAPERS / "004"

@@ -10,7 +10,8 @@ import pytest
 
 from equipoise import reports
 from equipoise.foundation import provenance, report_of
-from equipoise.studies.diagnosing import SCHEMA, Diagnosis
+from equipoise.studies import Diagnosis
+from equipoise.studies._diagnosing import SCHEMA
 from equipoise.training.diverging import ALL_LAYERS, Divergence, Flips, Growth
 from page_checks import check_alone, check_readable
 from pages import Pages, check_figures, check_own_page

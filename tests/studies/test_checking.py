@@ -11,8 +11,12 @@ import pytest
 
 from equipoise import BadInput, Study
 from equipoise.stats import LimitedBy
-from equipoise.studies.checking import check
-from equipoise.studies.plan_power import Spreads, SpreadSource, plan_power
+from equipoise.studies import check
+from equipoise.studies._plan_power import (
+    Spreads,
+    SpreadSource,
+    plan_power,
+)
 from equipoise.studies.storage import open_store
 from plan_cases import cohort, columns, write_plan
 from running import Program

@@ -11,8 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import equipoise
-from equipoise.studies.diagnosing import PERMUTED, diagnose
-from equipoise.studies.planfile import read_plan
+from equipoise.studies import diagnose, read_plan
+from equipoise.studies._diagnosing import PERMUTED
 from equipoise.training.diverging import ALL_LAYERS
 from plan_cases import cohort, threshold, write_plan
 from running import Program

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.studies.planfile import read_plan
+from equipoise.studies import read_plan
 from equipoise.studies.running import run_in_store
 
 ROOT = Path(__file__).parents[2]

@@ -179,7 +179,7 @@ def test_a_prediction_that_differs_is_counted(ran: tuple[Study, Path], tmp_path:
     made, store = ran
     first = refit(made, store, treatment="untreated", to=tmp_path / "m")
     other = refit(made, store, treatment="untreated", to=tmp_path / "m", seed=1)
-    from equipoise.studies.refitting import _agreement
+    from equipoise.studies._refitting import _agreement
     from equipoise.training import Outcome
 
     one, two = (stored(made, store, done.trial.key) for done in (first, other))

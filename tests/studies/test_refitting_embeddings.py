@@ -75,7 +75,7 @@ def test_both_audits_lie_beside_the_model(tmp_path: Path) -> None:
 
 def test_an_embedding_that_cannot_be_audited_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from equipoise.foundation import BadInput
-    from equipoise.studies import refitting
+    from equipoise.studies import _refitting as refitting
 
     def refused(*_: Any, **__: Any) -> None:
         raise BadInput("All points are the same")

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from equipoise.studies.planfile import read_plan
-from equipoise.studies.plans import Trial
+from equipoise.studies import Trial, read_plan
 from equipoise.studies.storage import open_store
 
 PLANS = Path(__file__).parent

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.cli._options import arguments
-from equipoise.discovery.options import CLASSIFIER, SAID_OF_CLASSIFIER
+from equipoise.discovery import (
+    FOR_CLASSIFIER,
+    SAID_OF_CLASSIFIER,
+)
 from equipoise.foundation import Option
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ def named_classifier(options: Iterable[Option], values: Mapping[str, Any]) -> Cl
     """Run the file that a classifier is in, and return it as the options describe it."""
     from equipoise.discovery import load_classifier
 
-    given = arguments(options, values, CLASSIFIER)
+    given = arguments(options, values, FOR_CLASSIFIER)
     return load_classifier(
         values["classifier"], **{**given, "names": _names(given["names"]), "size": _size(given["size"])}
     )

@@ -62,6 +62,18 @@ if TYPE_CHECKING:
     from equipoise.discovery._naming import read_sheet as read_sheet
     from equipoise.discovery._naming import strips_path as strips_path
     from equipoise.discovery._naming import write_sheet as write_sheet
+    from equipoise.discovery._options import DISCOVER_OPTIONS as DISCOVER_OPTIONS
+    from equipoise.discovery._options import FOR_AUDIT as FOR_AUDIT
+    from equipoise.discovery._options import FOR_CLASSIFIER as FOR_CLASSIFIER
+    from equipoise.discovery._options import FOR_COHORT as FOR_COHORT
+    from equipoise.discovery._options import FOR_GENERATOR as FOR_GENERATOR
+    from equipoise.discovery._options import FOR_INVESTIGATE as FOR_INVESTIGATE
+    from equipoise.discovery._options import FOR_JUDGE as FOR_JUDGE
+    from equipoise.discovery._options import FOR_PROBE as FOR_PROBE
+    from equipoise.discovery._options import FOR_SEARCH as FOR_SEARCH
+    from equipoise.discovery._options import LABEL_OPTIONS as LABEL_OPTIONS
+    from equipoise.discovery._options import NAME_OPTIONS as NAME_OPTIONS
+    from equipoise.discovery._options import SAID_OF_CLASSIFIER as SAID_OF_CLASSIFIER
     from equipoise.discovery._reading import EncoderDistances as EncoderDistances
     from equipoise.discovery._reading import ProbeSettings as ProbeSettings
     from equipoise.discovery._reading import Reader as Reader
@@ -91,48 +103,29 @@ _MODULES = {
     "_classifier": ("Classifier",),
     "_demonstration": ("demonstrated", "halves", "planted_words", "skewed_cells"),
     "_direction_audit": (
-        "DirectionAudit",
-        "MIDDLE",
-        "SIDES",
-        "THRESHOLD",
-        "audit_direction",
-        "labelled",
-        "sides",
-        "training_rows",
+        "DirectionAudit", "MIDDLE", "SIDES", "THRESHOLD", "audit_direction", "labelled", "sides", "training_rows",
         "with_sides",
     ),
     "_hyperplane": ("ENDING", "Hyperplane", "load_directions", "save_directions", "without"),
     "_investigating": ("investigate",),
     "_investigation": ("Investigation", "KnownChange", "Shown", "Span", "Strip"),
     "_judging": (
-        "JudgeSettings",
-        "Judged",
-        "among_the_first",
-        "axes",
-        "hessian_directions",
-        "judge",
-        "lowest",
-        "pca_directions",
-        "random_directions",
-        "random_orthogonal_directions",
-        "rank_words",
+        "JudgeSettings", "Judged", "among_the_first", "axes", "hessian_directions", "judge", "lowest",
+        "pca_directions", "random_directions", "random_orthogonal_directions", "rank_words",
     ),
     "_known_files": ("Known", "read_known"),
     "_naming": ("Sheet", "key_path", "read_key", "read_sheet", "strips_path", "write_sheet"),
     "_reading": (
-        "EncoderDistances",
-        "ProbeSettings",
-        "Reader",
-        "fidelity",
-        "load_probe",
-        "pictures_of",
-        "probabilities_of",
-        "read_distances",
-        "train_probe",
+        "EncoderDistances", "ProbeSettings", "Reader", "fidelity", "load_probe", "pictures_of", "probabilities_of",
+        "read_distances", "train_probe",
     ),
     "_search": ("SearchSettings", "search"),
     "_surrogate": ("SurrogateSettings", "surrogate_search"),
     "_truth": ("Fit", "FitReason", "How", "LEAST", "hyperplanes_from_labels", "leading", "recovery"),
     "_user_files": ("load_classifier", "load_encoder", "load_generator"),
-}
+    "_options": (
+        "DISCOVER_OPTIONS", "FOR_AUDIT", "FOR_CLASSIFIER", "FOR_COHORT", "FOR_GENERATOR", "FOR_INVESTIGATE",
+        "FOR_JUDGE", "FOR_PROBE", "FOR_SEARCH", "LABEL_OPTIONS", "NAME_OPTIONS", "SAID_OF_CLASSIFIER",
+    ),
+}  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

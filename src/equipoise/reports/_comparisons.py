@@ -22,6 +22,7 @@ from equipoise.reports._document import (
 from equipoise.reports._formats import safe_name
 from equipoise.reports._records import Write, number, span, title_of
 from equipoise.results import Verdict
+from equipoise.studies import StudyResult
 from equipoise.studies.analysis import LABELS
 from equipoise.studies.analysis import WORDS as REASONS
 from equipoise.studies.findings import (
@@ -30,7 +31,6 @@ from equipoise.studies.findings import (
     RankRecord,
     SpaceContrast,
     StudyRecord,
-    StudyResult,
     undefined_everywhere,
     under_name,
 )

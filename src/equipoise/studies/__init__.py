@@ -11,28 +11,43 @@ from typing import TYPE_CHECKING
 from equipoise.foundation import door
 
 if TYPE_CHECKING:
-    from equipoise.studies.checking import Check as Check
-    from equipoise.studies.checking import check as check
-    from equipoise.studies.checking import status_of as status_of
-    from equipoise.studies.diagnosing import Diagnosis as Diagnosis
-    from equipoise.studies.diagnosing import diagnose as diagnose
+    from equipoise.studies._checking import Check as Check
+    from equipoise.studies._checking import check as check
+    from equipoise.studies._checking import status_of as status_of
+    from equipoise.studies._diagnosing import Diagnosis as Diagnosis
+    from equipoise.studies._diagnosing import diagnose as diagnose
+    from equipoise.studies._options import FOR_CHECK as FOR_CHECK
+    from equipoise.studies._options import FOR_DIAGNOSE as FOR_DIAGNOSE
+    from equipoise.studies._options import FOR_EXPORT as FOR_EXPORT
+    from equipoise.studies._options import FOR_FOLDER as FOR_FOLDER
+    from equipoise.studies._options import FOR_OPEN as FOR_OPEN
+    from equipoise.studies._options import FOR_REFIT as FOR_REFIT
+    from equipoise.studies._options import FOR_RESULT as FOR_RESULT
+    from equipoise.studies._options import FOR_RUN as FOR_RUN
+    from equipoise.studies._options import REPRODUCE_OPTIONS as REPRODUCE_OPTIONS
+    from equipoise.studies._options import STUDY_OPTIONS as STUDY_OPTIONS
+    from equipoise.studies._planfile import CohortPlan as CohortPlan
+    from equipoise.studies._planfile import Plan as Plan
+    from equipoise.studies._planfile import planned_cohort as planned_cohort
+    from equipoise.studies._planfile import read_plan as read_plan
+    from equipoise.studies._planfile import schema_text as schema_text
+    from equipoise.studies._refitting import Refit as Refit
+    from equipoise.studies._refitting import refit as refit
+    from equipoise.studies._study import Study as Study
     from equipoise.studies.findings._result import StudyResult as StudyResult
-    from equipoise.studies.planfile import CohortPlan as CohortPlan
-    from equipoise.studies.planfile import Plan as Plan
-    from equipoise.studies.planfile import planned_cohort as planned_cohort
-    from equipoise.studies.planfile import read_plan as read_plan
     from equipoise.studies.plans._naming import Trial as Trial
-    from equipoise.studies.refitting import Refit as Refit
-    from equipoise.studies.refitting import refit as refit
-    from equipoise.studies.study import Study as Study
 
 _MODULES = {
-    "checking": ("Check", "check", "status_of"),
-    "diagnosing": ("Diagnosis", "diagnose"),
+    "_checking": ("Check", "check", "status_of"),
+    "_diagnosing": ("Diagnosis", "diagnose"),
     "findings._result": ("StudyResult",),
-    "planfile": ("CohortPlan", "Plan", "planned_cohort", "read_plan"),
+    "_planfile": ("CohortPlan", "Plan", "planned_cohort", "read_plan", "schema_text"),
     "plans._naming": ("Trial",),
-    "refitting": ("Refit", "refit"),
-    "study": ("Study",),
-}
+    "_refitting": ("Refit", "refit"),
+    "_study": ("Study",),
+    "_options": (
+        "FOR_CHECK", "FOR_DIAGNOSE", "FOR_EXPORT", "FOR_FOLDER", "FOR_OPEN", "FOR_REFIT", "FOR_RESULT", "FOR_RUN",
+        "REPRODUCE_OPTIONS", "STUDY_OPTIONS",
+    ),
+}  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -12,10 +12,16 @@ from equipoise.foundation import report_of
 from equipoise.reports import Document
 from equipoise.results import Verdict, because
 from equipoise.stats import LimitedBy
+from equipoise.studies import StudyResult
 from equipoise.studies.analysis import ConstantRecord, StudyReason
 from equipoise.studies.findings._claims import Claim, ClaimKind, claims_of, seeds_needed, standing_of
 from equipoise.studies.findings._reporting import outcome_of
-from equipoise.studies.findings._result import Alternative, CellRecord, RankRecord, StudyRecord, StudyResult
+from equipoise.studies.findings._result import (
+    Alternative,
+    CellRecord,
+    RankRecord,
+    StudyRecord,
+)
 from equipoise.studies.findings._words import alternative_words
 
 CONDITION, LEARNER = "as given", "mlp"

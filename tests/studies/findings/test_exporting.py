@@ -15,11 +15,11 @@ pytest.importorskip("sqlalchemy")
 import duckdb
 
 from equipoise.foundation import BadInput
+from equipoise.studies import Study
 from equipoise.studies.analysis import Measured
 from equipoise.studies.findings import data_of, measure_study
 from equipoise.studies.findings._exporting import write_measured, write_table
 from equipoise.studies.storage import open_store
-from equipoise.studies.study import Study
 from plan_cases import cohort, threshold
 from store_cases import Predicting, planned
 

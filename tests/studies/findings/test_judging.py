@@ -13,8 +13,14 @@ from scipy import stats
 
 from equipoise.reports import page
 from equipoise.stats import LimitedBy, benjamini_hochberg, people_variance, sources_p
+from equipoise.studies import StudyResult
 from equipoise.studies.analysis import RERUNS, SEEDS, TEST, Undecided, redrawn
-from equipoise.studies.findings import ClaimKind, StudyRecord, StudyResult, measure_study, result_of
+from equipoise.studies.findings import (
+    ClaimKind,
+    StudyRecord,
+    measure_study,
+    result_of,
+)
 from study_cases import ARMS, interpolation, study
 
 CONDITION = [interpolation(0)]

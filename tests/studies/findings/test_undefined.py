@@ -12,7 +12,11 @@ from rich.console import Console
 
 from equipoise.reports import charts_of, page, show
 from equipoise.reports._comparisons import main_measures, spread_measures
-from equipoise.studies.findings import StudyResult, result_of, undefined_everywhere
+from equipoise.studies import StudyResult
+from equipoise.studies.findings import (
+    result_of,
+    undefined_everywhere,
+)
 from study_cases import plain, study
 
 

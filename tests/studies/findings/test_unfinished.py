@@ -16,6 +16,7 @@ import study_cases
 from equipoise.reports import page, show
 from equipoise.reports._comparisons import marks_text
 from equipoise.results import record_as_json
+from equipoise.studies import Study
 from equipoise.studies.analysis._data import (
     STILL_FALLING,
     TrainingEnd,
@@ -26,7 +27,6 @@ from equipoise.studies.analysis._data import (
 )
 from equipoise.studies.findings import result_of
 from equipoise.studies.findings.identical._paper import paper_claims, reproduction_of
-from equipoise.studies.study import Study
 from equipoise.treatments import GradientProjection, UniformConfusion
 from equipoise.treatments._domain_heads import EVERY, NETWORK_LEARNS, WithDomainHead
 

@@ -17,8 +17,9 @@ from equipoise.measures import optimum_distance
 from equipoise.reports import page, show
 from equipoise.reports.charts.scatter import COLLAPSED, CONSTANT, front
 from equipoise.results import because
+from equipoise.studies import StudyResult
 from equipoise.studies.analysis import StudyData, StudyReason
-from equipoise.studies.findings import StudyResult, result_of
+from equipoise.studies.findings import result_of
 from study_cases import ARMS, Arm, interpolation, plain, regression_data, study
 
 CONDITION = [interpolation(0)]

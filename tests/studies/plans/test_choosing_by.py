@@ -10,8 +10,8 @@ import pytest
 
 from equipoise import BadInput, Cohort, Study
 from equipoise.measures import PerformanceReason
+from equipoise.studies import read_plan
 from equipoise.studies.findings import write_table
-from equipoise.studies.planfile import read_plan
 from equipoise.studies.plans import CHOICE
 from equipoise.studies.running import run_in_store, settings_of
 from equipoise.studies.storage import open_store

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from equipoise.reports.charts.curves import alpha_curves
+from equipoise.studies import Study
 from equipoise.studies.plans import condition_text
 from equipoise.studies.running import draw_named, enter, run_in_store, work_through
 from equipoise.studies.storage import open_store
-from equipoise.studies.study import Study
 from plan_cases import by_the_mean, cohort, threshold
 
 pytest.importorskip("sqlalchemy")

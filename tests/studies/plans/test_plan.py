@@ -20,15 +20,29 @@ from equipoise import Study
 from equipoise.conditions import draw_training, make_condition
 from equipoise.foundation import BadInput
 from equipoise.foundation._files import MOST_BYTES
-from equipoise.studies.planfile import StudyPlan, line_of, read_plan, schema_text
-from equipoise.studies.plans import CHOICE, BadPlan, Named, Trial, canonical, trial_of
+from equipoise.studies import (
+    Trial,
+    read_plan,
+    schema_text,
+)
+from equipoise.studies._planfile import (
+    StudyPlan,
+    line_of,
+)
+from equipoise.studies.plans import (
+    CHOICE,
+    BadPlan,
+    Named,
+    canonical,
+    trial_of,
+)
 from equipoise.studies.plans._rows import _values, data_fingerprint, rows_of, trained_fingerprint, with_splits
 from equipoise.studies.running._work import draw_name
 from plan_cases import COHORT, PLAN, cohort, columns, write_plan
 
 ROOT = Path(__file__).parents[3]
 PUBLISHED = ROOT / "docs" / "schemas" / "study-plan-1.json"
-WAY = """python -c "from equipoise.studies.planfile import schema_text; print(schema_text(), end='')" > """
+WAY = """python -c "from equipoise.studies import schema_text; print(schema_text(), end='')" > """
 
 
 def test_the_published_schema_is_that_of_the_model_and_takes_the_examples() -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from equipoise.studies.plans import Named, Trial, plan_change
+from equipoise.studies import Trial
+from equipoise.studies.plans import (
+    Named,
+    plan_change,
+)
 
 CONDITIONS = [Named("interpolation", 1, {"mode": "joint", "alpha": alpha}) for alpha in (0, 1, 1.5)]
 

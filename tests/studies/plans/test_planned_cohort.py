@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equipoise.foundation import BadInput
-from equipoise.studies.planfile import read_plan
+from equipoise.studies import read_plan
 from picture_cases import write_binary
 from plan_cases import write_people
 

@@ -10,8 +10,7 @@ import pytest
 
 from equipoise import Study
 from equipoise.foundation import BadInput
-from equipoise.studies.checking import check
-from equipoise.studies.planfile import read_plan
+from equipoise.studies import check, read_plan
 from equipoise.studies.plans import LearnerTexts
 from equipoise.studies.plans._design import learners_of
 from equipoise.studies.running import cell_labels, pack, unpack

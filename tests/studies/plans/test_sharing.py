@@ -11,7 +11,13 @@ import pytest
 
 from equipoise import BadInput, Study
 from equipoise.cohorts import Cohort
-from equipoise.studies.plans import Named, Trial, cells_of, stacked, trainings_of
+from equipoise.studies import Trial
+from equipoise.studies.plans import (
+    Named,
+    cells_of,
+    stacked,
+    trainings_of,
+)
 from equipoise.studies.plans._naming import kind_of, unread
 from equipoise.studies.running import pack, run_to_folder, unpack
 from equipoise.studies.running._running import APART, cell_labels, run_in_store, trained

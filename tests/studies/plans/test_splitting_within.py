@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from equipoise import Cohort, Study
 from equipoise.foundation import BadInput
-from equipoise.studies.planfile import read_plan
+from equipoise.studies import read_plan
 from equipoise.studies.plans import with_splits
 from running import Program
 

@@ -29,7 +29,7 @@ def slow_mean(people: Any, seed: int) -> Any:
 
 def study_of(plan: str) -> Any:
     if plan != "own":
-        from equipoise.studies.planfile import read_plan
+        from equipoise.studies import read_plan
 
         return read_plan(plan).study()
     import killed_study  # by its own name, so that workers find the functions

@@ -10,7 +10,7 @@ import pytest
 
 import picture_cases
 from equipoise.foundation import BadInput
-from equipoise.studies.planfile import read_plan
+from equipoise.studies import read_plan
 
 pytest.importorskip("sqlalchemy")
 

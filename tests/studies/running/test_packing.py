@@ -13,7 +13,7 @@ import pytest
 
 from equipoise import Study
 from equipoise.foundation import BadInput
-from equipoise.studies.planfile import read_plan
+from equipoise.studies import read_plan
 from equipoise.studies.running import Standing, enter, run_in_store
 from equipoise.studies.running._folder import files_of, part_of, run_to_folder, written_keys
 from equipoise.studies.running._packing import SAID, TENSORS, is_pack, pack, unpack

@@ -12,7 +12,7 @@ import pytest
 import equipoise
 from equipoise import Study
 from equipoise.foundation import BadInput
-from equipoise.studies.planfile import read_plan
+from equipoise.studies import read_plan
 from equipoise.studies.running._environment import available_cores, environment, is_dead, machine, new_owner
 from equipoise.studies.running._progress import Standing, duration, seconds_left, standing
 from equipoise.studies.running._running import beating, enter, run_in_store, trained, work_through

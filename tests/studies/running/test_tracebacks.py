@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from equipoise.cohorts import Cohort
+from equipoise.studies import Study
 from equipoise.studies.running import merge, run_in_store
 from equipoise.studies.storage import open_store
-from equipoise.studies.study import Study
 from plan_cases import by_the_mean, cohort, write_plan
 from running import Program
 

@@ -103,7 +103,7 @@ def test_a_script_that_starts_its_study_when_it_is_imported_is_told_so(tmp_path:
     (tmp_path / "plan.toml").write_text(SKLEARN)
     script = tmp_path / "script.py"
     script.write_text(
-        "from equipoise.studies.planfile import read_plan\nread_plan('plan.toml').study().run('s.db', workers=2)\n"
+        "from equipoise.studies import read_plan\nread_plan('plan.toml').study().run('s.db', workers=2)\n"
     )
     command = [sys.executable, str(script)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)

@@ -19,9 +19,9 @@ from equipoise.foundation import (
     BadInput,
     EquipoiseError,
 )
+from equipoise.studies import Study
 from equipoise.studies.findings import write_table
 from equipoise.studies.storage import open_store
-from equipoise.studies.study import Study
 from plan_cases import PLAN, by_the_mean, cohort, threshold, write_plan
 from running import Program
 from store_cases import Predicting, planned

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from equipoise import Cohort, Study
-from equipoise.studies.findings import StudyResult
+from equipoise.studies import StudyResult
 from equipoise.studies.findings._reading import counted_looks
 from equipoise.studies.storage import Look, digest_of, open_store, remember_look
 from plan_cases import cohort

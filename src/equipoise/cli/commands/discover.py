@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.cli._options import arguments, takes
-from equipoise.discovery.options import DISCOVER_OPTIONS, GENERATOR, INVESTIGATE, JUDGE, SEARCH
+from equipoise.discovery import (
+    DISCOVER_OPTIONS,
+    FOR_GENERATOR,
+    FOR_INVESTIGATE,
+    FOR_JUDGE,
+    FOR_SEARCH,
+)
 
 if TYPE_CHECKING:
     from equipoise.discovery import Investigation, SearchSettings
@@ -40,8 +46,8 @@ def discover(*, values: dict[str, Any]) -> None:
     output.check(inputs=[*map(network_file, networks), *known_files(known)], others=_more_files(save, naming))
     _check_together(values)
     settings = _search_settings(values)
-    judging = JudgeSettings(**arguments(DISCOVER_OPTIONS, values, JUDGE))
-    generator = load_generator(values["generator"], **arguments(DISCOVER_OPTIONS, values, GENERATOR))
+    judging = JudgeSettings(**arguments(DISCOVER_OPTIONS, values, FOR_JUDGE))
+    generator = load_generator(values["generator"], **arguments(DISCOVER_OPTIONS, values, FOR_GENERATOR))
     classifier = named_classifier(DISCOVER_OPTIONS, values)
     still = None if reference is None else load_classifier(reference, device=values["device"], what="reference")
     named = Known(None, ()) if known is None else read_known(known, generator.latent_size, values["target"])
@@ -50,7 +56,7 @@ def discover(*, values: dict[str, Any]) -> None:
             generator, classifier, target=named.target, known=named.known, settings=settings, judging=judging,
             surrogate=SurrogateSettings() if values["surrogate"] else None, names=networks, reference=still,
             report=tracker, notes=named.notes, command=command_line(),
-            **arguments(DISCOVER_OPTIONS, values, INVESTIGATE),
+            **arguments(DISCOVER_OPTIONS, values, FOR_INVESTIGATE),
         )  # fmt: skip
     output.deliver(investigation, lambda: list(_write_more(investigation, save, naming)))
 
@@ -82,7 +88,7 @@ def _search_settings(values: Mapping[str, Any]) -> SearchSettings:
     from equipoise.discovery import SearchSettings
 
     usual = SearchSettings()
-    given = arguments(DISCOVER_OPTIONS, values, SEARCH)
+    given = arguments(DISCOVER_OPTIONS, values, FOR_SEARCH)
     if values["reference_penalty"] is not None:
         given["reference_penalty"] = values["reference_penalty"]
     return SearchSettings(**given, alphas=tuple(values["reach"] / usual.alphas[-1] * alpha for alpha in usual.alphas))

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from equipoise.cli._options import arguments, pairs, registered, takes
-from equipoise.discovery.options import AUDIT, COHORT, GENERATOR, LABEL_OPTIONS, PROBE
+from equipoise.discovery import (
+    FOR_AUDIT,
+    FOR_COHORT,
+    FOR_GENERATOR,
+    FOR_PROBE,
+    LABEL_OPTIONS,
+)
 from equipoise.foundation import (
     BadInput,
     unknown_name,
@@ -89,7 +95,7 @@ def label(
     named = Known(None, ()) if known is None else read_known(known, plane.size)
     check_reader(values)
     with show_progress("Reading the pictures", quiet=output.quiet) as done:
-        loaded = cohort_of(cohort, values["option"], arguments(LABEL_OPTIONS, values, COHORT))
+        loaded = cohort_of(cohort, values["option"], arguments(LABEL_OPTIONS, values, FOR_COHORT))
         extra = {} if classifier is None else predicted(loaded, values, shades, done)
         reader, quality = made_reader(values, plane, shades, done)
         done("Labelling", 0.9)
@@ -104,7 +110,7 @@ def label(
             audited = audit_direction(
                 loaded, prediction if classifier is None else extra[PREDICTED], plane, probe=reader,
                 target=named.target, known=named.known, halves=parted, notes=named.notes, command=command_line(),
-                **arguments(LABEL_OPTIONS, values, AUDIT),
+                **arguments(LABEL_OPTIONS, values, FOR_AUDIT),
             )  # fmt: skip
 
     def write_table() -> list[str]:
@@ -158,9 +164,9 @@ def made_reader(
     if values["probe"] is not None:
         kept = load_probe(values["probe"], values["device"])
         return kept, kept.r2.get(plane.name)
-    made = load_generator(values["generator"], **arguments(LABEL_OPTIONS, values, GENERATOR))
+    made = load_generator(values["generator"], **arguments(LABEL_OPTIONS, values, FOR_GENERATOR))
     plane.distance(made.sample(1, 0))
-    settings = ProbeSettings(**arguments(LABEL_OPTIONS, values, PROBE), pixels=pixels)
+    settings = ProbeSettings(**arguments(LABEL_OPTIONS, values, FOR_PROBE), pixels=pixels)
     taught = train_probe(
         made, None, settings, lambda stand: done("Training the probe", CLASSIFIED + 0.4 * stand.step / stand.steps)
     )

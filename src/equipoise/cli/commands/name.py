@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from equipoise.cli._options import takes
-from equipoise.discovery.options import NAME_OPTIONS
+from equipoise.discovery import NAME_OPTIONS
 
 if TYPE_CHECKING:
     from equipoise.discovery import Hyperplane

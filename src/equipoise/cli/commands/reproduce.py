@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from equipoise.cli._options import choices, takes
-from equipoise.studies.options import REPRODUCE_OPTIONS
+from equipoise.studies import REPRODUCE_OPTIONS
 
 if TYPE_CHECKING:
     from equipoise.studies.findings import Reproduction

@@ -9,7 +9,17 @@ from typing import Annotated, Any
 import typer
 
 from equipoise.cli._options import arguments, takes
-from equipoise.studies.options import CHECK, DIAGNOSE, EXPORT, FOLDER, OPEN, REFIT, RESULT, RUN, STUDY_OPTIONS
+from equipoise.studies import (
+    FOR_CHECK,
+    FOR_DIAGNOSE,
+    FOR_EXPORT,
+    FOR_FOLDER,
+    FOR_OPEN,
+    FOR_REFIT,
+    FOR_RESULT,
+    FOR_RUN,
+    STUDY_OPTIONS,
+)
 
 HELP = "Compare treatments under controlled data conditions. An interrupted study continues where it stopped."
 KEPT = "what is recorded is kept. Run again to continue"
@@ -53,7 +63,7 @@ def check(plan: PlanFile, *, values: dict[str, Any]) -> None:
 
     read = read_plan(plan)
     with read.located():
-        given = arguments(STUDY_OPTIONS["check"], values, CHECK)
+        given = arguments(STUDY_OPTIONS["check"], values, FOR_CHECK)
         checked = check_study(read.study(), _store(plan, values), **given)
     if not values["quiet"]:
         show_check(checked)
@@ -86,7 +96,7 @@ def run(
     with read.located():
         study = read.study()
         with study_progress(quiet=values["quiet"]) as watcher:
-            given = arguments(STUDY_OPTIONS["run"], values, RUN)
+            given = arguments(STUDY_OPTIONS["run"], values, FOR_RUN)
             run_in_store(study, where, **given, watcher=watcher, on_change=show_change)
     if not values["quiet"]:
         _show_end(plan, where, study.plan_key)
@@ -104,7 +114,7 @@ def _run_to_folder(plan: Path, values: Mapping[str, Any]) -> None:
         read = read_plan(plan)
         with read.located():
             work = read.study().work
-    to, given = values["to"], arguments(STUDY_OPTIONS["run"], values, FOLDER)
+    to, given = values["to"], arguments(STUDY_OPTIONS["run"], values, FOR_FOLDER)
     with study_progress(quiet=values["quiet"]) as watcher:
         number = run_to_folder(work, to, part=part_of(values["part"]), watcher=watcher, **given)
     if not values["quiet"]:
@@ -164,7 +174,7 @@ def report(plan: PlanFile, *, values: dict[str, Any]) -> None:
     output.check(inputs=[str(plan)])
     read = read_plan(plan)
     # What is not given is as the plan has it.
-    how = {name: value for name, value in arguments(STUDY_OPTIONS["report"], values, RESULT).items() if value}
+    how = {name: value for name, value in arguments(STUDY_OPTIONS["report"], values, FOR_RESULT).items() if value}
     if values["equivalence_margin"] is not None:
         how["equivalence_margin"] = effect_of(values["equivalence_margin"], "--equivalence-margin")
     with read.located(), show_progress("Reading the trials", quiet=output.quiet) as tracker:
@@ -192,7 +202,7 @@ def diagnose(plan: PlanFile, *, values: dict[str, Any]) -> None:
     read = read_plan(plan)
     with read.located():
         diagnosis = diagnose_plan(
-            read.study(), **arguments(STUDY_OPTIONS["diagnose"], values, DIAGNOSE), command=command_line()
+            read.study(), **arguments(STUDY_OPTIONS["diagnose"], values, FOR_DIAGNOSE), command=command_line()
         )
     output.deliver(diagnosis)
 
@@ -211,7 +221,7 @@ def refit(plan: PlanFile, *, values: dict[str, Any]) -> None:
 
     read = read_plan(plan)
     with read.located(), show_progress("Preparing the model", quiet=values["quiet"]) as tracker:
-        given = arguments(STUDY_OPTIONS["refit"], values, REFIT)
+        given = arguments(STUDY_OPTIONS["refit"], values, FOR_REFIT)
         done = refit_cell(read.study(), _store(plan, values), **given, progress=tracker, command=command_line())
     if not values["quiet"]:
         for sentence in done.words:
@@ -236,7 +246,7 @@ def export(
     check_writable(file, inputs=[str(plan)])
     read = read_plan(plan)
     with read.located():
-        given = arguments(STUDY_OPTIONS["export"], values, EXPORT)
+        given = arguments(STUDY_OPTIONS["export"], values, FOR_EXPORT)
         rows = write_table(read.study(), _store(plan, values), file, **given)
     if not values["quiet"]:
         typer.echo(f"{rows:,} rows are in {file}")
@@ -259,7 +269,7 @@ def merge(
     read = read_plan(plan)
     with read.located():
         study = read.study()
-        given = arguments(STUDY_OPTIONS["merge"], values, OPEN)
+        given = arguments(STUDY_OPTIONS["merge"], values, FOR_OPEN)
         with open_store(_store(plan, values), plan=study.plan_key, **given) as opened:
             enter(study, opened)
             merged = merge_folder(folder, opened, study.truth)
@@ -283,7 +293,7 @@ def worker(plan: PlanFile, *, values: dict[str, Any]) -> None:
     read = read_plan(plan)
     with read.located():
         study = read.study()
-        given = arguments(STUDY_OPTIONS["worker"], values, OPEN)
+        given = arguments(STUDY_OPTIONS["worker"], values, FOR_OPEN)
         with (
             open_store(_store(plan, values), create=False, plan=study.plan_key, **given) as opened,
             study_progress(quiet=values["quiet"]) as watcher,

@@ -34,7 +34,7 @@ from equipoise.reports.charts.chart import (
     tips,
     used,
 )
-from equipoise.studies.findings import StudyResult
+from equipoise.studies import StudyResult
 
 MOST_ATTRIBUTES = 12
 FINDING, NO_FINDING, UNTESTED = "confirmed", "not significant", "not tested"

@@ -40,7 +40,7 @@ from equipoise.reports.charts.chart import (
     rounded,
     tips,
 )
-from equipoise.studies import Diagnosis
+from equipoise.studies import Diagnosis, StudyResult
 from equipoise.studies.findings import (
     AMI,
     BALANCED,
@@ -52,7 +52,6 @@ from equipoise.studies.findings import (
     SPOKEN,
     UNIFORMITY,
     SpaceRecord,
-    StudyResult,
     Sweep,
     set_aside,
     source_title,

@@ -41,8 +41,11 @@ from equipoise.reports.charts.chart import (
     tips,
 )
 from equipoise.results import Record
-from equipoise.studies import Diagnosis
-from equipoise.studies.findings import SpaceSetting, StudyResult, title_of
+from equipoise.studies import Diagnosis, StudyResult
+from equipoise.studies.findings import (
+    SpaceSetting,
+    title_of,
+)
 from equipoise.training.diverging import ALL_LAYERS
 
 MOST_GROUPS = 60

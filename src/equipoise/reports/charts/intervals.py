@@ -38,7 +38,13 @@ from equipoise.reports.charts.chart import (
     spanned,
 )
 from equipoise.results import SearchVerdict, Verdict
-from equipoise.studies.findings import FairestRecord, Reproduction, StudyRecord, StudyResult, chosen_fairest
+from equipoise.studies import StudyResult
+from equipoise.studies.findings import (
+    FairestRecord,
+    Reproduction,
+    StudyRecord,
+    chosen_fairest,
+)
 
 CONFIRMED, NOT_CONFIRMED, BY_CHANCE = "confirmed", "not confirmed", "random: median to 95%"
 DIRECTION_LOOKS = {CONFIRMED: FOUND, NOT_CONFIRMED: OPEN, BY_CHANCE: Look(QUIET, QUIET, BAR)}

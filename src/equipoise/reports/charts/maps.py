@@ -23,7 +23,8 @@ from equipoise.reports.charts.chart import (
     draw,
     in_panels,
 )
-from equipoise.studies.findings import StudyMap, StudyResult
+from equipoise.studies import StudyResult
+from equipoise.studies.findings import StudyMap
 
 # Of all maps together, and of one of them: more would not fit a page.
 MOST_POINTS_ON_A_PAGE, MOST_POINTS = 3_000, 1_500

@@ -34,7 +34,12 @@ from equipoise.reports._formats import p_value, probability, safe_name, signed_s
 from equipoise.reports.charts.chart import CELL, INK, QUIET, Chart, Lines, Row, draw, grid, rounded, tips, used
 from equipoise.results import Verdict
 from equipoise.stats import EffectBand
-from equipoise.studies.findings import IMPACT, ClassRecord, StudyRecord, StudyResult
+from equipoise.studies import StudyResult
+from equipoise.studies.findings import (
+    IMPACT,
+    ClassRecord,
+    StudyRecord,
+)
 
 MOST_TECHNIQUES = 40
 MOST_METRICS = 12

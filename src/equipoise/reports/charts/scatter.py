@@ -38,6 +38,7 @@ from equipoise.reports.charts.chart import (
     used,
 )
 from equipoise.results import Status
+from equipoise.studies import StudyResult
 from equipoise.studies.findings import (
     HALVES,
     MAJORITISED,
@@ -45,7 +46,6 @@ from equipoise.studies.findings import (
     SPOKEN,
     CellRecord,
     SpaceRecord,
-    StudyResult,
     set_aside,
     source_title,
     title_of,

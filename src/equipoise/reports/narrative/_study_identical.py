@@ -45,13 +45,13 @@ from equipoise.reports.narrative._report import (
     record_table,
     value,
 )
+from equipoise.studies import StudyResult
 from equipoise.studies.findings import (
     IMPACT,
     BothSides,
     ClassFailure,
     FairestRecord,
     RunsRecord,
-    StudyResult,
     chosen_fairest,
     under_phrase,
 )

@@ -41,6 +41,7 @@ from equipoise.reports._formats import safe_name, signed_thousandths
 from equipoise.reports._records import limited_table
 from equipoise.reports.narrative._report import Field, edges, ends, inside, quiet, record_table, value
 from equipoise.results import Verdict
+from equipoise.studies import StudyResult
 from equipoise.studies.findings import (
     AMI,
     BALANCED,
@@ -58,7 +59,6 @@ from equipoise.studies.findings import (
     SpaceContrast,
     SpaceRecord,
     SpaceSetting,
-    StudyResult,
     baseline_name,
     set_aside,
     source_title,

@@ -26,13 +26,13 @@ from equipoise.reports._document import (
 from equipoise.reports._formats import signed_thousandths
 from equipoise.reports.narrative._report import Field, record_table, value
 from equipoise.results import Verdict
+from equipoise.studies import StudyResult
 from equipoise.studies.analysis import RERUNS
 from equipoise.studies.findings import (
     Claim,
     ClaimKind,
     RankRecord,
     StudyRecord,
-    StudyResult,
     Under,
     measure_name,
     ranks_under,

@@ -50,12 +50,12 @@ from equipoise.reports._records import known, limited_table
 from equipoise.reports.narrative._report import Field, ends, if_judged, record_table, value
 from equipoise.reports.narrative._study_standings import condition_field
 from equipoise.reports.narrative._study_words import contrast_words, fairness_by, unknown
+from equipoise.studies import StudyResult
 from equipoise.studies.findings import (
     CellRecord,
     LabelRecord,
     RankRecord,
     StudyRecord,
-    StudyResult,
     baseline_name,
     with_symbol,
 )

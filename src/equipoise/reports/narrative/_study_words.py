@@ -20,12 +20,12 @@ from equipoise.stats import (
     MIN_SEEDS,
     LimitedBy,
 )
+from equipoise.studies import StudyResult
 from equipoise.studies.analysis import LABELS, RERUNS, UNTREATED
 from equipoise.studies.findings import (
     Claim,
     ClaimKind,
     StudyRecord,
-    StudyResult,
     Under,
     baseline_name,
     change_claims,

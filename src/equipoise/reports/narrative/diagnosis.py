@@ -66,7 +66,7 @@ class DiagnosisReport(Report):
             caution=ONE_TRIAL,
             sections=tuple(_sections(result)),
             notes=result.notes,
-            provenance=document_provenance(result, "equipoise.studies.diagnosing.diagnose"),
+            provenance=document_provenance(result, "equipoise.studies.diagnose"),
         )
 
     def parts(self, result: Diagnosis) -> Parts:

@@ -40,10 +40,10 @@ from equipoise.reports.narrative._study_words import (
 )
 from equipoise.results import Verdict
 from equipoise.stats import LimitedBy
+from equipoise.studies import StudyResult
 from equipoise.studies.findings import (
     ClaimKind,
     RunsRecord,
-    StudyResult,
     seeds_needed,
     told_of_one_seed,
     under_name,

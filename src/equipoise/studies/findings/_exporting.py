@@ -25,7 +25,7 @@ from equipoise.studies.findings.spaces._values import Spaces, spaces_of
 from equipoise.studies.plans import Trial, canonical, condition_text
 
 if TYPE_CHECKING:
-    from equipoise.studies.study import Study
+    from equipoise.studies._study import Study
 
 
 ENDINGS = (".parquet", ".csv")

@@ -61,7 +61,7 @@ from equipoise.tallies import ResidualPivot
 from equipoise.training import COLLAPSED, CONSTRAINTS, known_targets
 
 if TYPE_CHECKING:
-    from equipoise.studies.study import Study
+    from equipoise.studies._study import Study
 
 
 EARLIER = (

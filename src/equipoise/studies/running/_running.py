@@ -34,8 +34,8 @@ from equipoise.studies.running._worker_process import refuse_within_a_worker
 from equipoise.training import Progress, is_deterministic
 
 if TYPE_CHECKING:
+    from equipoise.studies._study import Study
     from equipoise.studies.storage import EvaluationLabels, Store
-    from equipoise.studies.study import Study
 
 
 # How long a lease runs without a sign of life, in seconds, how often there is one, and how long to wait for others and

@@ -10,7 +10,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from equipoise.studies.findings import StudyResult, measure_study, result_of
+from equipoise.studies import StudyResult
+from equipoise.studies.findings import (
+    measure_study,
+    result_of,
+)
 from equipoise.studies.findings.identical._runs import one_of_each, sets_of
 from study_cases import CASES, TECHNIQUES, Arm, demo, interpolation, picture_data, pictures, plain, study
 

@@ -11,10 +11,14 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from equipoise.foundation import BadInput
 from equipoise.results import because
+from equipoise.studies import Trial
 from equipoise.studies.analysis import Layout, SpaceReason, StudyData, cells_of
 from equipoise.studies.findings.spaces._choosing import MEASURES, choosings_of, dev_rows, rechosen
 from equipoise.studies.findings.spaces._values import KeptArrays
-from equipoise.studies.plans import ChooseBy, Named, Trial
+from equipoise.studies.plans import (
+    ChooseBy,
+    Named,
+)
 from equipoise.studies.storage import EvaluationLabels, SplitLabels
 
 CLASSES, ROWS = 6, 150

@@ -15,9 +15,13 @@ from scipy import stats
 
 from equipoise.results import because
 from equipoise.stats import benjamini_hochberg
+from equipoise.studies import StudyResult
 from equipoise.studies.analysis import SpaceReason
 from equipoise.studies.analysis import _people as people
-from equipoise.studies.findings import StudyResult, measure_study, result_of
+from equipoise.studies.findings import (
+    measure_study,
+    result_of,
+)
 from equipoise.studies.findings.spaces._result import EMBEDDING, HALVES, LARGEST, MAJORITISED
 from equipoise.studies.findings.spaces._values import (
     NMI,

@@ -12,38 +12,46 @@ from functools import partial
 from equipoise.audits import OUTPUT, OUTPUTS, audit_option
 from equipoise.foundation import Option
 
-SEARCH, JUDGE, INVESTIGATE, GENERATOR, CLASSIFIER = "search", "judge", "investigate", "generator", "classifier"
-PROBE, AUDIT, COHORT = "probe", "audit", "cohort"
+FOR_SEARCH, FOR_JUDGE, FOR_INVESTIGATE, FOR_GENERATOR, FOR_CLASSIFIER = (
+    "search",
+    "judge",
+    "investigate",
+    "generator",
+    "classifier",
+)
+FOR_PROBE, FOR_AUDIT, FOR_COHORT = "probe", "audit", "cohort"
 
 _option = partial(Option, panel=None)
 # What the command line reads or writes by itself, or puts together for Python.
 _of_command = partial(Option, panel=None, argument=None)
 
 LATENT_SIZE = _option(
-    name="latent_size", kind="whole", metavar="N", least=1, only=(GENERATOR,), help="Latent size of a plain module."
+    name="latent_size", kind="whole", metavar="N", least=1, only=(FOR_GENERATOR,), help="Latent size of a plain module."
 )
 PRIOR = _option(
-    name="prior", kind="choice", choices=("normal", "uniform"), only=(GENERATOR,),
+    name="prior", kind="choice", choices=("normal", "uniform"), only=(FOR_GENERATOR,),
     help="Prior of a plain module: normal (the default) or uniform.",
 )  # fmt: skip
-DEVICE = _option(name="device", default="cpu", metavar="NAME", only=(GENERATOR, CLASSIFIER), help="cpu or cuda.")
+DEVICE = _option(
+    name="device", default="cpu", metavar="NAME", only=(FOR_GENERATOR, FOR_CLASSIFIER), help="cpu or cuda."
+)
 KNOWN = _of_command(name="known", kind="file", metavar="FILE", help="Known attributes: .json or .safetensors.")
 # What is said of a classifier that is named as FILE.py:NAME.
 SAID_OF_CLASSIFIER = (
-    _option(name="logits", kind="flag", only=(CLASSIFIER,), help="The classifier gives logits."),
+    _option(name="logits", kind="flag", only=(FOR_CLASSIFIER,), help="The classifier gives logits."),
     _option(
-        name="class_", metavar="CLASS", argument="output", only=(CLASSIFIER,),
+        name="class_", metavar="CLASS", argument="output", only=(FOR_CLASSIFIER,),
         help="The class to read, by index or name, if there are several.",
     ),
     _option(
-        name="class_names", metavar="A,B", argument="names", type_name="sequence of str", only=(CLASSIFIER,),
+        name="class_names", metavar="A,B", argument="names", type_name="sequence of str", only=(FOR_CLASSIFIER,),
         help="The names of the classes, in the order of the outputs.",
     ),
     _option(
-        name="size", metavar="HxW", type_name="int or pair of int", only=(CLASSIFIER,),
+        name="size", metavar="HxW", type_name="int or pair of int", only=(FOR_CLASSIFIER,),
         help="The pictures that the classifier was trained on: 64 or 64x48.",
     ),
-    _option(name="resize", kind="flag", only=(CLASSIFIER,), help="Resize pictures to that size."),
+    _option(name="resize", kind="flag", only=(FOR_CLASSIFIER,), help="Resize pictures to that size."),
 )  # fmt: skip
 
 DISCOVER_OPTIONS = (
@@ -66,72 +74,74 @@ DISCOVER_OPTIONS = (
     KNOWN,
     _of_command(name="target", metavar="NAME", help="Which of them the classifier is meant to predict."),
     _option(
-        name="search", kind="flag", default=True, only=(INVESTIGATE,),
+        name="search", kind="flag", default=True, only=(FOR_INVESTIGATE,),
         help="Search; or only measure the change along known attributes.",
     ),
     _option(
-        name="steps", kind="whole", default=1000, least=1, metavar="N", only=(SEARCH,), help="Steps of the search."
+        name="steps", kind="whole", default=1000, least=1, metavar="N", only=(FOR_SEARCH,), help="Steps of the search."
     ),
     _option(
-        name="directions", kind="whole", default=3, least=1, metavar="N", only=(INVESTIGATE,),
+        name="directions", kind="whole", default=3, least=1, metavar="N", only=(FOR_INVESTIGATE,),
         help="How many directions to look for.",
     ),
     _option(
-        name="restarts", kind="whole", default=4, least=1, metavar="N", only=(INVESTIGATE,),
+        name="restarts", kind="whole", default=4, least=1, metavar="N", only=(FOR_INVESTIGATE,),
         help="Random starts per direction.",
     ),
     _option(
-        name="race", kind="flag", default=False, only=(SEARCH,), help="Stop starts that fall behind; faster."
+        name="race", kind="flag", default=False, only=(FOR_SEARCH,), help="Stop starts that fall behind; faster."
     ),
-    _option(name="batch", kind="whole", default=64, least=1, metavar="N", only=(SEARCH,), help="Latents per step."),
-    _option(name="rate", kind="number", default=0.01, only=(SEARCH,), help="The step size of Adam."),
+    _option(name="batch", kind="whole", default=64, least=1, metavar="N", only=(FOR_SEARCH,), help="Latents per step."),
+    _option(name="rate", kind="number", default=0.01, only=(FOR_SEARCH,), help="The step size of Adam."),
     _of_command(
         name="reach", kind="number", default=2.0,
         help="Length of a traversal to either side, in units of the latent space.",
     ),
     _option(
-        name="chunk", kind="whole", least=1, metavar="N", only=(SEARCH,),
+        name="chunk", kind="whole", least=1, metavar="N", only=(FOR_SEARCH,),
         help="Pictures per pass through the networks.",
     ),
     _option(
-        name="orthogonality", kind="choice", default="squared", choices=("squared", "signed", "exact"), only=(SEARCH,),
+        name="orthogonality", kind="choice", default="squared", choices=("squared", "signed", "exact"),
+        only=(FOR_SEARCH,),
         help="Penalty for overlap with known attributes: squared, signed or exact.",
     ),
-    _option(name="penalty", kind="number", default=10.0, metavar="W", only=(SEARCH,), help="Weight of that penalty."),
+    _option(name="penalty", kind="number", default=10.0, metavar="W", only=(FOR_SEARCH,),
+    help="Weight of that penalty."),
     _option(
-        name="hessian", kind="number", default=0.0, metavar="W", only=(SEARCH,),
+        name="hessian", kind="number", default=0.0, metavar="W", only=(FOR_SEARCH,),
         help="Weight of the Hessian penalty on pictures; 0: none.",
     ),
     _option(
-        name="precision", kind="choice", default="native", choices=("native", "bfloat16"), only=(SEARCH,),
+        name="precision", kind="choice", default="native", choices=("native", "bfloat16"), only=(FOR_SEARCH,),
         help="Precision of the search: native, or bfloat16, which is faster on a graphics card.",
     ),
     _option(
-        name="guard", kind="number", metavar="SHARE", only=(SEARCH,),
+        name="guard", kind="number", metavar="SHARE", only=(FOR_SEARCH,),
         help="Count only latents within this share of the prior: 0.999.",
     ),
     _option(
-        name="latents", kind="whole", default=256, least=32, metavar="N", only=(JUDGE,),
+        name="latents", kind="whole", default=256, least=32, metavar="N", only=(FOR_JUDGE,),
         help="Fresh latents for the tests.",
     ),
     _option(
-        name="min_effect", kind="number", default=0.3, metavar="CHANGE", flags=("--least-way",), only=(JUDGE,),
+        name="min_effect", kind="number", default=0.3, metavar="CHANGE", flags=("--least-way",), only=(FOR_JUDGE,),
         help="Confirm only what changes the probability by this much in total.",
     ),
     _of_command(
         name="surrogate", kind="flag", default=False,
         help="Search on a small surrogate of both networks; far faster.",
     ),
-    _option(name="compare", kind="flag", default=True, only=(INVESTIGATE,), help="Compare with five baselines."),
+    _option(name="compare", kind="flag", default=True, only=(FOR_INVESTIGATE,), help="Compare with five baselines."),
     _option(
-        name="strips", kind="whole", default=4, least=0, metavar="N", only=(INVESTIGATE,),
+        name="strips", kind="whole", default=4, least=0, metavar="N", only=(FOR_INVESTIGATE,),
         help="Latents shown per direction.",
     ),
     LATENT_SIZE,
     PRIOR,
     *SAID_OF_CLASSIFIER,
     DEVICE,
-    replace(audit_option("seed"), only=(SEARCH, JUDGE)),
+    replace(audit_option("seed"), only=(FOR_SEARCH, FOR_JUDGE)),
     _of_command(
         name="save", kind="output", panel=OUTPUT, metavar="FILE",
         help="Write the confirmed directions (.safetensors, with a .json).",
@@ -162,7 +172,7 @@ LABEL_OPTIONS = (
     _of_command(name="probe", kind="file", metavar="FILE", help="Or by a saved probe."),
     _of_command(name="save_probe", kind="output", metavar="FILE", help="Save the probe (.safetensors)."),
     _option(
-        name="steps", kind="whole", default=2000, metavar="N", only=(PROBE,), help="Training steps of the probe."
+        name="steps", kind="whole", default=2000, metavar="N", only=(FOR_PROBE,), help="Training steps of the probe."
     ),
     replace(
         LATENT_SIZE, least=None, metavar="D", help="Latent size of a generator that is a plain module."
@@ -172,28 +182,28 @@ LABEL_OPTIONS = (
         name="pixels", default="0,1", metavar="B,W",
         help="The values of black and white for generator and classifier.",
     ),
-    _option(name="path", metavar="PATH", only=(COHORT,), help="Where a registered cohort's file is."),
+    _option(name="path", metavar="PATH", only=(FOR_COHORT,), help="Where a registered cohort's file is."),
     _of_command(
         name="option", kind="texts", metavar="NAME=V", help="An option of a registered cohort: rows=2000."
     ),
     _option(
-        name="pictures", metavar="COL", only=(COHORT,), help="The column of a table that names picture files."
+        name="pictures", metavar="COL", only=(FOR_COHORT,), help="The column of a table that names picture files."
     ),
     _option(
-        name="resize_pictures", kind="whole", metavar="N", argument="resize", only=(COHORT,),
+        name="resize_pictures", kind="whole", metavar="N", argument="resize", only=(FOR_COHORT,),
         help="Resize those to this side, in pixels.",
     ),
-    _option(name="target", metavar="COL", only=(COHORT,), help="The true outcome."),
-    _option(name="split", metavar="COL", only=(COHORT,), help="The column of a table: train or test."),
+    _option(name="target", metavar="COL", only=(FOR_COHORT,), help="The true outcome."),
+    _option(name="split", metavar="COL", only=(FOR_COHORT,), help="The column of a table: train or test."),
     _option(
-        name="extra_columns", metavar="FILE", only=(COHORT,),
+        name="extra_columns", metavar="FILE", only=(FOR_COHORT,),
         help="More columns for the same rows, such as predictions.",
     ),
     _of_command(
         name="halves", kind="choice", default="median", choices=("median", "plane", "thirds"),
         help="Where rows are split: median, plane or thirds.",
     ),
-    _option(name="name", metavar="COL", only=(AUDIT,), help="The new column; else the direction's name."),
+    _option(name="name", metavar="COL", only=(FOR_AUDIT,), help="The new column; else the direction's name."),
     _of_command(
         name="prediction", metavar="COL",
         help="Audit this prediction on test rows, compared with random directions.",
@@ -203,15 +213,16 @@ LABEL_OPTIONS = (
     ),
     *SAID_OF_CLASSIFIER,
     _option(
-        name="favourable", kind="label", metavar="V", flags=("--favorable",), only=(COHORT,),
+        name="favourable", kind="label", metavar="V", flags=("--favorable",), only=(FOR_COHORT,),
         help="The class people want to get.",
     ),
     replace(KNOWN, help="Target and known attributes, which random directions avoid."),
     _option(
-        name="null", kind="whole", default=199, metavar="N", only=(AUDIT,), help="Random directions to compare with."
+        name="null", kind="whole", default=199, metavar="N", only=(FOR_AUDIT,),
+        help="Random directions to compare with."
     ),
     DEVICE,
-    replace(audit_option("seed"), only=(PROBE, AUDIT)),
+    replace(audit_option("seed"), only=(FOR_PROBE, FOR_AUDIT)),
     *OUTPUTS,
 )  # fmt: skip
 

@@ -30,7 +30,7 @@ from equipoise.studies.analysis import POWER, limit_reason
 from equipoise.studies.findings import SCHEMA, layout_of
 
 if TYPE_CHECKING:
-    from equipoise.studies.study import Study
+    from equipoise.studies._study import Study
 
 # The standard deviation of one pair of seeds where nothing is known: a change of 2 points is one of them.
 ASSUMED_PAIR = 0.02

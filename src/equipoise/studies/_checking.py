@@ -15,10 +15,7 @@ from equipoise.conditions import Feasibility
 from equipoise.foundation import BadInput, duration, listing
 from equipoise.measures import PerformanceReason
 from equipoise.results import record_as_json
-from equipoise.studies.analysis import StudyData, attributes_of, baselines_of, main_measures_of, quantities_of
-from equipoise.studies.analysis import cells_of as gathered
-from equipoise.studies.findings import layout_of, read_study
-from equipoise.studies.plan_power import (
+from equipoise.studies._plan_power import (
     PlanPower,
     Spreads,
     SpreadSource,
@@ -27,6 +24,9 @@ from equipoise.studies.plan_power import (
     plan_power,
     spreads_of,
 )
+from equipoise.studies.analysis import StudyData, attributes_of, baselines_of, main_measures_of, quantities_of
+from equipoise.studies.analysis import cells_of as gathered
+from equipoise.studies.findings import layout_of, read_study
 from equipoise.studies.plans import PlanChange, Trial, cells_of, condition_text, equal_words
 from equipoise.studies.running import Work, cell_labels, change_of, check_device, named_key, seconds_left
 from equipoise.studies.storage import CellStatus, Status
@@ -43,8 +43,8 @@ from equipoise.training import (
 )
 
 if TYPE_CHECKING:
+    from equipoise.studies._study import Study
     from equipoise.studies.storage import Store
-    from equipoise.studies.study import Study
     from equipoise.training import Learner, Material, Treatment
 
 

@@ -50,10 +50,10 @@ from equipoise.studies.storage import EvaluationLabels, evaluation_labels
 from equipoise.training import Codes, Material, material_of, needs_scores
 
 if TYPE_CHECKING:
-    from equipoise.studies.checking import Check
-    from equipoise.studies.diagnosing import Diagnosis
+    from equipoise.studies._checking import Check
+    from equipoise.studies._diagnosing import Diagnosis
+    from equipoise.studies._refitting import Refit
     from equipoise.studies.findings import StudyResult
-    from equipoise.studies.refitting import Refit
     from equipoise.studies.running import Watcher
     from equipoise.studies.storage import Status
 
@@ -362,7 +362,7 @@ class Study:
 
         ``pilot`` is the JSON of an earlier study's report, whose spreads tell whether this one can decide.
         """
-        from equipoise.studies.checking import check
+        from equipoise.studies._checking import check
 
         return check(self, store, pilot=pilot)
 
@@ -416,19 +416,19 @@ class Study:
         -------
         Refit
         """
-        from equipoise.studies.refitting import refit
+        from equipoise.studies._refitting import refit
 
         return refit(self, store, treatment=treatment, to=to, **cell)
 
     def diagnose(self, steps: int = 200) -> Diagnosis:
         """Run the first trial twice, step by step, and say where the two runs first differ; nothing is recorded."""
-        from equipoise.studies.diagnosing import diagnose
+        from equipoise.studies._diagnosing import diagnose
 
         return diagnose(self, steps)
 
     def status(self, store: str | os.PathLike[str] = STORE) -> Status:
         """Count the trials of this plan by cell and state; those that the store does not have wait."""
-        from equipoise.studies.checking import status_of
+        from equipoise.studies._checking import status_of
         from equipoise.studies.storage import open_store
 
         with open_store(os.fspath(store), create=False, read_only=True, plan=self.plan_key) as opened:

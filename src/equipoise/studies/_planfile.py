@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
     from equipoise.cohorts import Cohort
-    from equipoise.studies.study import Study
+    from equipoise.studies._study import Study
 
 
 # Settings of learners that may name own code or weights in a file.
@@ -302,7 +302,7 @@ class Plan:
 
     def study(self) -> Study:
         """Make the study; what the plan says about data, treatments and the rest is checked against what there is."""
-        from equipoise.studies.study import Study
+        from equipoise.studies._study import Study
 
         said = self.said
         cohort = self.cohort()

@@ -42,8 +42,8 @@ from equipoise.training import Progress as Epochs
 from equipoise.training.metric import EmbeddingModel
 
 if TYPE_CHECKING:
+    from equipoise.studies._study import Study
     from equipoise.studies.storage import Store
-    from equipoise.studies.study import Study
 
 SPLITS = ("dev", "test")
 ROUNDINGS = ("native", "jitter", "deterministic", "deterministic jitter")

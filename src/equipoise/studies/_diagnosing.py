@@ -24,7 +24,7 @@ from equipoise.training import (
 from equipoise.training.diverging import Divergence, Flips, Growth, first_difference
 
 if TYPE_CHECKING:
-    from equipoise.studies.study import Study
+    from equipoise.studies._study import Study
 
 SCHEMA = "equipoise.diagnosis/1"
 STEPS = 200
