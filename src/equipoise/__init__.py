@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from equipoise.audits.compare import compare as compare
     from equipoise.audits.embedding import audit_embedding as audit_embedding
     from equipoise.audits.evidence import evidence as evidence
+    from equipoise.audits.ranking import RankingResult as RankingResult
+    from equipoise.audits.ranking import ranking as ranking
     from equipoise.cohorts import Cohort as Cohort
     from equipoise.cohorts import load as load
+    from equipoise.discovery import discover as discover
     from equipoise.estimators import fit as fit
     from equipoise.estimators import load_model as load_model
     from equipoise.estimators import scorer as scorer
@@ -48,6 +51,9 @@ _DOORS = {
     "Cohort": "equipoise.cohorts",
     "load": "equipoise.cohorts",
     "evidence": "equipoise.audits.evidence",
+    "RankingResult": "equipoise.audits.ranking",
+    "ranking": "equipoise.audits.ranking",
+    "discover": "equipoise.discovery",
     "fit": "equipoise.estimators",
     "load_model": "equipoise.estimators",
     "scorer": "equipoise.estimators",

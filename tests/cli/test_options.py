@@ -46,7 +46,7 @@ def owners() -> dict[tuple[str, str], Callable[..., Any]]:
         ProbeSettings,
         SearchSettings,
         audit_direction,
-        investigate,
+        discover,
         load_classifier,
         load_generator,
     )
@@ -58,7 +58,7 @@ def owners() -> dict[tuple[str, str], Callable[..., Any]]:
     return {
         ("discover", "search"): SearchSettings,
         ("discover", "judge"): JudgeSettings,
-        ("discover", "investigate"): investigate,
+        ("discover", "discover"): discover,
         ("discover", "generator"): load_generator,
         ("discover", "classifier"): load_classifier,
         ("label", "probe"): ProbeSettings,
@@ -79,7 +79,7 @@ def owners() -> dict[tuple[str, str], Callable[..., Any]]:
 
 
 PLACES = [
-    ("discover", "search"), ("discover", "judge"), ("discover", "investigate"), ("discover", "generator"),
+    ("discover", "search"), ("discover", "judge"), ("discover", "discover"), ("discover", "generator"),
     ("discover", "classifier"), ("label", "probe"), ("label", "audit"), ("label", "cohort"), ("label", "generator"),
     ("label", "classifier"), ("study check", "check"), ("study run", "run"), ("study run", "folder"),
     ("study report", "result"), ("study diagnose", "diagnose"), ("study export", "export"), ("study merge", "open"),

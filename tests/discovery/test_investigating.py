@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from discovery_cases import BIAS, LATENT, TARGET, Constant, meaning, painter, quick, reader, torch
-from equipoise.discovery import Classifier, Hyperplane, Investigation, JudgeSettings, SurrogateSettings, investigate
+from equipoise.discovery import Classifier, Hyperplane, Investigation, JudgeSettings, SurrogateSettings, discover
 from equipoise.discovery._investigating import known_change, strips_of
 from equipoise.discovery._judging import Evaluator
 from equipoise.discovery._reasons import DiscoveryReason
@@ -33,7 +33,7 @@ def told() -> list[tuple[str, float]]:
 
 @pytest.fixture(scope="module")
 def planted(told: list[tuple[str, float]]) -> Investigation:
-    return investigate(
+    return discover(
         painter(), reader(5.0, 5.0), target=meaning(0, TARGET, "patch"), directions=2, restarts=2, settings=quick(),
         judging=JUDGED, strips=3, strip_pictures=5, report=lambda what, done: told.append((what, done)),
         notes=("a note",), command=["equipoise", "discover"],
@@ -117,11 +117,11 @@ def test_a_seed_gives_the_same_investigation_and_another_classifier_another_fing
     planted: Investigation,
 ) -> None:
     once, twice = (
-        investigate(painter(), reader(5.0, weight), directions=1, restarts=1, settings=quick(steps=5), judging=JUDGED,
+        discover(painter(), reader(5.0, weight), directions=1, restarts=1, settings=quick(steps=5), judging=JUDGED,
                     compare=False, strips=1)
         for weight in (5.0, 4.0)
     )  # fmt: skip
-    again = investigate(
+    again = discover(
         painter(), reader(5.0, 5.0), directions=1, restarts=1, settings=quick(steps=5), judging=JUDGED, compare=False,
         strips=1,
     )  # fmt: skip
@@ -134,7 +134,7 @@ def test_a_seed_gives_the_same_investigation_and_another_classifier_another_fing
 
 def with_reference(reference: Classifier | None, **change: Any) -> Investigation:
     asked: dict[str, Any] = {"directions": 1, "restarts": 2, "settings": quick(), "judging": JUDGED, "strips": 1}
-    return investigate(painter(), reader(6.0, 5.0), reference=reference, **{"compare": False, **asked, **change})
+    return discover(painter(), reader(6.0, 5.0), reference=reference, **{"compare": False, **asked, **change})
 
 
 def test_a_reference_is_kept_still_and_how_far_it_goes_is_said() -> None:
@@ -225,7 +225,7 @@ def own_prior(number: int, random: Any) -> Any:
 def origin(classifier: dict[str, Any] | None = None, prior: Any = "normal", **change: Any) -> dict[str, Any]:
     """Return where the numbers of an investigation come from that only walks what has a name."""
     asked: dict[str, Any] = {"search": False, "known": [meaning(0, BIAS, "tint")], "strips": 1, "judging": JUDGED}
-    made = investigate(
+    made = discover(
         Generator(painter().module, LATENT, prior), Classifier(Pair(), **{"output": 0, **(classifier or {})}),
         **{**asked, "settings": quick(), **change},
     )  # fmt: skip
@@ -288,7 +288,7 @@ class Counted(torch.nn.Module):
 def test_no_more_pictures_than_a_chunk_go_through_at_once() -> None:
     generator, classifier = Counted(painter().module), Counted(reader(5.0, 5.0).module)
     settings = quick(steps=2, chunk=3, held_out=8)
-    investigate(
+    discover(
         Generator(generator, LATENT), Classifier(classifier), target=meaning(0, TARGET, "patch"), directions=1,
         restarts=2, settings=settings, judging=JUDGED, strips=5, strip_pictures=7, compare=False,
     )  # fmt: skip
@@ -302,7 +302,7 @@ def test_no_more_pictures_than_a_chunk_go_through_at_once() -> None:
 
 
 def test_a_constant_classifier_has_nothing_to_find_and_says_so() -> None:
-    made = investigate(
+    made = discover(
         painter(), Classifier(Constant()), target=meaning(0, TARGET, "patch"), settings=quick(), judging=JUDGED
     )
     assert made.verdict == "nothing found"
@@ -316,7 +316,7 @@ def test_a_constant_classifier_has_nothing_to_find_and_says_so() -> None:
 
 
 def test_a_classifier_that_sees_its_target_alone_yields_nothing() -> None:
-    made = investigate(
+    made = discover(
         painter(), reader(5.0, 0.0), target=meaning(0, TARGET, "patch"), directions=1, restarts=2, settings=quick(),
         judging=JUDGED, compare=False,
     )  # fmt: skip
@@ -325,7 +325,7 @@ def test_a_classifier_that_sees_its_target_alone_yields_nothing() -> None:
 
 
 def test_without_a_search_only_known_attributes_are_walked() -> None:
-    made = investigate(
+    made = discover(
         painter(), reader(5.0, 3.0), target=meaning(0, TARGET, "patch"), known=[meaning(0, BIAS, "tint")],
         settings=quick(), judging=JUDGED, search=False, strips=2,
     )  # fmt: skip
@@ -335,7 +335,7 @@ def test_without_a_search_only_known_attributes_are_walked() -> None:
     assert len(made.known[0].strips) == 2
     assert made.as_json()["reason"] == "no search was run"
     with pytest.raises(BadInput, match="no known attribute"):
-        investigate(painter(), reader(5.0, 3.0), search=False)
+        discover(painter(), reader(5.0, 3.0), search=False)
 
 
 @pytest.mark.parametrize("guard", [None, 0.9])
@@ -389,7 +389,7 @@ def test_strips_of_one_picture_are_refused() -> None:
 
 def test_baselines_choose_what_is_left_beside_target_and_known() -> None:
     known = [Hyperplane(f"axis {place}", np.eye(LATENT)[place]) for place in range(LATENT - 1)]
-    made = investigate(
+    made = discover(
         painter(), reader(5.0, 5.0), known=known, directions=1, restarts=1, settings=quick(steps=5), judging=JUDGED,
         strips=0,
     )  # fmt: skip

@@ -25,9 +25,9 @@ from equipoise.discovery import (
     Hyperplane,
     Investigation,
     SearchSettings,
+    discover,
     halves,
     hyperplanes_from_labels,
-    investigate,
 )
 from equipoise.discovery.generative import TrainedVAE, VAESettings, load_vae, reconstruction_grid, train_vae
 from equipoise.networks import vae_encoder
@@ -85,7 +85,7 @@ def searched(
 ) -> Investigation:
     """Look for two directions that the classifier of a pair reacts to, away from the target where it has a plane."""
     target, biased = pair
-    return investigate(
+    return discover(
         vae.generator(), Classifier(network, logits=True), target=planes.get(HALF[target]), directions=2, restarts=2,
         settings=SearchSettings(steps=steps, batch=16), report=_told,
         names=(f"{target}, biased by {biased}", "a VAE on COIL-20"),

@@ -25,8 +25,8 @@ from equipoise.discovery import (
     JudgeSettings,
     SearchSettings,
     among_the_first,
+    discover,
     hyperplanes_from_labels,
-    investigate,
 )
 from equipoise.discovery import _demonstration as demo
 from equipoise.discovery.generative import VAESettings, train_vae
@@ -89,7 +89,7 @@ def _one(
     how = SearchSettings(
         steps=SEARCH_STEPS, batch=16, alphas=alphas, rate=0.05, held_out=64, seed=seed, race=True
     )  # fmt: skip
-    found = investigate(
+    found = discover(
         generator, Classifier(network, logits=True), target=target, directions=1, restarts=4, compare=False, strips=0,
         settings=how, judging=JudgeSettings(latents=128, null_latents=8, nulls=NULLS, seed=seed),
         names=(name, "a VAE of lit sprites"),

@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from equipoise.cohorts._tables import quantile_edges as quantile_edges
     from equipoise.cohorts._types import ColumnLike as ColumnLike
     from equipoise.cohorts._types import ColumnsLike as ColumnsLike
+    from equipoise.cohorts._types import LabelLike as LabelLike
+    from equipoise.cohorts._types import PointsLike as PointsLike
     from equipoise.cohorts._types import TableLike as TableLike
 
 _MODULES = {
@@ -76,7 +78,7 @@ _MODULES = {
         "read_row_ids", "rows_as_taken",
     ),
     "_readers": ("ARRAY_ENDINGS", "engine_percent", "open_table"),
-    "_types": ("ColumnLike", "ColumnsLike", "TableLike"),
+    "_types": ("ColumnLike", "ColumnsLike", "LabelLike", "PointsLike", "TableLike"),
     "_tables": (
         "Axis", "Bins", "ColumnRange", "EagerTable", "LazyTable", "Table", "as_table", "bin_names", "check_names",
         "parse_bins", "quantile_edges",

@@ -1,4 +1,4 @@
-"""What users give: a table, the name of one of its columns or its values, and several columns."""
+"""What users give: a table, an embedding, the name of a column or its values, several columns, and a class."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+import numpy as np
 from narwhals.typing import IntoDataFrame, IntoFrame, IntoSeries
 from numpy.typing import ArrayLike
+
+from equipoise.cohorts._embeddings import Embedding
 
 TableLike: TypeAlias = str | os.PathLike[str] | IntoFrame | Mapping[str, ArrayLike]
 ColumnLike: TypeAlias = str | ArrayLike | IntoSeries
 ColumnsLike: TypeAlias = ColumnLike | Sequence[str] | Mapping[str, ArrayLike | IntoSeries] | IntoDataFrame
+PointsLike: TypeAlias = str | os.PathLike[str] | ArrayLike | Embedding
+# A class or a group, as it stands in a column.
+LabelLike: TypeAlias = str | float | bool | np.generic

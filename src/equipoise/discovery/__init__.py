@@ -1,6 +1,6 @@
 """The search for an attribute nobody labelled, as a direction in the latent space of a generator (paper 002).
 
-``investigate`` searches, judges what it finds and compares it with baselines; ``audit_direction`` measures the gap that
+``discover`` searches, judges what it finds and compares it with baselines; ``audit_direction`` measures the gap that
 a direction causes among real rows, and ``labelled`` makes a group column of it. People name directions blindly:
 ``write_sheet``, ``read_sheet`` and ``agree``. ``generative/`` trains generators.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from equipoise.discovery._hyperplane import load_directions as load_directions
     from equipoise.discovery._hyperplane import save_directions as save_directions
     from equipoise.discovery._hyperplane import without as without
-    from equipoise.discovery._investigating import investigate as investigate
+    from equipoise.discovery._investigating import discover as discover
     from equipoise.discovery._investigation import Investigation as Investigation
     from equipoise.discovery._investigation import KnownChange as KnownChange
     from equipoise.discovery._investigation import Shown as Shown
@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from equipoise.discovery._options import FOR_AUDIT as FOR_AUDIT
     from equipoise.discovery._options import FOR_CLASSIFIER as FOR_CLASSIFIER
     from equipoise.discovery._options import FOR_COHORT as FOR_COHORT
+    from equipoise.discovery._options import FOR_DISCOVER as FOR_DISCOVER
     from equipoise.discovery._options import FOR_GENERATOR as FOR_GENERATOR
-    from equipoise.discovery._options import FOR_INVESTIGATE as FOR_INVESTIGATE
     from equipoise.discovery._options import FOR_JUDGE as FOR_JUDGE
     from equipoise.discovery._options import FOR_PROBE as FOR_PROBE
     from equipoise.discovery._options import FOR_SEARCH as FOR_SEARCH
@@ -107,7 +107,7 @@ _MODULES = {
         "with_sides",
     ),
     "_hyperplane": ("ENDING", "Hyperplane", "load_directions", "save_directions", "without"),
-    "_investigating": ("investigate",),
+    "_investigating": ("discover",),
     "_investigation": ("Investigation", "KnownChange", "Shown", "Span", "Strip"),
     "_judging": (
         "JudgeSettings", "Judged", "among_the_first", "axes", "hessian_directions", "judge", "lowest",
@@ -124,7 +124,7 @@ _MODULES = {
     "_truth": ("Fit", "FitReason", "How", "LEAST", "hyperplanes_from_labels", "leading", "recovery"),
     "_user_files": ("load_classifier", "load_encoder", "load_generator"),
     "_options": (
-        "DISCOVER_OPTIONS", "FOR_AUDIT", "FOR_CLASSIFIER", "FOR_COHORT", "FOR_GENERATOR", "FOR_INVESTIGATE",
+        "DISCOVER_OPTIONS", "FOR_AUDIT", "FOR_CLASSIFIER", "FOR_COHORT", "FOR_GENERATOR", "FOR_DISCOVER",
         "FOR_JUDGE", "FOR_PROBE", "FOR_SEARCH", "LABEL_OPTIONS", "NAME_OPTIONS", "SAID_OF_CLASSIFIER",
     ),
 }  # fmt: skip

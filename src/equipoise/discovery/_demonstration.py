@@ -27,7 +27,7 @@ from equipoise.cohorts.pictures import (
 )
 from equipoise.discovery._classifier import Classifier
 from equipoise.discovery._hyperplane import Hyperplane
-from equipoise.discovery._investigating import investigate
+from equipoise.discovery._investigating import discover
 from equipoise.discovery._investigation import Investigation
 from equipoise.discovery._judging import JudgeSettings
 from equipoise.discovery._search import SearchSettings
@@ -194,7 +194,7 @@ def demonstrated(
     with one_thread():
         made = demonstration(seed, lambda what, done: told(what, TRAINING * done))
         fits = ", ".join(f"{fit.name} ({fit.measure} {fit.value:.2f})" for fit in made.truth.fits if fit.kept)
-        found = investigate(
+        found = discover(
             made.generator, made.classifier, target=made.target, directions=DIRECTIONS,
             restarts=RESTARTS, settings=search_settings(seed), judging=judge_settings(seed),
             names=("a classifier of size", "a small VAE of sprites"), command=command,

@@ -237,7 +237,7 @@ HESSIAN = 8 * 3 * WITH_SLOPE
 SURROGATE_COST, SURROGATE_COST_ON_A_DEVICE = 0.002, 0.1
 
 
-def investigate(
+def discover(
     generator: Generator,
     classifier: Classifier,
     *,

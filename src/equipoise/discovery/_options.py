@@ -1,7 +1,7 @@
 """The options of ``discover``, ``label`` and ``name``, declared once: name, type, default and what each means.
 
 ``only`` says which object or function of Python takes an option: ``SearchSettings``, ``JudgeSettings``,
-``ProbeSettings``, ``investigate``, ``audit_direction``, ``load_generator``, ``load_classifier`` or a plan's cohort.
+``ProbeSettings``, ``discover``, ``audit_direction``, ``load_generator``, ``load_classifier`` or a plan's cohort.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from functools import partial
 from equipoise.audits import OUTPUT, OUTPUTS, audit_option
 from equipoise.foundation import Option
 
-FOR_SEARCH, FOR_JUDGE, FOR_INVESTIGATE, FOR_GENERATOR, FOR_CLASSIFIER = (
+FOR_SEARCH, FOR_JUDGE, FOR_DISCOVER, FOR_GENERATOR, FOR_CLASSIFIER = (
     "search",
     "judge",
-    "investigate",
+    "discover",
     "generator",
     "classifier",
 )
@@ -74,18 +74,18 @@ DISCOVER_OPTIONS = (
     KNOWN,
     _of_command(name="target", metavar="NAME", help="Which of them the classifier is meant to predict."),
     _option(
-        name="search", kind="flag", default=True, only=(FOR_INVESTIGATE,),
+        name="search", kind="flag", default=True, only=(FOR_DISCOVER,),
         help="Search; or only measure the change along known attributes.",
     ),
     _option(
         name="steps", kind="whole", default=1000, least=1, metavar="N", only=(FOR_SEARCH,), help="Steps of the search."
     ),
     _option(
-        name="directions", kind="whole", default=3, least=1, metavar="N", only=(FOR_INVESTIGATE,),
+        name="directions", kind="whole", default=3, least=1, metavar="N", only=(FOR_DISCOVER,),
         help="How many directions to look for.",
     ),
     _option(
-        name="restarts", kind="whole", default=4, least=1, metavar="N", only=(FOR_INVESTIGATE,),
+        name="restarts", kind="whole", default=4, least=1, metavar="N", only=(FOR_DISCOVER,),
         help="Random starts per direction.",
     ),
     _option(
@@ -132,9 +132,9 @@ DISCOVER_OPTIONS = (
         name="surrogate", kind="flag", default=False,
         help="Search on a small surrogate of both networks; far faster.",
     ),
-    _option(name="compare", kind="flag", default=True, only=(FOR_INVESTIGATE,), help="Compare with five baselines."),
+    _option(name="compare", kind="flag", default=True, only=(FOR_DISCOVER,), help="Compare with five baselines."),
     _option(
-        name="strips", kind="whole", default=4, least=0, metavar="N", only=(FOR_INVESTIGATE,),
+        name="strips", kind="whole", default=4, least=0, metavar="N", only=(FOR_DISCOVER,),
         help="Latents shown per direction.",
     ),
     LATENT_SIZE,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
@@ -22,6 +22,9 @@ from equipoise.tallies import (
     label_of,
 )
 
+if TYPE_CHECKING:
+    from equipoise.cohorts import LabelLike
+
 GROUPS, WEIGHTS = "sensitive_features", "sample_weight"
 # Greater is better: a measure that is better low has its sign changed.
 SIGNS = {"high": 1.0, "low": -1.0}
@@ -33,7 +36,7 @@ METHODS = {
 
 
 @accepts(favorable="favourable")
-def scorer(measure: str, *, favourable: object = None) -> MeasureScorer:
+def scorer(measure: str, *, favourable: LabelLike | None = None) -> MeasureScorer:
     """Return a measure as a scorer for ``cross_validate``, ``GridSearchCV`` and whatever else takes ``scoring=``.
 
     Greater is better: a measure that is better low, as all gaps are, comes with its sign changed. Where a measure is

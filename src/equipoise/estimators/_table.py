@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,12 @@ from equipoise.tallies import (
     shown,
 )
 
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+    from numpy.typing import ArrayLike
+
+    from equipoise.cohorts import LabelLike
+
 # Parameters of the estimators that ``fit`` passes on; the others it names itself.
 PASSED_ON = (
     "treatment_settings", "learner_settings", "dev_size", "selection", "precision", "device",
@@ -48,13 +54,13 @@ KINDS: Mapping[str, type[TreatedClassifier | TreatedRegressor]] = {
 
 @accepts(favorable="favourable")
 def fit(
-    frame: object,
+    frame: IntoDataFrame | Mapping[str, ArrayLike],
     *,
     target: str | Sequence[str],
     sensitive_features: str | Sequence[str] = (),
     treatment: Any = "untreated",
     learner: Any = "mlp",
-    favourable: object = None,
+    favourable: LabelLike | None = None,
     features: str | Sequence[str] | None = None,
     include_sensitive: bool = False,
     task: str = "class",

@@ -76,7 +76,6 @@ from equipoise.tallies import (
 
 if TYPE_CHECKING:
     import os
-    from typing import TypeAlias
 
     from numpy.typing import ArrayLike
 
@@ -84,11 +83,9 @@ if TYPE_CHECKING:
         Cohort,
         ColumnLike,
         ColumnsLike,
-        Embedding,
+        PointsLike,
         TableLike,
     )
-
-    PointsLike: TypeAlias = str | os.PathLike[str] | ArrayLike | Embedding
 
 
 MOST_CLASSES = 100

@@ -68,6 +68,9 @@ from equipoise.tallies import (
 )
 
 if TYPE_CHECKING:
+    from equipoise.audits.downstream._classifiers import Learner
+    from equipoise.cohorts import Cohort, ColumnLike, ColumnsLike, LabelLike, PointsLike, TableLike
+
     pass
 
 
@@ -226,24 +229,24 @@ MOST_NAMED = 20
 
 @document_options(AUDIT_OPTIONS, EMBEDDING)
 def audit_embedding(  # noqa: D417 - the other parameters are written from their declarations
-    points: object,
+    points: PointsLike,
     *,
-    target: object = None,
-    sensitive_features: object = None,
-    rows: object = None,
+    target: ColumnLike | None = None,
+    sensitive_features: ColumnsLike | None = None,
+    rows: TableLike | Cohort | None = None,
     embedding: str | None = None,
     id: str | None = None,
     drop: bool = False,
-    cluster: object = None,
+    cluster: ColumnLike | None = None,
     k: int = 1,
     metric: str = "euclidean",
-    majoritised: Mapping[str, object] | None = None,
-    minoritised: Mapping[str, object] | None = None,
-    downstream: object = (),
-    downstream_target: object = None,
+    majoritised: Mapping[str, LabelLike | Sequence[LabelLike]] | None = None,
+    minoritised: Mapping[str, LabelLike | Sequence[LabelLike]] | None = None,
+    downstream: str | Sequence[str | Learner] | Mapping[str, str | Learner] = (),
+    downstream_target: ColumnLike | None = None,
     rebalance: bool | str = False,
     macro: str = "default",
-    train: object = None,
+    train: ColumnLike | None = None,
     leakage: bool = False,
     map: str = "pca",
     bins: Mapping[str, str | Sequence[float] | Bins] | None = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -52,24 +53,27 @@ from equipoise.tallies import (
     shown,
 )
 
+if TYPE_CHECKING:
+    from equipoise.cohorts import Cohort, ColumnLike, ColumnsLike, LabelLike, TableLike
+
 
 @accepts(favorable="favourable", sample_weight="weight")
 @document_options(AUDIT_OPTIONS, OUTCOMES)
 def audit(  # noqa: D417 - the other parameters are written from their declarations
-    data: object = None,
+    data: TableLike | Cohort | Counts | None = None,
     *,
-    target: object = None,
-    prediction: object = None,
-    score: object = None,
-    favourable: object = None,
-    sensitive_features: object = None,
-    reference: Mapping[str, object] | None = None,
-    control: object = None,
-    split: object = None,
-    weight: object = None,
+    target: ColumnsLike | None = None,
+    prediction: ColumnsLike | None = None,
+    score: ColumnsLike | None = None,
+    favourable: LabelLike | None = None,
+    sensitive_features: ColumnsLike | None = None,
+    reference: Mapping[str, LabelLike] | None = None,
+    control: ColumnsLike | None = None,
+    split: ColumnLike | None = None,
+    weight: ColumnLike | None = None,
     task: str = "class",
     threshold: float | None = None,
-    score_class: object = None,
+    score_class: LabelLike | None = None,
     bins: Mapping[str, str | Sequence[float] | Bins] | None = None,
     categorical: str | Sequence[str] = (),
     missing: str | Sequence[str] = (),
@@ -78,11 +82,11 @@ def audit(  # noqa: D417 - the other parameters are written from their declarati
     strict: bool = False,
     variant: str = "paper",
     suppress_below: int = 0,
-    cluster: object = None,
+    cluster: ColumnLike | None = None,
     measures: str | Sequence[str] = (),
-    against: object = None,
-    against_prediction: object = None,
-    against_score: object = None,
+    against: TableLike | Cohort | Counts | None = None,
+    against_prediction: ColumnsLike | None = None,
+    against_score: ColumnsLike | None = None,
     least_people: int = 30,
     gap_of_interest: float | None = None,
     equivalence_margin: float | None = None,

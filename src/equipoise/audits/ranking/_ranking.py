@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,9 @@ from equipoise.tallies import (
     group_places,
     is_missing,
 )
+
+if TYPE_CHECKING:
+    from equipoise.cohorts import Cohort, ColumnLike, ColumnsLike, LabelLike, TableLike
 
 Codes = NDArray[np.int64]
 
@@ -194,15 +197,15 @@ TOP_OF_QUERIES, TOP_OF_ALL = 10, "10%"
 
 @document_options(OPTIONS)
 def ranking(  # noqa: D417 - the other parameters are written from their declarations
-    data: object = None,
+    data: TableLike | Cohort | None = None,
     *,
-    score: object = None,
-    rank: object = None,
-    query: object = None,
-    relevance: object = None,
-    top: object = (),
-    sensitive_features: object = None,
-    reference: Mapping[str, object] | None = None,
+    score: ColumnLike | None = None,
+    rank: ColumnLike | None = None,
+    query: ColumnLike | None = None,
+    relevance: ColumnLike | None = None,
+    top: float | str | Sequence[float | str] = (),
+    sensitive_features: ColumnsLike | None = None,
+    reference: Mapping[str, LabelLike] | None = None,
     bins: Mapping[str, str | Sequence[float] | Bins] | None = None,
     categorical: str | Sequence[str] = (),
     missing: str | Sequence[str] = (),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from equipoise.cli._options import arguments, takes
 from equipoise.discovery import (
     DISCOVER_OPTIONS,
+    FOR_DISCOVER,
     FOR_GENERATOR,
-    FOR_INVESTIGATE,
     FOR_JUDGE,
     FOR_SEARCH,
 )
@@ -33,7 +33,7 @@ def discover(*, values: dict[str, Any]) -> None:
         JudgeSettings,
         Known,
         SurrogateSettings,
-        investigate,
+        discover,
         load_classifier,
         load_generator,
         read_known,
@@ -52,11 +52,11 @@ def discover(*, values: dict[str, Any]) -> None:
     still = None if reference is None else load_classifier(reference, device=values["device"], what="reference")
     named = Known(None, ()) if known is None else read_known(known, generator.latent_size, values["target"])
     with show_progress("Reading", quiet=output.quiet) as tracker:
-        investigation = investigate(
+        investigation = discover(
             generator, classifier, target=named.target, known=named.known, settings=settings, judging=judging,
             surrogate=SurrogateSettings() if values["surrogate"] else None, names=networks, reference=still,
             report=tracker, notes=named.notes, command=command_line(),
-            **arguments(DISCOVER_OPTIONS, values, FOR_INVESTIGATE),
+            **arguments(DISCOVER_OPTIONS, values, FOR_DISCOVER),
         )  # fmt: skip
     output.deliver(investigation, lambda: list(_write_more(investigation, save, naming)))
 

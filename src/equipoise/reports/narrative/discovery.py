@@ -563,7 +563,7 @@ def _provenance(made: Investigation) -> Provenance:
     origin = dict(made.provenance)
     machine = ((name.replace("_", " "), origin.get(name)) for name in ("torch", "device", "latent_size"))
     return document_provenance(
-        made, "equipoise.discovery.investigate",
+        made, "equipoise.discover",
         {"data": f"pictures of {safe_name(made.generator)}, read by {safe_name(made.classifier)}",
          "fingerprint of the data": origin.get("fingerprint") or "none was taken",
          "made": ", ".join(str(origin[part]) for part in ("created", "platform") if origin.get(part))
