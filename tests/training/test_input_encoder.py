@@ -139,3 +139,9 @@ def test_what_is_no_state_is_refused(state: Any) -> None:
 
 def test_the_example_runs() -> None:
     assert doctest.testmod(input_encoder).failed == 0
+
+
+def test_a_number_that_no_input_can_hold_is_refused() -> None:
+    encoder = InputEncoder.fit({"age": np.array([0.2, 0.4])}, ("age",))
+    with pytest.raises(BadInput, match=r"holds 1e\+308, too large"):
+        encoder.encode({"age": np.array([0.3, 1e308])})

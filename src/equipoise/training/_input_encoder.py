@@ -37,6 +37,8 @@ PLAIN_NUMBERS = {int, float, bool, type(None)}
 # a value, on average. Otherwise it is free text, or names the rows.
 FEW_CATEGORIES = 20
 ROWS_PER_CATEGORY = 2
+# The largest number that an input can be.
+LARGEST = float(np.finfo(np.float32).max)
 # More columns, or columns from one, than any table has that was trained on here.
 MOST_WIDTH = 10_000_000
 # More numbers than a picture has that a network was trained on here: 4,096 x 4,096 in three colours.
@@ -75,7 +77,15 @@ class NumberColumn:
         """Return standardised numbers, and whether each is missing."""
         numbers = self._numbers(column)
         missing = ~np.isfinite(numbers)
-        scaled = (np.where(missing, np.nan, numbers) - self.mean) / self.scale
+        with np.errstate(over="ignore"):  # what is too large is refused below
+            scaled = (np.where(missing, np.nan, numbers) - self.mean) / self.scale
+        large = ~missing & ~(np.abs(scaled) <= LARGEST)
+        if large.any():
+            raise BadInput(
+                f"The column {self.name!r} holds {numbers[large][0]:g}, too large a number for the model",
+                available=f"numbers that are like those of the training (mean {self.mean:g}, spread {self.scale:g})",
+                help="leave the value out: a missing one is None or NaN.",
+            )
         columns = [np.where(missing, 0.0, scaled)]
         if self.missing:
             columns.append(missing.astype(np.float64))
