@@ -19,6 +19,7 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import gallery
 import reference
 import tutorials
 
@@ -49,6 +50,7 @@ def on_config(config: Any) -> Any:
     tabs.insert(2, {"Tutorials": [f"tutorials/{name}.md" for name in tutorials.ORDER]})
     place = next(at for at, tab in enumerate(tabs) if "Papers" in tab)
     tabs.insert(place, {"Reference": reference.navigation()})
+    tabs.insert(-2, {"Gallery": ["gallery/index.md"]})
     tabs[-1]["Project"] += ["project/examples.md", *PAGES.values()]
     return config
 
@@ -57,6 +59,11 @@ def on_files(files: Files, *, config: Any) -> Files:
     """Add pages that are generated, and what lies outside docs."""
     for path, text in reference.pages().items():
         files.append(File.generated(config, path, content=text))
+    reports = gallery.made()
+    files.append(File.generated(config, "gallery/index.md", content=gallery.page(reports)))
+    for report in reports:
+        files.append(File.generated(config, f"gallery/pages/{report.item.name}.html", content=report.page))
+        files.append(File.generated(config, f"gallery/pictures/{report.item.name}.svg", content=report.chart))
     for name in tutorials.ORDER:
         text, pictures = tutorials.page(name)
         files.append(File.generated(config, f"tutorials/{name}.md", content=text))
