@@ -398,7 +398,7 @@ def _described_in(folder: Path) -> dict[str, Any]:
     said = _read_json(folder / DESCRIPTION)
     schema = str(said.get("schema")) if isinstance(said, dict) else ""
     name, _, number = schema.partition("/")
-    if name != SCHEMA or not number.isdecimal() or not isinstance(said, dict):
+    if name != SCHEMA or not number.isdecimal() or not int(number[:7]) or not isinstance(said, dict):
         raise BadInput(f"{str(folder / DESCRIPTION)!r} does not describe a model ({schema[:60]!r})", help=AGAIN)
     if len(number) > 6 or int(number) != NUMBER:
         raise BadInput(

@@ -278,7 +278,11 @@ def checked_tensors(
     absent, strange = sorted(set(shapes) - set(tensors)), sorted(set(tensors) - set(shapes))
     if absent or strange:
         wrong = f"lack {absent[0]!r}" if absent else f"have {strange[0]!r}, which the network does not have"
-        raise BadInput(f"The saved weights {wrong}", available="the weights of this network", help="save it again.")
+        raise BadInput(
+            f"The saved weights {wrong}",
+            available="the weights of this network",
+            help="give load_model(DIR, module=...) the network that was trained, or save the model again.",
+        )
     for name, shape in shapes.items():
         has = tensors[name]
         if has.shape != shape or has.dtype.kind not in "fiub":
