@@ -122,7 +122,8 @@ ITEMS = (
     ),
     Item(
         "compare", "Whom did a change touch?", "1,000 generated people, whose representation changed",
-        "compare before.npy after.npy --rows people.csv --group sex --group race --describe age", "compare.md", CHANGE,
+        "compare before.npy after.npy --rows people.csv --group sex --group race --describe age",
+        "compare.md", CHANGE,
     ),
     Item(
         "evidence", "Would another training run say the same?", "generated results of 16 runs",
@@ -133,7 +134,7 @@ ITEMS = (
         "study report plan.toml", "study-report.md", STUDY, "front",
     ),
     Item(
-        "discovery", "Does the classifier react to something that nobody named?", "pictures with a planted bias",
+        "discovery", "Does the classifier react to something unnamed?", "pictures with a planted bias",
         "demo discover", "discovery.md",
     ),
     Item(

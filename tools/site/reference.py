@@ -50,6 +50,9 @@ NAMES = {
     "condition": "Conditions", "learner": "Learners", "cohort": "Cohorts",
 }  # fmt: skip
 
+# What is registered about a thing that a reader chooses by.
+DETAILS = ("kind", "better", "needs", "stage", "pointwise", "licence", "bundled")
+
 
 def navigation() -> list[Any]:
     """Return the entries of the navigation."""
@@ -119,20 +122,17 @@ def kinds_page(title: str, kinds: Iterable[str], more: str) -> str:
         entries = own(kind)
         if len(tuple(kinds)) > 1:
             parts.append(f"## {NAMES[kind]}")
-        details = [key for key in entries[0].details if any(entry.details.get(key) is not None for entry in entries)]
-        aliases = any(entry.alias for entry in entries)
-        head = ["name", *(["alias"] if aliases else []), "what it is", *details, "from"]
+        details = [key for key in DETAILS if any(entry.details.get(key) for entry in entries)]
         rows = [
             [
-                f"`{entry.name}`{{ #{kind}-{entry.name} }}",
-                *([entry.alias or ""] if aliases else []),
+                f"`{entry.name}`" + (f"<br>{entry.alias}" if entry.alias else ""),
                 prose(entry.summary),
                 *(shown(entry.details.get(key)) for key in details),
                 source(entry),
             ]
             for entry in entries
         ]
-        parts.append(table(head, rows))
+        parts.append(listing(["name", "what it is", *details, "from"], rows))
         parts += [settings(entry) for entry in entries if parameters(entry)]
     return "\n\n".join(parts)
 
@@ -155,10 +155,9 @@ def treatments_page() -> str:
         rows.append([f"`{name}`", *cells])
     said = [
         [
-            f"`{entry.name}`",
-            entry.alias or "",
-            str(entry.details.get("stage") or ""),
+            f"`{entry.name}`" + (f"<br>{entry.alias}" if entry.alias else ""),
             prose(entry.summary),
+            str(entry.details.get("stage") or ""),
             "two classes"
             if kinds[entry.name].two_classes
             else ", ".join(TASKS[task] for task in tasks_of(kinds[entry.name])),
@@ -177,7 +176,7 @@ def treatments_page() -> str:
         "\n".join(f"{number}. {LACKING[need]}" for need, number in reasons.items()),
         "## What each does",
         "*Groups* says whether a model so treated needs people's groups when it predicts.",
-        table(["name", "alias", "acts", "what it does", "targets", "groups", "from"], said),
+        listing(["name", "what it does", "acts", "targets", "groups", "from"], said),
         "## Settings",
         *(settings(entry) for entry in own("treatment") if parameters(entry)),
     ])  # fmt: skip
@@ -280,7 +279,7 @@ def options(name: str, command: Any, heading: str) -> list[str]:
             panels.setdefault(p.rich_help_panel or "Options", []).append([flags + kind, prose(p.help or ""), default])
     for panel, rows in panels.items():
         head = panel if heading == "##" else f"{panel} of {name}"
-        parts.append(f"{heading} {head}\n\n" + table(["option", "what it does", "default"], rows))
+        parts.append(f"{heading} {head}\n\n" + listing(["option", "what it does", "default"], rows))
     return parts
 
 
@@ -404,6 +403,11 @@ def prose(text: str) -> str:
 def rst(text: str) -> str:
     """Return a docstring's text with code marked as Markdown marks it."""
     return re.sub(r"``([^`]+)``", r"`\1`", text).replace("::\n\n    ", "\n\n    ")
+
+
+def listing(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table whose second column is prose, and wide enough to be read."""
+    return f'<div class="listing" markdown>\n\n{table(head, rows)}\n\n</div>'
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
