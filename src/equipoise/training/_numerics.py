@@ -146,15 +146,14 @@ def deterministic_algorithms() -> Iterator[list[str]]:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
-def overhead(steps: Callable[[int], None]) -> float:
-    """Return how many times longer steps of training take when they are deterministic, from a few of each."""
-    native = _seconds(steps)
+def overhead(seconds: Callable[[], float]) -> float:
+    """Return how many times longer steps of training take when they are deterministic, by what measures a few."""
+    native = seconds()
     with deterministic_algorithms():
-        fixed = _seconds(steps)
-    return fixed / native
+        return seconds() / native
 
 
-def _seconds(steps: Callable[[int], None]) -> float:
+def seconds_of(steps: Callable[[int], None]) -> float:
     """Return what a step takes: the fastest of a few, for what else runs on the machine makes the others longer."""
     steps(1)
     took = []

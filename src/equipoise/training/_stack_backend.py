@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from equipoise.training._dataset import Material, Outcome, Predicted, Rows, Settings, known_targets
 from equipoise.training._learner import Report
 from equipoise.training._models import FittedModel
-from equipoise.training._numerics import overhead, product_precision
+from equipoise.training._numerics import overhead, product_precision, seconds_of
 from equipoise.training._prediction import (
     codes_of,
     finished,
@@ -52,7 +52,7 @@ def fit_stack(
         def steps(number: int) -> None:
             stack.follow(batches, number, phase).cpu()
 
-        return overhead(steps)
+        return overhead(partial(seconds_of, steps))
 
     def run() -> list[Outcome]:
         return Trainer(kind(build(), material, report), material, settings, report).run()

@@ -18,6 +18,7 @@ from equipoise.training import (
     PostProcessor,
     Predicted,
     Reads,
+    Treatment,
     checked_settings,
     copies_of,
     sample_uniforms,
@@ -63,6 +64,17 @@ def predicted(scores: Floats) -> Predicted:
     even = np.full_like(raised, 1 / max(scores.shape[1], 1))
     shares = np.divide(raised, total, out=even, where=total > 0)
     return Predicted(scores.argmax(axis=1), shares.astype(np.float32))
+
+
+class OutputsByGroup(Treatment):
+    """A treatment whose network has an output for each class in each group; those of a group stand side by side."""
+
+    tasks: ClassVar[tuple[str, ...]] = ("class",)
+    not_for_labels: ClassVar[str] = "its softmax is over exclusive classes, and a row may have several labels"
+
+    def outputs(self, classes: int, groups: int) -> int:
+        """Return an output for each class in each group."""
+        return classes * groups
 
 
 class ByCell(PostProcessor):

@@ -36,7 +36,6 @@ from equipoise.training import (
     Table,
     TrainingCallback,
     TrainingContext,
-    Treatment,
     checked_array,
     cross_entropy,
     fitted_part,
@@ -44,6 +43,7 @@ from equipoise.training import (
 from equipoise.treatments._readout import (
     ByCell,
     Floats,
+    OutputsByGroup,
     arranged,
     groups_of_test,
     predicted,
@@ -65,7 +65,7 @@ TOGETHER = (
 
 
 @treatment("domain_discriminative", alias="S-DD", stage="in", paper="004", extra="train")
-class DomainDiscriminative(Treatment):
+class DomainDiscriminative(OutputsByGroup):
     """One softmax over all classes in all groups, p(y, g); ``readout`` says how a class is read from it.
 
     ``sum`` takes the class with the largest sum_g p(y, g), the two with prior shift the largest sum or maximum over the
@@ -74,18 +74,12 @@ class DomainDiscriminative(Treatment):
     no prior, and does not count where there is a prior shift.
     """
 
-    tasks: ClassVar[tuple[str, ...]] = ("class",)
-    not_for_labels: ClassVar[str] = "its softmax is over exclusive classes, and a row may have several labels"
     parameters: ClassVar[Table] = {"readout": Readout("how a class is predicted from the outputs", "sum", READOUTS)}
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
         self.needs_group_at_prediction = self.values["readout"] in (RBA, RBA_DEV)
         self.transductive = self.values["readout"] == RBA
-
-    def outputs(self, classes: int, groups: int) -> int:
-        """Return an output for each class in each group; those of a group stand side by side."""
-        return classes * groups
 
     @classmethod
     def during(cls, trials: Sequence[DomainDiscriminative], context: TrainingContext) -> JointClasses:

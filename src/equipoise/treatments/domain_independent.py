@@ -18,11 +18,10 @@ from equipoise.training import (
     Table,
     TrainingCallback,
     TrainingContext,
-    Treatment,
     cross_entropy,
     fitted_part,
 )
-from equipoise.treatments._readout import ByCell, Floats, arranged, groups_of_test, predicted, softmax
+from equipoise.treatments._readout import ByCell, Floats, OutputsByGroup, arranged, groups_of_test, predicted, softmax
 
 if TYPE_CHECKING:
     import torch
@@ -31,7 +30,7 @@ KNOWN, SUM = "known_domain", "sum"
 
 
 @treatment("domain_independent", alias="S-DI", stage="in", paper="004", extra="train")
-class DomainIndependent(Treatment):
+class DomainIndependent(OutputsByGroup):
     """A softmax over the classes for every group; a row trains that of its own group alone.
 
     ``readout`` says how a class is read: by the softmax of the row's own group, which must be known (``known_domain``),
@@ -39,8 +38,6 @@ class DomainIndependent(Treatment):
     then learnt not to name the class.
     """
 
-    tasks: ClassVar[tuple[str, ...]] = ("class",)
-    not_for_labels: ClassVar[str] = "its softmax is over exclusive classes, and a row may have several labels"
     parameters: ClassVar[Table] = {
         "readout": Readout("how a class is predicted from the outputs", SUM, (KNOWN, SUM)),
     }
@@ -48,10 +45,6 @@ class DomainIndependent(Treatment):
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
         self.needs_group_at_prediction = self.values["readout"] == KNOWN
-
-    def outputs(self, classes: int, groups: int) -> int:
-        """Return an output for each class in each group; those of a group stand side by side."""
-        return classes * groups
 
     @classmethod
     def during(cls, trials: Sequence[DomainIndependent], context: TrainingContext) -> OneSoftmaxEach:

@@ -19,7 +19,7 @@ from equipoise.foundation import BadInput, require
 from equipoise.networks import EFFICIENTNET
 from equipoise.training._dataset import Material, Outcome, Predicted, Settings
 from equipoise.training._learner import Report
-from equipoise.training._numerics import DRAWS, deterministic_algorithms, is_jittered, product_precision
+from equipoise.training._numerics import DRAWS, is_jittered, overhead, product_precision
 from equipoise.training._prediction import Logits, finished, read, representations_of
 from equipoise.training._preparation import Prepared, trainings_of
 from equipoise.training._trainer import Backend, DevReading, Floats, Standing, Trainer, by_rounding
@@ -333,9 +333,7 @@ class Fitter:
         NaN where a whole batch does not fit into memory: it is then taken in pieces, which are not timed.
         """
         try:
-            native = self._seconds(trial)
-            with deterministic_algorithms():
-                return self._seconds(trial) / native
+            return overhead(lambda: self._seconds(trial))
         except self.torch.OutOfMemoryError:
             pass
         self._free()
