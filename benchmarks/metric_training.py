@@ -18,6 +18,7 @@ from equipoise.training import (
     Batch,
     Job,
     Material,
+    MetricLearning,
     Prepared,
     Rows,
     Settings,
@@ -29,7 +30,6 @@ from equipoise.training import (
     train,
 )
 from equipoise.training.images import Pictures, Run, Steps
-from equipoise.training.learners.metric_learner import MetricLearning
 from equipoise.training.metric import EmbeddingTask, MetricObjective, head_stack, picture_values, recipe_of
 
 HEADS = 32

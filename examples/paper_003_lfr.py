@@ -22,14 +22,14 @@ from paper_003.people import People, adult, compas
 from threadpoolctl import threadpool_limits
 
 from equipoise.foundation import stream
-from equipoise.treatments.lfr import Weights
+from equipoise.treatments import LFRWeights
 
 STARTS = 10
 MOST_RBF = 3_000
 DIGITS = 6
 
 
-def runs_of(people: People, weights: dict[str, Weights], setting: str, starts: int) -> list[dict[str, Any]]:
+def runs_of(people: People, weights: dict[str, LFRWeights], setting: str, starts: int) -> list[dict[str, Any]]:
     """Run the four objectives from every start, and the controls."""
     matched = setting == "matched"
     most = MOST_RBF if starts == STARTS else MOST_RBF // 10

@@ -113,7 +113,7 @@ def quick(seed: int = 0, **more: Any) -> SearchSettings:
 
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the demo of discovery run through in a second or two, having learnt nothing."""
-    from equipoise.discovery import _demonstration as demonstration
+    from equipoise.discovery.demonstration import _demonstration as demonstration
 
     few = {"VAE_STEPS": 2, "CLASSIFIER_STEPS": 2, "LABELLED": 50, "DIRECTIONS": 1, "RESTARTS": 1}
     for name, value in few.items():

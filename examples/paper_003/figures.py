@@ -7,9 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from equipoise.reports.charts import COLOURS, ROWS, WORSE, Chart, Row
+from equipoise.reports.charts import COLOURS, ROWS, WORSE, Chart, Row, small_svg, titled
 from equipoise.reports.charts import draw as chart_of
-from equipoise.reports.charts.chart import small_svg, titled
 from paper_003.measured import EDGES
 
 ARMS = {

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from equipoise.foundation import BadInput
-from equipoise.reports import Number
-from equipoise.reports._formats import safe_name
+from equipoise.reports import Number, safe_name
 from reproductions.sprites.document import SCHEMA
 
 ALLOWED = f"{SCHEMA}, as python -m reproductions.sprites.benchmark --json writes it"

@@ -16,8 +16,8 @@ from equipoise.discovery import (  # noqa: E402
     demonstrated,
     planted_words,
 )
-from equipoise.discovery import _demonstration as demonstration  # noqa: E402
-from equipoise.discovery._demonstration import chance_cosine, lit_sprites, measured, one_thread  # noqa: E402
+from equipoise.discovery.demonstration import _demonstration as demonstration  # noqa: E402
+from equipoise.discovery.demonstration._demonstration import chance_cosine, lit_sprites, measured, one_thread  # noqa: E402
 from equipoise.discovery.generative import Generator  # noqa: E402
 
 

@@ -17,10 +17,16 @@ from sklearn.base import clone
 from equipoise import BadInput
 from equipoise.foundation import registry
 from equipoise.testing import check
-from equipoise.treatments import LearnedFairRepresentations
-from equipoise.treatments.lfr import Objective, Weights, memberships, objective_parts, patterns_of
+from equipoise.treatments import (
+    LearnedFairRepresentations,
+    LFRObjective,
+    LFRWeights,
+    distinct_patterns,
+    lfr_objective_parts,
+    prototype_memberships,
+)
 
-ALL = Weights(utility=1.0, group=5.0, individual=0.3)
+ALL = LFRWeights(utility=1.0, group=5.0, individual=0.3)
 
 
 def people(rows: int = 120, groups: int = 2, seed: int = 0, *, discrete: bool = True) -> tuple[Any, Any, Any]:
@@ -36,7 +42,7 @@ def point_of(columns: int, prototypes: int = 3, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).uniform(0.05, 0.95, prototypes * (1 + columns))
 
 
-def aif360_objective(w: Any, v: Any, X: Any, y: Any, group: Any, weights: Weights) -> float:  # noqa: N803
+def aif360_objective(w: Any, v: Any, X: Any, y: Any, group: Any, weights: LFRWeights) -> float:  # noqa: N803
     """AIF360's objective for two groups, row by row, as its helper computes it."""
     parts, shares = [], []
     guesses, truths = [], []
@@ -56,20 +62,20 @@ def aif360_objective(w: Any, v: Any, X: Any, y: Any, group: Any, weights: Weight
 @pytest.mark.parametrize("discrete", [True, False])
 def test_with_two_groups_the_objective_is_aif360s(discrete: bool) -> None:
     X, y, group = people(discrete=discrete)
-    patterns = patterns_of(X, y, group)
-    objective = Objective(patterns, 3, ALL)
+    patterns = distinct_patterns(X, y, group)
+    objective = LFRObjective(patterns, 3, ALL)
     for seed in range(5):
         point = point_of(4, seed=seed)
         w, v = objective.split(point)
         expected = aif360_objective(w, v, X, y, group, ALL)
         assert objective(point).exact == pytest.approx(expected, rel=1e-12)
-        assert objective_parts(w, v, patterns).total(ALL) == pytest.approx(expected, rel=1e-12)
+        assert lfr_objective_parts(w, v, patterns).total(ALL) == pytest.approx(expected, rel=1e-12)
 
 
 def test_with_three_groups_it_is_the_mean_over_pairs_and_twice_the_mean_over_groups() -> None:
     X, y, group = people(groups=3)
     w, v = np.array([0.2, 0.5, 0.9]), np.random.default_rng(4).random((3, 4))
-    parts = objective_parts(w, v, patterns_of(X, y, group))
+    parts = lfr_objective_parts(w, v, distinct_patterns(X, y, group))
     member = [softmax(-cdist(X[group == g], v), axis=1) for g in range(3)]
     means = [part.mean(axis=0) for part in member]
     apart = [np.abs(means[a] - means[b]).mean() for a, b in ((0, 1), (0, 2), (1, 2))]
@@ -80,13 +86,13 @@ def test_with_three_groups_it_is_the_mean_over_pairs_and_twice_the_mean_over_gro
 
 def test_equal_rows_are_put_together_and_change_nothing() -> None:
     X, y, group = people(rows=400)
-    patterns = patterns_of(X, y, group)
+    patterns = distinct_patterns(X, y, group)
     assert len(patterns.rows) == 16
     assert patterns.people == 400
     apart = X + np.random.default_rng(0).normal(0, 1e-9, X.shape)  # no two rows are equal now
-    assert len(patterns_of(apart, y, group).rows) == 400
+    assert len(distinct_patterns(apart, y, group).rows) == 400
     point = point_of(4)
-    one, other = (Objective(patterns_of(rows, y, group), 3, ALL)(point) for rows in (X, apart))
+    one, other = (LFRObjective(distinct_patterns(rows, y, group), 3, ALL)(point) for rows in (X, apart))
     assert one.exact == pytest.approx(other.exact, rel=1e-6)
     np.testing.assert_allclose(one.gradient, other.gradient, rtol=1e-5, atol=1e-7)
 
@@ -96,14 +102,16 @@ WEIGHT = st.sampled_from([0.0, 0.01, 1.0, 50.0])
 
 @settings(deadline=None, max_examples=40)
 @given(
-    weights=st.builds(Weights, utility=WEIGHT, group=WEIGHT, individual=WEIGHT),
+    weights=st.builds(LFRWeights, utility=WEIGHT, group=WEIGHT, individual=WEIGHT),
     groups=st.integers(2, 4),
     smoothing=st.sampled_from([0.0, 1e-3, 0.1]),
     seed=st.integers(0, 1000),
 )
-def test_the_gradient_is_that_of_finite_differences(weights: Weights, groups: int, smoothing: float, seed: int) -> None:
+def test_the_gradient_is_that_of_finite_differences(
+    weights: LFRWeights, groups: int, smoothing: float, seed: int
+) -> None:
     X, y, group = people(groups=groups, seed=seed, discrete=bool(seed % 2))
-    objective = Objective(patterns_of(X, y, group), 3, weights)
+    objective = LFRObjective(distinct_patterns(X, y, group), 3, weights)
     point = point_of(4, seed=seed)
     if closest_kink(objective, point, X, group) < 1e-4:
         return
@@ -112,9 +120,9 @@ def test_the_gradient_is_that_of_finite_differences(weights: Weights, groups: in
     np.testing.assert_allclose(found.gradient, expected, rtol=1e-4, atol=2e-5)
 
 
-def closest_kink(objective: Objective, point: np.ndarray, X: np.ndarray, group: np.ndarray) -> float:  # noqa: N803
+def closest_kink(objective: LFRObjective, point: np.ndarray, X: np.ndarray, group: np.ndarray) -> float:  # noqa: N803
     _, v = objective.split(point)
-    means = [memberships(X[group == g], v).mean(axis=0) for g in np.unique(group)]
+    means = [prototype_memberships(X[group == g], v).mean(axis=0) for g in np.unique(group)]
     apart = [np.abs(a - b).min() for place, a in enumerate(means) for b in means[:place]]
     return float(min(*apart, cdist(X, v).min()))
 
@@ -123,7 +131,7 @@ def closest_kink(objective: Objective, point: np.ndarray, X: np.ndarray, group: 
 def test_the_gradient_is_that_of_autograd(groups: int) -> None:
     torch = pytest.importorskip("torch")
     X, y, group = people(groups=groups, discrete=False)
-    objective = Objective(patterns_of(X, y, group), 3, ALL)
+    objective = LFRObjective(distinct_patterns(X, y, group), 3, ALL)
     point = point_of(4)
     at = torch.tensor(point, requires_grad=True)
     w, v = at[:3], at[3:].reshape(3, 4)
@@ -144,7 +152,7 @@ def test_the_gradient_is_that_of_autograd(groups: int) -> None:
 
 def test_on_a_kink_the_gradient_is_finite() -> None:
     X, y, group = people()
-    objective = Objective(patterns_of(X, y, group), 2, ALL)
+    objective = LFRObjective(distinct_patterns(X, y, group), 2, ALL)
     # Prototypes on a row and on each other (every difference of L_z is 0), and weights at their bounds (clipped).
     found = objective(np.concatenate([[1.0, 1.0], X[0], X[0]]))
     assert math.isfinite(found.exact)
@@ -174,7 +182,7 @@ def test_the_smoothed_kinks_end_lower_than_the_kinked_objective_does() -> None:
 
     X, y, group = people(rows=800, seed=3)
     X = np.column_stack([X, group])
-    objective = Objective(patterns_of(X, y, group), 5, Weights(1.0, 50.0, 0.01))
+    objective = LFRObjective(distinct_patterns(X, y, group), 5, LFRWeights(1.0, 50.0, 0.01))
     bounds = [(0, 1)] * 5 + [(None, None)] * 25
     kinked = [
         fmin_l_bfgs_b(lambda at: objective(at)[1:], np.random.default_rng(s).random(30), bounds=bounds)[1]
@@ -186,7 +194,7 @@ def test_the_smoothed_kinks_end_lower_than_the_kinked_objective_does() -> None:
 def test_what_it_reports_is_what_it_found() -> None:
     X, y, group = people(rows=300)
     model = LearnedFairRepresentations(prototypes=4, starts=3, seed=5).fit(X, y, group)
-    weights = Weights(1.0, 50.0, 0.01)
+    weights = LFRWeights(1.0, 50.0, 0.01)
     assert model.prototypes_.shape == (4, 4)
     assert ((model.weights_ >= 0) & (model.weights_ <= 1)).all()
     assert model.objective_ == pytest.approx(aif360_objective(model.weights_, model.prototypes_, X, y, group, weights))

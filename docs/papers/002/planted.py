@@ -28,7 +28,7 @@ from equipoise.discovery import (
     discover,
     hyperplanes_from_labels,
 )
-from equipoise.discovery import _demonstration as demo
+from equipoise.discovery import demonstration as demo
 from equipoise.discovery.generative import VAESettings, train_vae
 from equipoise.foundation import stream, write_whole
 from equipoise.training import seed_of

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from equipoise.discovery._agreement import given_names as given_names
     from equipoise.discovery._agreement import renamed as renamed
     from equipoise.discovery._classifier import Classifier as Classifier
-    from equipoise.discovery._demonstration import demonstrated as demonstrated
-    from equipoise.discovery._demonstration import halves as halves
-    from equipoise.discovery._demonstration import planted_words as planted_words
-    from equipoise.discovery._demonstration import skewed_cells as skewed_cells
     from equipoise.discovery._direction_audit import MIDDLE as MIDDLE
     from equipoise.discovery._direction_audit import SIDES as SIDES
     from equipoise.discovery._direction_audit import THRESHOLD as THRESHOLD
@@ -97,11 +93,15 @@ if TYPE_CHECKING:
     from equipoise.discovery._user_files import load_classifier as load_classifier
     from equipoise.discovery._user_files import load_encoder as load_encoder
     from equipoise.discovery._user_files import load_generator as load_generator
+    from equipoise.discovery.demonstration._demonstration import demonstrated as demonstrated
+    from equipoise.discovery.demonstration._demonstration import halves as halves
+    from equipoise.discovery.demonstration._demonstration import planted_words as planted_words
+    from equipoise.discovery.demonstration._demonstration import skewed_cells as skewed_cells
 
 _MODULES = {
     "_agreement": ("Agreement", "Winner", "agree", "agreed_names", "given_names", "renamed"),
     "_classifier": ("Classifier",),
-    "_demonstration": ("demonstrated", "halves", "planted_words", "skewed_cells"),
+    "demonstration._demonstration": ("demonstrated", "halves", "planted_words", "skewed_cells"),
     "_direction_audit": (
         "DirectionAudit", "MIDDLE", "SIDES", "THRESHOLD", "audit_direction", "labelled", "sides", "training_rows",
         "with_sides",

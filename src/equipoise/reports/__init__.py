@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from equipoise.reports._document import Text as Text
     from equipoise.reports._document import Tile as Tile
     from equipoise.reports._document import pieces as pieces
+    from equipoise.reports._formats import safe_name as safe_name
     from equipoise.reports._records import limited_table as limited_table
     from equipoise.reports.narrative._report import Report as Report
     from equipoise.reports.narrative._report import charts_of as charts_of
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from equipoise.reports.render.pdf import find_browser as find_browser
 
 _MODULES = {
+    "_formats": ("safe_name",),
     "_records": ("formats", "limited_table"),
     "_document": (
         "Blank", "Blanks", "Block", "Bullets", "Cell", "ChartBlock", "Code", "Column", "DataTable", "Details",

@@ -145,8 +145,10 @@ if TYPE_CHECKING:
     from equipoise.training._treatment import TrainingInputs as TrainingInputs
     from equipoise.training._treatment import TrainingRows as TrainingRows
     from equipoise.training._treatment import Treatment as Treatment
+    from equipoise.training.learners.metric_learner import MetricLearning as MetricLearning
 
 _MODULES = {
+    "learners.metric_learner": ("MetricLearning",),
     "_adam": ("StackedAdam",),
     "_callback": (
         "Batch", "CallbackList", "LAST", "Leaves", "NETWORK", "OwnRecipe", "Part", "RowLosses",

@@ -30,7 +30,13 @@ if TYPE_CHECKING:
     from equipoise.treatments.leace import ConceptErasure as ConceptErasure
     from equipoise.treatments.leace import ConceptErasureOfInputs as ConceptErasureOfInputs
     from equipoise.treatments.lfr import LearnedFairRepresentations as LearnedFairRepresentations
+    from equipoise.treatments.lfr import LFRObjective as LFRObjective
+    from equipoise.treatments.lfr import LFRParts as LFRParts
+    from equipoise.treatments.lfr import LFRWeights as LFRWeights
     from equipoise.treatments.lfr import PrototypeRepresentation as PrototypeRepresentation
+    from equipoise.treatments.lfr import distinct_patterns as distinct_patterns
+    from equipoise.treatments.lfr import lfr_objective_parts as lfr_objective_parts
+    from equipoise.treatments.lfr import prototype_memberships as prototype_memberships
     from equipoise.treatments.oversampling import Oversampling as Oversampling
     from equipoise.treatments.parade import Parade as Parade
     from equipoise.treatments.rebalancing import Rebalancing as Rebalancing
@@ -55,7 +61,10 @@ _MODULES = {
     "inlp": ("IterativeNullSpaceProjection",),
     "l2_gap_penalty": ("SquaredGapPenalty",),
     "leace": ("ConceptErasure", "ConceptErasureOfInputs"),
-    "lfr": ("LearnedFairRepresentations", "PrototypeRepresentation"),
+    "lfr": (
+        "LFRObjective", "LFRParts", "LFRWeights", "LearnedFairRepresentations", "PrototypeRepresentation",
+        "distinct_patterns", "lfr_objective_parts", "prototype_memberships",
+    ),
     "oversampling": ("Oversampling",),
     "parade": ("Parade",),
     "rebalancing": ("Rebalancing",),

@@ -76,7 +76,7 @@ class Patterns:
         return float(self.positives.sum() + self.negatives.sum())
 
 
-def patterns_of(rows: Floats, positive: NDArray[np.bool_], groups: Ints) -> Patterns:
+def distinct_patterns(rows: Floats, positive: NDArray[np.bool_], groups: Ints) -> Patterns:
     """Put equal rows together. ``groups`` numbers each row's group from 0."""
     distinct, inverse = distinct_rows(rows)
     count, size = int(groups.max()) + 1, len(distinct)
@@ -94,7 +94,7 @@ def patterns_of(rows: Floats, positive: NDArray[np.bool_], groups: Ints) -> Patt
 
 
 @dataclass(frozen=True)
-class Weights:
+class LFRWeights:
     """What each part of the objective counts: A_y, A_z and A_x of the paper."""
 
     utility: float
@@ -103,32 +103,32 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Parts:
+class LFRParts:
     """The three parts of the objective before they are weighted: L_y, L_z and L_x."""
 
     utility: float
     group: float
     individual: float
 
-    def total(self, weights: Weights) -> float:
+    def total(self, weights: LFRWeights) -> float:
         """L: the weighted sum."""
         return weights.utility * self.utility + weights.group * self.group + weights.individual * self.individual
 
 
-def memberships(rows: Floats, prototypes: Floats) -> Floats:
+def prototype_memberships(rows: Floats, prototypes: Floats) -> Floats:
     """M ``[row, prototype]``: the softmax of minus the Euclidean distance."""
     return _softmax(cdist(prototypes, rows)).T
 
 
-def objective_parts(outcome_weights: Floats, prototypes: Floats, patterns: Patterns) -> Parts:
+def lfr_objective_parts(outcome_weights: Floats, prototypes: Floats, patterns: Patterns) -> LFRParts:
     """Return L_y, L_z and L_x at a point."""
-    member = memberships(patterns.rows, prototypes)
+    member = prototype_memberships(patterns.rows, prototypes)
     guess = np.clip(member @ outcome_weights, CLIP, 1.0 - CLIP)
     error = member @ prototypes - patterns.rows
     means = patterns.shares @ member
     apart = [np.abs(means[one] - means[other]).mean() for one, other in patterns.pairs]
     logs = patterns.positives @ np.log(guess) + patterns.negatives @ np.log(1.0 - guess)
-    return Parts(
+    return LFRParts(
         utility=float(-logs / patterns.people),
         group=float(np.mean(apart)),
         individual=float(patterns.reconstruction @ (error**2).sum(axis=1)),
@@ -143,13 +143,13 @@ class Evaluation(NamedTuple):
     gradient: Floats
 
 
-class Objective:
+class LFRObjective:
     """L and its gradient as a function of one vector: the weights w, then the prototypes row by row.
 
     Arrays are kept as [prototype, pattern], so that what runs over patterns runs along memory.
     """
 
-    def __init__(self, patterns: Patterns, prototypes: int, weights: Weights) -> None:
+    def __init__(self, patterns: Patterns, prototypes: int, weights: LFRWeights) -> None:
         self.weights = weights
         self.count = prototypes
         self.features = patterns.rows.shape[1]
@@ -309,26 +309,26 @@ class LearnedFairRepresentations:
         """Learn the prototypes from rows, their two classes and their groups."""
         began = time.perf_counter()
         check_parameters(self.parameters, self.get_params())
-        weights = Weights(self.utility, self.group_fairness, self.individual_fairness)
+        weights = LFRWeights(self.utility, self.group_fairness, self.individual_fairness)
         if not any((weights.utility, weights.group, weights.individual)):
             raise BadInput("All three weights are 0", available="at least one of them above 0")
         rows = _rows(X)
         positive, self.classes_ = classes_of(y, len(rows))
         codes, self.groups_ = groups_of(sensitive_features, len(rows))
-        patterns = patterns_of(rows, positive, codes)
-        search = _Search(Objective(patterns, int(self.prototypes), weights), int(self.evaluations), began)
+        patterns = distinct_patterns(rows, positive, codes)
+        search = _Search(LFRObjective(patterns, int(self.prototypes), weights), int(self.evaluations), began)
         # One thread: the matrices are so small that several would only wait for each other.
         with threadpool_limits(limits=1, user_api="blas"):
             for start in range(int(self.starts)):
                 search.descend(start, self._first(rows, start))
         self.weights_, self.prototypes_ = (part.copy() for part in search.objective.split(search.point))
-        self.parts_: Parts = objective_parts(self.weights_, self.prototypes_, patterns)
+        self.parts_: LFRParts = lfr_objective_parts(self.weights_, self.prototypes_, patterns)
         self.objective_ = self.parts_.total(weights)
         self.objectives_ = tuple(search.lowest)
         self.history_ = tuple(search.history)
         self.patterns_ = len(patterns.rows)
         self.base_rate_ = float(positive.mean())
-        self.collapse_ = self._collapse(memberships(patterns.rows, self.prototypes_) @ self.weights_)
+        self.collapse_ = self._collapse(prototype_memberships(patterns.rows, self.prototypes_) @ self.weights_)
         return self
 
     def _first(self, rows: Floats, start: int) -> Floats:
@@ -358,7 +358,7 @@ class LearnedFairRepresentations:
             raise BadInput(
                 f"X has {rows.shape[1]:,} columns", available=f"the {self.prototypes_.shape[1]:,} columns of the fit"
             )
-        return memberships(rows, self.prototypes_)
+        return prototype_memberships(rows, self.prototypes_)
 
     def predict_proba(self, X: ArrayLike) -> Floats:  # noqa: N803
         """Return the probability of each class, in the order of ``classes_``."""
@@ -415,7 +415,7 @@ class PrototypeMixture(Transformation):
 
     def __call__(self, inputs: NDArray[Any]) -> Floats:
         """Return each row as its mixture."""
-        return np.asarray(memberships(inputs.astype(np.float64), self.prototypes) @ self.prototypes)
+        return np.asarray(prototype_memberships(inputs.astype(np.float64), self.prototypes) @ self.prototypes)
 
     def state(self) -> dict[str, Any]:
         """Return the prototypes."""
@@ -462,7 +462,7 @@ class PrototypeRepresentation(Treatment):
 class _Search:
     """The lowest point seen so far over all starts, and the way there."""
 
-    def __init__(self, objective: Objective, evaluations: int, began: float) -> None:
+    def __init__(self, objective: LFRObjective, evaluations: int, began: float) -> None:
         self.objective = objective
         self.evaluations = evaluations
         self.began = began

@@ -33,15 +33,17 @@ if TYPE_CHECKING:
     from equipoise.reports.charts.chart import interval_panels as interval_panels
     from equipoise.reports.charts.chart import line_axis as line_axis
     from equipoise.reports.charts.chart import rounded as rounded
+    from equipoise.reports.charts.chart import small_svg as small_svg
     from equipoise.reports.charts.chart import spanned as spanned
     from equipoise.reports.charts.chart import tips as tips
+    from equipoise.reports.charts.chart import titled as titled
     from equipoise.reports.charts.chart import used as used
 
 _MODULES = {
     "chart": (
         "BETTER", "COLOURS", "FOUND", "INK", "OPEN", "QUIET", "REFERENCE", "ROWS", "WORSE", "Chart", "Fit", "Lines",
-        "Look", "Row", "alone", "draw", "fit", "in_panels", "interval_panels", "line_axis", "rounded", "spanned",
-        "tips", "used",
+        "Look", "Row", "alone", "draw", "fit", "in_panels", "interval_panels", "line_axis", "rounded", "small_svg",
+        "spanned", "tips", "titled", "used",
     ),
 }  # fmt: skip
 
