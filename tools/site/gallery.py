@@ -118,7 +118,8 @@ ITEMS = (
     ),
     Item(
         "embedding", "Does an embedding serve every group?", "600 generated points",
-        "audit faces.npy --embedding points --rows faces.npz --target identity --group sex", "embeddings.md", POINTS, "gap",
+        "audit faces.npy --embedding points --rows faces.npz --target identity --group sex",
+        "embeddings.md", POINTS, "gap",
     ),
     Item(
         "compare", "Whom did a change touch?", "1,000 generated people, whose representation changed",
