@@ -8,7 +8,7 @@ import hypothesis
 import pytest
 
 from equipoise.foundation._text import forget_secrets
-from running import Program
+from helpers.running import Program
 
 # However busy the machine is: time decides no test.
 hypothesis.settings.register_profile("equipoise", deadline=None)

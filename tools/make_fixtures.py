@@ -34,7 +34,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 import numpy as np  # noqa: E402 - threads are set before it starts any
 
 import fixture_cases as cases  # noqa: E402 - it is found beside the tests
-import fixture_documents as documents  # noqa: E402
+from helpers import fixture_documents as documents  # noqa: E402
 
 
 def written(name: str, text: str) -> None:

@@ -20,7 +20,7 @@ from equipoise.cli.commands.audit import audit as command
 from equipoise.cohorts import load
 from equipoise.foundation import BadInput
 from equipoise.foundation._files import MOST_BYTES
-from running import Program
+from helpers.running import Program
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "docs" / "schemas" / "audit-config-1.json"

@@ -12,7 +12,7 @@ import pytest
 import equipoise
 from equipoise.audits import AuditResult
 from equipoise.foundation import BadInput
-from running import Program
+from helpers.running import Program
 
 
 def people(no: object, yes: object, rows: int = 400) -> dict[str, Any]:

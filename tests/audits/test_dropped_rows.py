@@ -12,7 +12,7 @@ import pytest
 
 import equipoise
 from equipoise import BadInput
-from running import Program
+from helpers.running import Program
 
 ROWS = 120
 DRAW = np.random.default_rng(3)

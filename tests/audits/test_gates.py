@@ -9,7 +9,7 @@ import pytest
 from equipoise.foundation import BadInput
 from equipoise.measures import get_measure
 from equipoise.results import check_direction, parse_gate
-from running import Program
+from helpers.running import Program
 
 AUDIT = ("--target", "y", "--prediction", "p", "--favourable", "1", "--group", "sex", "--group", "race")
 

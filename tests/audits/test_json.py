@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
-import embedding_cases
 import equipoise
 from equipoise.results import Record, record_as_json
+from helpers.cases import embedding as embedding_cases
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "audit-1.json"
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import equipoise
-from comparison_oracles import COMPARISON_ORACLES
 from equipoise import measures
 from equipoise.foundation import BadInput, registry
 from equipoise.measures import (
@@ -18,6 +17,7 @@ from equipoise.measures import (
     get_comparison,
 )
 from equipoise.testing import check
+from helpers.oracles.comparison import COMPARISON_ORACLES
 
 NAMES = [entry.name for entry in registry.entries("comparison")]
 NEEDED: dict[str, dict[str, Any]] = {"neighbour_overlap": {"k": 3}}

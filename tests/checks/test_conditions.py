@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import equipoise
-from condition_oracles import CONDITION_ORACLES
 from equipoise.conditions import shares_of
 from equipoise.foundation import registry
 from equipoise.testing import check
+from helpers.oracles.condition import CONDITION_ORACLES
 
 NAMES = [entry.name for entry in registry.entries("condition")]
 SETTINGS: dict[str, list[dict[str, Any]]] = {

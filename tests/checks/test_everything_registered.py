@@ -34,7 +34,7 @@ from equipoise.measures import (
 )
 from equipoise.measures._classification import selection_rates
 from equipoise.testing import check, random_rows
-from oracles import AUTHORS, ORACLES
+from helpers.oracles.rates import AUTHORS, ORACLES
 
 # Means over classes are asked for on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore:.* is the mean over the classes")
@@ -64,7 +64,7 @@ def registered_things_are_put_back() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_every_measure_passes_the_shared_checks_and_agrees_with_its_slow_reference(name: str) -> None:
-    assert name in ORACLES, f"{name} has no reference in tests/oracles.py"
+    assert name in ORACLES, f"{name} has no reference in tests/helpers/oracles/rates.py"
     check("measure", name, reference=ORACLES[name], trials=10)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import fixture_cases as cases
-import fixture_documents as documents
+from helpers import fixture_documents as documents
 
 pytest.importorskip("torch")
 

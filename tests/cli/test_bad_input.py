@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from running import Ended, Program
+from helpers.running import Ended, Program
 
 ROWS = "sex,race,income,predicted,score,age,weight\n" + "".join(
     f"{sex},{race},{income},{predicted},0.{score},{20 + score},{weight}\n"

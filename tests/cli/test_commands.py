@@ -14,7 +14,7 @@ import pytest
 import equipoise.foundation._imports as imports
 import equipoise.foundation._registry as registries
 from equipoise.foundation import install_line
-from running import Program
+from helpers.running import Program
 
 HEAVY = {"numpy", "scipy", "narwhals", "altair", "torch", "duckdb", "sklearn", "rich", "typer", "pandas", "polars"}
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 import equipoise as package
 from equipoise.reports import show
-from running import Ended, Program
+from helpers.running import Ended, Program
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from running import Program
+from helpers.running import Program
 
 
 def test_the_demo_has_a_control_three_treatments_two_conditions_and_twenty_seeds() -> None:

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from running import Program
+from helpers.running import Program
 
 pytest.importorskip("torch", reason="needs equipoise[train]")
 
-from discovery_cases import hurried
 from equipoise.cli.commands.discover import discover
 from equipoise.discovery import (
     Hyperplane,
@@ -26,6 +25,7 @@ from equipoise.discovery import (
     load_directions,
     save_directions,
 )
+from helpers.cases.discovery import hurried
 
 NETWORKS = """
 import torch

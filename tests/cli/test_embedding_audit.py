@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from embedding_cases import classes, hidden, many_groups, pictures, plain
 from equipoise.audits import AuditResult
 from equipoise.reports import show
-from running import Ended, Program
+from helpers.cases.embedding import classes, hidden, many_groups, pictures, plain
+from helpers.running import Ended, Program
 
 
 @pytest.fixture

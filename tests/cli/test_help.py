@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from equipoise.cli import app
-from running import Program
+from helpers.running import Program
 
 PROGRAM: Any = typer.main.get_command(app)
 

@@ -15,7 +15,7 @@ from equipoise.discovery import Hyperplane
 from equipoise.discovery.generative import VAESettings
 from equipoise.foundation import BadInput
 from equipoise.studies import read_plan
-from running import Program
+from helpers.running import Program
 
 pytest.importorskip("torch", reason="needs equipoise[train]")
 pytest.importorskip("safetensors", reason="needs equipoise[train]")
@@ -23,8 +23,8 @@ pytest.importorskip("safetensors", reason="needs equipoise[train]")
 MODELS = """
 import torch
 
-from discovery_cases import Reader
-from labelling_cases import Wall
+from helpers.cases.discovery import Reader
+from helpers.cases.labelling import Wall
 
 generator = Wall()
 classifier = Reader(6.0, 4.0)
@@ -119,7 +119,7 @@ def photos(tmp_path: Path) -> Path:
     """Pictures of the wall as files, with a table, a direction, and the networks in a file of Python."""
     image = pytest.importorskip("PIL.Image")
     from equipoise.discovery import save_directions
-    from labelling_cases import PATCH, TINT, painted
+    from helpers.cases.labelling import PATCH, TINT, painted
 
     given = painted(160, 80)
     lines = ["file,patch,split"]
@@ -174,7 +174,7 @@ def test_a_table_of_pictures_is_labelled_by_a_probe_and_a_classifier_is_audited(
 
 
 def test_how_well_the_known_attributes_are_known_is_said(photos: Path, equipoise: Program) -> None:
-    from labelling_cases import LATENT, taught
+    from helpers.cases.labelling import LATENT, taught
 
     taught().save(photos / "probe.safetensors")
     drawn = np.random.default_rng(0)
@@ -236,7 +236,7 @@ def test_what_does_not_fit_is_refused(
 
 
 def test_one_of_several_classes_is_audited_and_pictures_come_to_its_size(photos: Path, equipoise: Program) -> None:
-    from labelling_cases import taught
+    from helpers.cases.labelling import taught
 
     taught().save(photos / "probe.safetensors")
     common = ("--probe", photos / "probe.safetensors", "--favourable", "yes", "--null", 19, "--quiet")

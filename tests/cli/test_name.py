@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from equipoise.discovery import key_path, load_directions, read_key, save_directions, write_sheet
-from investigation_cases import found
-from running import Ended, Program
+from helpers.cases.investigation import found
+from helpers.running import Ended, Program
 
 NAMES = {"direction 1": "Beards", "direction 2": "age", "random 7": "noise"}
 

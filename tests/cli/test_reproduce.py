@@ -12,9 +12,9 @@ from equipoise.cli.commands import reproduce
 from equipoise.studies import read_plan
 from equipoise.studies._planfile import StudyPlan
 from equipoise.studies.findings.identical._paper import reproduction_of
-from picture_cases import write_binary
-from running import Program
-from study_cases import pictures
+from helpers.cases.picture import write_binary
+from helpers.cases.study import pictures
+from helpers.running import Program
 
 
 @pytest.fixture(scope="module")

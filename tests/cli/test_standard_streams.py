@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from running import Program
+from helpers.running import Program
 
 ASK = ("--target", "y", "--prediction", "p", "--favourable", "1", "--group", "sex")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from equipoise.cohorts import open_table
-from plan_cases import PLAN, columns, write_people, write_plan
-from running import Program
+from helpers.cases.plan import PLAN, columns, write_people, write_plan
+from helpers.running import Program
 
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("torch")

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from plan_cases import columns
-from running import Program
+from helpers.cases.plan import columns
+from helpers.running import Program
 
 PLAN = """schema = "equipoise.study-plan/1"
 seeds = 1

@@ -21,7 +21,7 @@ from equipoise.cohorts.pictures._arrays import (
 from equipoise.cohorts.sources.cifar10s import CHANGED, COLOUR_MAJOR, domains
 from equipoise.foundation import BadInput
 from equipoise.testing import check
-from picture_cases import CLASSES, write_binary
+from helpers.cases.picture import CLASSES, write_binary
 
 COLOUR = {"automobile", "cat", "dog", "horse", "truck"}
 

@@ -19,7 +19,7 @@ from equipoise.cohorts.sources._voting import halved, voted
 from equipoise.foundation import BadInput
 from equipoise.studies.plans import data_fingerprint
 from equipoise.testing import check
-from picture_set_cases import (
+from helpers.cases.picture_set import (
     CARS,
     COLOURS,
     EACH,
@@ -143,7 +143,7 @@ def test_pictures_that_are_missing_cut_short_or_of_another_size_are_named(tmp_pa
     write_cars(tmp_path)
     with pytest.raises(BadInput, match=r"no file 'cars196_thumbs_48.npz' beside the other"):
         equipoise.load("cars196", path=tmp_path, pixels="pictures")
-    from picture_set_cases import webp
+    from helpers.cases.picture_set import webp
 
     for pictures, words in ((drawn(17, 48), "is damaged: 18 pictures by 1 are 18 strips"),
                             (drawn(18, 32), "Picture 0 of cars196_thumbs_48.npz is 32 x 32 pixels")):  # fmt: skip

@@ -26,7 +26,7 @@ from equipoise.cohorts.pictures._arrays import (
 )
 from equipoise.cohorts.pictures._cifar_files import read_cifar
 from equipoise.foundation import BadInput
-from picture_cases import drawn, strips, write_binary, write_strips
+from helpers.cases.picture import drawn, strips, write_binary, write_strips
 
 # Other versions of a picture
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from condition_oracles import interpolation as slowly
 from equipoise import BadInput
 from equipoise.conditions import ALIASES, interpolate
 from equipoise.conditions._interpolation import MODES
+from helpers.oracles.condition import interpolation as slowly
 
 # Paper 001, Table 2: men and women of each profession in the Bios training data.
 BIOS = np.array([

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import special
 
-from discovery_cases import BIAS, LATENT, TARGET, meaning, painter, quick, reader, torch
 from equipoise.discovery import (
     Hyperplane,
     axes,
@@ -20,6 +19,7 @@ from equipoise.discovery import (
 )
 from equipoise.discovery.generative import Generator
 from equipoise.foundation import BadInput
+from helpers.cases.discovery import BIAS, LATENT, TARGET, meaning, painter, quick, reader, torch
 
 
 def test_a_random_direction_of_ten_dimensions_has_the_cosine_that_theory_gives() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discovery_cases import torch
 from equipoise.discovery import Classifier, Hyperplane, SearchSettings
 from equipoise.discovery._investigating import baseline_directions, chosen
 from equipoise.discovery.generative import Generator
 from equipoise.foundation import stream
+from helpers.cases.discovery import torch
 
 
 class Tiny(torch.nn.Module):

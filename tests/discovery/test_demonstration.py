@@ -10,7 +10,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-from discovery_cases import hurried  # noqa: E402
 from equipoise.discovery import (  # noqa: E402
     Hyperplane,
     demonstrated,
@@ -19,6 +18,7 @@ from equipoise.discovery import (  # noqa: E402
 from equipoise.discovery.demonstration import _demonstration as demonstration  # noqa: E402
 from equipoise.discovery.demonstration._demonstration import chance_cosine, lit_sprites, measured, one_thread  # noqa: E402
 from equipoise.discovery.generative import Generator  # noqa: E402
+from helpers.cases.discovery import hurried  # noqa: E402
 
 
 def test_size_and_light_are_independent_in_the_pictures_and_can_be_measured_in_them() -> None:

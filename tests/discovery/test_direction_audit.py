@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discovery_cases import quick, reader
 from equipoise.cohorts import Cohort
 from equipoise.discovery import (
     DirectionAudit,
@@ -26,7 +25,8 @@ from equipoise.discovery._reading import Probe
 from equipoise.foundation import BadInput, stream
 from equipoise.measures import equalized_odds
 from equipoise.reports import markdown
-from labelling_cases import LATENT, PATCH, TINT, TRAINED, painted, predicted, taught, wall
+from helpers.cases.discovery import quick, reader
+from helpers.cases.labelling import LATENT, PATCH, TINT, TRAINED, painted, predicted, taught, wall
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from discovery_cases import torch
 from equipoise.discovery._objective import drawn_signs, hessian_penalty
+from helpers.cases.discovery import torch
 
 
 def test_over_all_signs_it_is_twice_the_squared_interactions() -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discovery_cases import BIAS, LATENT, TARGET, Constant, meaning, painter, quick, reader, torch
 from equipoise.discovery import Classifier, Hyperplane, Investigation, JudgeSettings, SurrogateSettings, discover
 from equipoise.discovery._investigating import known_change, strips_of
 from equipoise.discovery._judging import Evaluator
@@ -21,6 +20,7 @@ from equipoise.discovery._reasons import DiscoveryReason
 from equipoise.discovery.generative import Generator
 from equipoise.foundation import BadInput
 from equipoise.results import because
+from helpers.cases.discovery import BIAS, LATENT, TARGET, Constant, meaning, painter, quick, reader, torch
 
 JUDGED = JudgeSettings(latents=32, null_latents=8, nulls=39)
 METHODS = ["axes", "pca", "hessian", "random", "random orthogonal"]

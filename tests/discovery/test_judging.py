@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discovery_cases import BIAS, TARGET, Constant, meaning, painter, quick, reader, torch
 from equipoise.discovery import Classifier, Hyperplane, JudgeSettings, judge, random_orthogonal_directions
 from equipoise.discovery._judging import Evaluator
 from equipoise.discovery.generative import Generator
 from equipoise.foundation import BadInput, stream
+from helpers.cases.discovery import BIAS, TARGET, Constant, meaning, painter, quick, reader, torch
 
 WALKED = quick()
 ALPHAS = WALKED.alphas

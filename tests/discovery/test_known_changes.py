@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discovery_cases import LATENT, torch
 from equipoise.discovery import Classifier, Hyperplane, JudgeSettings, SearchSettings
 from equipoise.discovery._investigating import known_change, strips_of
 from equipoise.discovery._judging import Evaluator
 from equipoise.discovery.generative import Generator
+from helpers.cases.discovery import LATENT, torch
 
 PLANE = Hyperplane("first", np.eye(LATENT)[0])
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from discovery_cases import BIAS, TARGET, meaning, painter, quick, reader, torch
 from equipoise.discovery import Classifier, search
 from equipoise.discovery._classifier import classifier_in, generator_in
 from equipoise.foundation import BadInput
+from helpers.cases.discovery import BIAS, TARGET, meaning, painter, quick, reader, torch
 
 
 def test_pictures_and_probabilities_are_the_same_but_for_their_last_digits() -> None:

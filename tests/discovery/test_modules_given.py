@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from discovery_cases import Painter, painter, reader, torch
 from equipoise.discovery import Classifier, search
 from equipoise.discovery._search import check_pair
 from equipoise.discovery.generative import Generator
 from equipoise.foundation import BadInput
+from helpers.cases.discovery import Painter, painter, reader, torch
 
 nn = torch.nn
 

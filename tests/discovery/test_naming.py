@@ -14,8 +14,8 @@ from equipoise.discovery import key_path, read_key, strips_path, write_sheet
 from equipoise.discovery._naming import COLUMNS, code_of, sheet_of
 from equipoise.foundation import BadInput
 from equipoise.reports import page
-from investigation_cases import ALPHAS, constant, found, hostile, investigation, shown, undefined
-from page_checks import Tree, check_alone
+from helpers.cases.investigation import ALPHAS, constant, found, hostile, investigation, shown, undefined
+from helpers.page_checks import Tree, check_alone
 
 
 def test_a_sheet_has_a_line_a_strip_and_nothing_filled_in(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discovery_cases import Reader, torch
 from equipoise.discovery import (
     Classifier,
     EncoderDistances,
@@ -23,7 +22,8 @@ from equipoise.discovery import (
 from equipoise.discovery._reading import Probe
 from equipoise.discovery.generative import Generator, StepProgress, as_bytes
 from equipoise.foundation import BadInput
-from labelling_cases import LATENT, PATCH, QUICK, TINT, taught, wall
+from helpers.cases.discovery import Reader, torch
+from helpers.cases.labelling import LATENT, PATCH, QUICK, TINT, taught, wall
 
 FEW = replace(QUICK, steps=6, report_every=4, held_out=20)
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery_cases import TARGET, meaning, painter, quick, reader
 from equipoise.discovery import search
 from equipoise.discovery._search import ahead, cost, halvings
+from helpers.cases.discovery import TARGET, meaning, painter, quick, reader
 
 
 def test_sixteen_restarts_are_halved_four_times_and_cost_a_sixth() -> None:

@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discovery_cases import (
+from equipoise.discovery import Classifier, Hyperplane, SearchSettings, judge, search
+from equipoise.discovery._search import Search
+from equipoise.discovery.generative import Generator
+from equipoise.foundation import BadInput
+from helpers.cases.discovery import (
     BIAS,
     LATENT,
     TARGET,
@@ -21,10 +25,6 @@ from discovery_cases import (
     reader,
     torch,
 )  # fmt: skip
-from equipoise.discovery import Classifier, Hyperplane, SearchSettings, judge, search
-from equipoise.discovery._search import Search
-from equipoise.discovery.generative import Generator
-from equipoise.foundation import BadInput
 
 
 def searched(seed: int = 0, *, bias: float = 4.0, target: float = 6.0, **more: Any) -> Search:

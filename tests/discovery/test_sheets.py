@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from equipoise.discovery import key_path, read_key, read_sheet, write_sheet
 from equipoise.discovery._naming import Named, cleaned, same_word
 from equipoise.foundation import FORMULA_STARTS, BadInput
-from investigation_cases import found
+from helpers.cases.investigation import found
 
 HEAD = "code,name,confidence,changes_what\n"
 CODES = ("A", "B", "C")

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discovery_cases import torch
 from equipoise.discovery import Classifier
 from equipoise.discovery._classifier import predicted, slopes
 from equipoise.discovery._hyperplane import traversed
 from equipoise.discovery._objective import Objective, Weights, guard_of, orthogonality, variation_loss
 from equipoise.discovery.generative import Generator
 from equipoise.foundation import BadInput
+from helpers.cases.discovery import torch
 
 nn = torch.nn
 

@@ -11,7 +11,6 @@ from equipoise.foundation import BadInput
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-from discovery_cases import BIAS, LATENT, SIDE, TARGET, Painter, meaning, quick, reader  # noqa: E402
 from equipoise.discovery import (  # noqa: E402
     JudgeSettings,
     judge,
@@ -19,6 +18,7 @@ from equipoise.discovery import (  # noqa: E402
 )
 from equipoise.discovery._objective import guard_of  # noqa: E402
 from equipoise.discovery.generative import style_generator  # noqa: E402
+from helpers.cases.discovery import BIAS, LATENT, SIDE, TARGET, Painter, meaning, quick, reader  # noqa: E402
 
 Z, LAYERS = 5, 3
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discovery_cases import BIAS, TARGET, Constant, meaning, painter, quick, reader
 from equipoise.discovery import Classifier, Hyperplane, SurrogateSettings, search, surrogate_search
 from equipoise.discovery._surrogate import FITTING, LABELLING, POLISH, ROUGH, fit_surrogate
 from equipoise.foundation import BadInput
+from helpers.cases.discovery import BIAS, TARGET, Constant, meaning, painter, quick, reader
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 

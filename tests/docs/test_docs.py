@@ -18,7 +18,7 @@ import pytest
 import equipoise
 from equipoise import measures
 from equipoise.foundation import installed, registry
-from picture_cases import write_binary, write_photos
+from helpers.cases.picture import write_binary, write_photos
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))

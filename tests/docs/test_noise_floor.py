@@ -9,8 +9,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from paper_scripts import paper_script
-from picture_cases import write_binary
+from helpers.cases.picture import write_binary
+from helpers.paper_scripts import paper_script
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 

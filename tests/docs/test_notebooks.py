@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import required
+from helpers import required
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))

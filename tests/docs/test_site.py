@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import required
-from chromium import browsing, program
+from helpers import required
+from helpers.chromium import browsing, program
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "out" / "site"

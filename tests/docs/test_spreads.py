@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from equipoise.studies.analysis import nested
-from paper_scripts import paper_script
+from helpers.paper_scripts import paper_script
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from paper_scripts import PAPERS, paper_script
+from helpers.paper_scripts import PAPERS, paper_script
 from reproductions.sprites import together
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")

@@ -22,8 +22,8 @@ from equipoise.estimators import GroupNames, SavedModel, TreatedClassifier, Trea
 from equipoise.foundation import BadInput, registry
 from equipoise.training import Job, Outcome, Settings, encoder_of, material_of, train
 from equipoise.training.metric import EmbeddingModel
-from picture_cohorts import embedding_cohort, picture_cohort
-from training_cases import Learns
+from helpers.cases.training import Learns
+from helpers.picture_cohorts import embedding_cohort, picture_cohort
 
 HEAD = Learns("metric_learner", {"embedding_size": 4, "epochs": 4, "batch_size": 16})
 NETWORK = Learns("metric_learner", {"backbone": "small", "embedding_size": 4, "epochs": 2, "batch_size": 16})

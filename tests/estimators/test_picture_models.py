@@ -29,10 +29,10 @@ from equipoise.foundation import BadInput, registry
 from equipoise.networks import build
 from equipoise.training import Job, Material, Outcome, Settings, encoder_of, material_of, train
 from equipoise.training.images import _pictures as reading
-from label_cases import label_pictures
-from picture_cohorts import picture_cohort
-from squares import CLASSES, pictures
-from training_cases import Learns
+from helpers.cases.label import label_pictures
+from helpers.cases.training import Learns
+from helpers.picture_cohorts import picture_cohort
+from helpers.squares import CLASSES, pictures
 
 SMALL: dict[str, Any] = {"network": "small", "epochs": 2, "batch_size": 16, "schedule": "triangle"}
 LEARNER = Learns("image_network", SMALL)

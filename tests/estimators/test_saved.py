@@ -28,8 +28,8 @@ from equipoise.estimators import GroupNames, SavedModel, is_saved_model, load_mo
 from equipoise.foundation import BadInput, registry
 from equipoise.training import Job, Mixture, Outcome, encoder_of, material_of, train
 from equipoise.training._network_models import MlpModel
-from plan_cases import cohort, columns
-from training_cases import Learns
+from helpers.cases.plan import cohort, columns
+from helpers.cases.training import Learns
 
 SMALL = {"layers": 1, "width": 8, "epochs": 3, "batch_size": 64}
 

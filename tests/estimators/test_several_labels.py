@@ -16,7 +16,7 @@ from sklearn.multioutput import MultiOutputClassifier
 import equipoise
 from equipoise import BadInput
 from equipoise.estimators import TreatedClassifier, TreatedRegressor
-from label_cases import LABELS, label_columns
+from helpers.cases.label import LABELS, label_columns
 
 pytest.importorskip("torch", reason="needs equipoise[train]")
 

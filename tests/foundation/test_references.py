@@ -19,7 +19,7 @@ from equipoise.foundation._references import (
     references_of,
 )
 from equipoise.measures import get_measure
-from running import Program
+from helpers.running import Program
 
 OWN = [entry for kind in KINDS for entry in registry.entries(kind) if entry.module.startswith("equipoise.")]
 

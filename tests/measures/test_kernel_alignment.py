@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import comparison_oracles as oracle
 from equipoise.foundation import BadInput
 from equipoise.measures import (
     aggregate_pnka,
     cka,
 )
+from helpers.oracles import comparison as oracle
 
 KINDS: list[dict[str, Any]] = [{"kernel": "linear"}, {"kernel": "rbf"}, {"kernel": "rbf", "bandwidth": 1.5}]
 

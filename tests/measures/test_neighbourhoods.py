@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-import comparison_oracles as oracle
 from equipoise.foundation import BadInput
 from equipoise.measures import neighbour_overlap
 from equipoise.measures._neighbours import nearest_by_block
+from helpers.oracles import comparison as oracle
 
 METRICS = ("cosine", "euclidean")
 

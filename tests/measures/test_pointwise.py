@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-import comparison_oracles as oracle
 from equipoise.foundation import BadInput
 from equipoise.measures import (
     Approximation,
@@ -22,6 +21,7 @@ from equipoise.measures import (
     pnka,
 )
 from equipoise.measures import _kernels as kernels
+from helpers.oracles import comparison as oracle
 
 Array = np.ndarray[Any, Any]
 KERNELS: list[dict[str, Any]] = [

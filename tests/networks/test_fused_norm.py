@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-import norm_cases  # noqa: E402
 from equipoise.networks import _norms as fused_norm  # noqa: E402
 from equipoise.networks import _norms as norms  # noqa: E402
 from equipoise.networks import build  # noqa: E402
 from equipoise.networks._norms import MOST_CHANNELS, PARTS, chain_kind, norm_kind, normed, plan_of  # noqa: E402
+from helpers.cases import norm as norm_cases  # noqa: E402
 
 on_a_card = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a graphics card")
 # What is computed in float32, and half a unit in the last place of bfloat16 as a share of a number.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chromium import Browser, browsing, program
-from required import missing
+from helpers.chromium import Browser, browsing, program
+from helpers.required import missing
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import compare_cases
-import embedding_cases
-import evidence_cases
-import report_cases
-import study_cases
-from chromium import Browser
+from helpers.cases import compare as compare_cases
+from helpers.cases import embedding as embedding_cases
+from helpers.cases import evidence as evidence_cases
+from helpers.cases import report as report_cases
+from helpers.cases import study as study_cases
+from helpers.chromium import Browser
 
 pytestmark = pytest.mark.once
 

@@ -14,7 +14,7 @@ from equipoise.audits import AuditResult
 from equipoise.foundation import report_of
 from equipoise.reports.charts import Chart
 from equipoise.reports.charts.dumbbells import _scale
-from report_cases import HOSTILE, adult, changed, periods
+from helpers.cases.report import HOSTILE, adult, changed, periods
 
 REPORT = report_of("audit")
 CASES = {"changed": changed, "periods": periods}

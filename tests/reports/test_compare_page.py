@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compare_cases import CASES, HOSTILE, copies, hidden, noise, planted
 from equipoise.foundation import report_of
 from equipoise.reports._formats import safe_name
 from equipoise.reports._formats import short_percent as percent
-from page_checks import Tree, check_number
-from pages import Pages, check_figures, check_own_page
-from running import Program
+from helpers.cases.compare import CASES, HOSTILE, copies, hidden, noise, planted
+from helpers.page_checks import Tree, check_number
+from helpers.pages import Pages, check_figures, check_own_page
+from helpers.running import Program
 
 pytestmark = pytest.mark.once
 

@@ -13,9 +13,9 @@ from equipoise.foundation import provenance, report_of
 from equipoise.studies import Diagnosis
 from equipoise.studies._diagnosing import SCHEMA
 from equipoise.training.diverging import ALL_LAYERS, Divergence, Flips, Growth
-from page_checks import check_alone, check_readable
-from pages import Pages, check_figures, check_own_page
-from report_cases import HOSTILE
+from helpers.cases.report import HOSTILE
+from helpers.page_checks import check_alone, check_readable
+from helpers.pages import Pages, check_figures, check_own_page
 
 
 def diagnosis(found: Divergence, name: str = "pictures", notes: tuple[str, ...] = ()) -> Diagnosis:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from chromium import Browser, check_opened
 from equipoise.discovery import strips_path, write_sheet
-from investigation_cases import CASES
+from helpers.cases.investigation import CASES
+from helpers.chromium import Browser, check_opened
 
 pytestmark = pytest.mark.once
 

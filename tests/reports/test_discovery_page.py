@@ -18,7 +18,7 @@ from equipoise.foundation import BadInput, report_of
 from equipoise.reports._formats import safe_name
 from equipoise.reports.narrative.discovery import CAUTIONS, KNOWN_CAUTIONS, ends_of
 from equipoise.results import Direction, because
-from investigation_cases import (
+from helpers.cases.investigation import (
     ALPHAS,
     AS_MUCH,
     CASES,
@@ -30,9 +30,9 @@ from investigation_cases import (
     many,
     shown,
 )
-from page_checks import Tree, check_alone, check_charts, check_names_are_data, check_readable, check_small
-from pages import Pages, check_figures
-from report_cases import HOSTILE
+from helpers.cases.report import HOSTILE
+from helpers.page_checks import Tree, check_alone, check_charts, check_names_are_data, check_readable, check_small
+from helpers.pages import Pages, check_figures
 
 pytestmark = pytest.mark.once
 

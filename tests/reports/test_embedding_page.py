@@ -9,7 +9,6 @@ from pathlib import Path
 import altair
 import pytest
 
-from embedding_cases import CASES, classes, hidden, hostile, many_groups, plain
 from equipoise.audits import AuditResult, SpaceMap
 from equipoise.foundation import report_of
 from equipoise.reports._formats import fine, safe_name
@@ -18,9 +17,10 @@ from equipoise.reports._spaces import RULES, main_gaps, map_caution, said_by
 from equipoise.reports.charts.chart import COLOURS, MOST_MARKS, Chart
 from equipoise.reports.charts.forest import GAP_LOOKS
 from equipoise.reports.charts.maps import MOST_POINTS_ON_A_PAGE, OTHERS
-from page_checks import check_number
-from pages import Pages, check_figures
-from report_cases import HOSTILE, adult
+from helpers.cases.embedding import CASES, classes, hidden, hostile, many_groups, plain
+from helpers.cases.report import HOSTILE, adult
+from helpers.page_checks import check_number
+from helpers.pages import Pages, check_figures
 
 pytestmark = pytest.mark.once
 

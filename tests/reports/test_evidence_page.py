@@ -16,11 +16,11 @@ from equipoise.reports._formats import safe_name
 from equipoise.reports.charts.chart import INK
 from equipoise.reports.charts.matrix import CHANGES, EFFECTS, GREY
 from equipoise.reports.charts.strips import BINS, VERDICTS
-from evidence_cases import CASES, NAMES, classes, few, many_runs, many_techniques, plain
-from page_checks import MEGABYTE, Tree, check_number, contrast
-from pages import Pages, check_figures, check_own_page
-from report_cases import HOSTILE
-from running import Program
+from helpers.cases.evidence import CASES, NAMES, classes, few, many_runs, many_techniques, plain
+from helpers.cases.report import HOSTILE
+from helpers.page_checks import MEGABYTE, Tree, check_number, contrast
+from helpers.pages import Pages, check_figures, check_own_page
+from helpers.running import Program
 
 pytestmark = pytest.mark.once
 

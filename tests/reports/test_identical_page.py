@@ -12,7 +12,6 @@ import altair
 import pytest
 from rich.console import Console
 
-from chromium import Browser
 from equipoise.foundation import report_of
 from equipoise.reports import charts_of, page, show
 from equipoise.reports.charts.chart import INK
@@ -21,9 +20,10 @@ from equipoise.reports.charts.strips import MOST_LINES
 from equipoise.reports.narrative.study import WHOLE, as_evidence
 from equipoise.studies.findings import result_of
 from equipoise.studies.findings.identical._paper import Reproduction, reproduction_of
-from page_checks import Tree, check_number, contrast
-from pages import Pages, check_figures, check_own_page
-from study_cases import TECHNIQUES, demo, hostile, picture_data, pictures, plain, settings
+from helpers.cases.study import TECHNIQUES, demo, hostile, picture_data, pictures, plain, settings
+from helpers.chromium import Browser
+from helpers.page_checks import Tree, check_number, contrast
+from helpers.pages import Pages, check_figures, check_own_page
 
 pytestmark = pytest.mark.once
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import equipoise
-import report_cases
 from equipoise.foundation import BadInput
-from page_checks import Tree, check_alone
-from running import Program
+from helpers.cases import report as report_cases
+from helpers.page_checks import Tree, check_alone
+from helpers.running import Program
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 
 import equipoise
-import report_cases
-import study_cases
 from equipoise.foundation import report_of
 from equipoise.reports import markdown, page, pieces, show
 from equipoise.results import Result
 from equipoise.studies.findings import seeds_needed
+from helpers.cases import report as report_cases
+from helpers.cases import study as study_cases
 
 
 def steps(result: Result, kind: str) -> list[str]:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import embedding_cases
-import report_cases
-import study_cases
 from equipoise.audits import AuditResult
 from equipoise.foundation import report_of
 from equipoise.reports import formats
@@ -15,6 +12,9 @@ from equipoise.reports._records import bound_says_no, class_of, record_verdict, 
 from equipoise.reports._spaces import main_gaps
 from equipoise.reports.charts.forest import main_forest, space_gaps
 from equipoise.reports.narrative._study_words import LONGEST_SENTENCE, unknown
+from helpers.cases import embedding as embedding_cases
+from helpers.cases import report as report_cases
+from helpers.cases import study as study_cases
 
 AUDITS = report_of("audit")
 

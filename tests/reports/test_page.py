@@ -27,9 +27,7 @@ from equipoise.reports.charts import chart as drawing
 from equipoise.reports.charts.chart import COLOURS, INK, MOST_MARKS, QUIET, WORSE, Chart
 from equipoise.reports.charts.heatmap import ABOVE, BELOW, SAME
 from equipoise.results import Result
-from page_checks import MEGABYTE, Tree, check_number, contrast
-from pages import Pages, check_figures, check_own_page
-from report_cases import (
+from helpers.cases.report import (
     CASES,
     HOSTILE,
     adult,
@@ -43,6 +41,8 @@ from report_cases import (
     splits,
     stated_gap,
 )
+from helpers.page_checks import MEGABYTE, Tree, check_number, contrast
+from helpers.pages import Pages, check_figures, check_own_page
 
 pytestmark = pytest.mark.once
 

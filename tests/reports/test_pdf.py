@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-import chromium
-import report_cases
 from equipoise.foundation import (
     BadInput,
     EquipoiseError,
 )
 from equipoise.reports import find_browser
 from equipoise.reports.render.pdf import VARIABLE, pdf
-from required import missing
-from running import Program
+from helpers import chromium
+from helpers.cases import report as report_cases
+from helpers.required import missing
+from helpers.running import Program
 
 # A browser as it is called: it keeps the page that it was given beside itself.
 STAND_IN = """#!/bin/sh

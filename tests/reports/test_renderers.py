@@ -37,8 +37,8 @@ from equipoise.reports.render.html import fragment, page
 from equipoise.reports.render.latex import LATEX, latex
 from equipoise.reports.render.markdown import code, escaped, markdown
 from equipoise.reports.render.terminal import show
-from page_checks import Tree, check_alone, check_readable
-from report_cases import HOSTILE
+from helpers.cases.report import HOSTILE
+from helpers.page_checks import Tree, check_alone, check_readable
 
 CONFIRMED = Cell("confirmed", meaning=Meaning.WORSE)
 PIXEL = "data:image/png;base64,iVBORw0KGgo="

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from chromium import Browser
 from equipoise.foundation import report_of
 from equipoise.reports import charts_of, page, show
 from equipoise.reports.charts import Chart
-from page_checks import check_number
-from pages import Pages, check_figures
-from study_cases import plain
-from study_space_cases import CASES, apart, grid, hostile, imbalance, trainings
+from helpers.cases.study import plain
+from helpers.cases.study_space import CASES, apart, grid, hostile, imbalance, trainings
+from helpers.chromium import Browser
+from helpers.page_checks import check_number
+from helpers.pages import Pages, check_figures
 
 pytestmark = pytest.mark.once
 

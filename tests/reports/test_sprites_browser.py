@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from reproductions.sprites.report import Sprites
 
-from chromium import Browser, check_opened
-from sprites_cases import CASES
+from helpers.cases.sprites import CASES
+from helpers.chromium import Browser, check_opened
 
 pytestmark = pytest.mark.once
 

@@ -14,7 +14,6 @@ import pytest
 from rich.console import Console
 
 import equipoise
-from chromium import Browser
 from equipoise.foundation import report_of
 from equipoise.reports import Meaning, charts_of, page, show
 from equipoise.reports._document import NOT_CERTIFIED
@@ -22,7 +21,10 @@ from equipoise.reports._formats import safe_name
 from equipoise.reports.charts.chart import INK, Chart
 from equipoise.reports.charts.matrix import LIKELY
 from equipoise.studies.findings import ClaimKind
-from page_checks import (
+from helpers.cases.report import HOSTILE
+from helpers.cases.study import CASES, plain
+from helpers.chromium import Browser
+from helpers.page_checks import (
     Tree,
     check_alone,
     check_charts,
@@ -32,9 +34,7 @@ from page_checks import (
     check_small,
     contrast,
 )
-from pages import LARGEST_FRAGMENT
-from report_cases import HOSTILE
-from study_cases import CASES, plain
+from helpers.pages import LARGEST_FRAGMENT
 
 pytestmark = pytest.mark.once
 

@@ -17,7 +17,7 @@ import pytest
 
 from equipoise.foundation import report_of
 from equipoise.results import Finding, Records, Result, Table
-from result_cases import KINDS
+from helpers.cases.result import KINDS
 
 # Claims, and the names that people gave, are told in tables alone; a sheet shows pictures.
 WITHOUT_CHARTS = ("reproduction", "naming", "agreement")

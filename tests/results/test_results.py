@@ -8,10 +8,7 @@ from typing import Any
 import narwhals as nw
 import pytest
 
-import compare_cases
 import equipoise
-import evidence_cases
-import study_cases
 from equipoise.foundation import (
     BadInput,
     MissingExtra,
@@ -26,7 +23,10 @@ from equipoise.results import (
     Status,
     direction_of,
 )
-from result_cases import KINDS, audited, diagnosed, reproduced
+from helpers.cases import compare as compare_cases
+from helpers.cases import evidence as evidence_cases
+from helpers.cases import study as study_cases
+from helpers.cases.result import KINDS, audited, diagnosed, reproduced
 
 GAPS = ("gap", "ratio", "summary")
 

@@ -18,8 +18,8 @@ from equipoise.audits.evidence import evidence
 from equipoise.foundation import csv_text
 from equipoise.reports.render.latex import LATEX, escaped, latex
 from equipoise.results import Interval, Table
-from report_cases import HOSTILE
-from running import Program
+from helpers.cases.report import HOSTILE
+from helpers.running import Program
 
 names = st.text() | st.sampled_from(HOSTILE)
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from postgres import Server, programs, serving, user
-from required import missing
-from store_cases import Clock
+from helpers.cases.store import Clock
+from helpers.postgres import Server, programs, serving, user
+from helpers.required import missing
 
 Opening = Callable[..., Any]
 Placing = Callable[[], str]

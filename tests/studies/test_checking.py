@@ -18,8 +18,8 @@ from equipoise.studies._plan_power import (
     plan_power,
 )
 from equipoise.studies.storage import open_store
-from plan_cases import cohort, columns, write_plan
-from running import Program
+from helpers.cases.plan import cohort, columns, write_plan
+from helpers.running import Program
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 

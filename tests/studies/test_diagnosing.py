@@ -14,8 +14,8 @@ import equipoise
 from equipoise.studies import diagnose, read_plan
 from equipoise.studies._diagnosing import PERMUTED
 from equipoise.training.diverging import ALL_LAYERS
-from plan_cases import cohort, threshold, write_plan
-from running import Program
+from helpers.cases.plan import cohort, threshold, write_plan
+from helpers.running import Program
 
 pytest.importorskip("torch")
 

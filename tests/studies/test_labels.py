@@ -29,7 +29,7 @@ from equipoise.studies.findings._reading import _implausible, data_of
 from equipoise.studies.plans import rows_of
 from equipoise.studies.running._packing import pack, unpack
 from equipoise.studies.storage import open_store
-from label_cases import LABELS, label_cohort, label_columns, label_pictures
+from helpers.cases.label import LABELS, label_cohort, label_columns, label_pictures
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "study-2.json").read_text(encoding="utf-8"))
 LEARNER = {

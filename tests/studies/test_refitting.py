@@ -20,8 +20,8 @@ from equipoise.studies import Study, read_plan, refit
 from equipoise.studies.plans import rows_of
 from equipoise.studies.running import MODEL
 from equipoise.studies.storage import open_store
-from plan_cases import cohort
-from running import Program
+from helpers.cases.plan import cohort
+from helpers.running import Program
 
 LEARNER = {"name": "mlp", "layers": 1, "width": 8, "epochs": 3, "batch_size": 32}
 TREATMENTS: tuple[Any, ...] = (

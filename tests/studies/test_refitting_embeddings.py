@@ -17,7 +17,7 @@ from equipoise.estimators import load_model
 from equipoise.studies import Study, refit
 from equipoise.studies.running import MODEL
 from equipoise.studies.storage import open_store
-from picture_cohorts import embedding_cohort, picture_cohort
+from helpers.picture_cohorts import embedding_cohort, picture_cohort
 
 HEAD = {"name": "metric_learner", "embedding_size": 4, "epochs": 3, "batch_size": 16}
 NETWORK = {**HEAD, "backbone": "small", "epochs": 2}

@@ -16,7 +16,7 @@ from equipoise.studies import Study, refit
 from equipoise.studies.plans import rows_of
 from equipoise.studies.running import MODEL
 from equipoise.studies.storage import open_store
-from picture_cohorts import picture_cohort
+from helpers.picture_cohorts import picture_cohort
 
 LEARNER = {"name": "image_network", "network": "small", "epochs": 2, "batch_size": 16, "schedule": "triangle"}
 TREATMENTS: tuple[Any, ...] = (

@@ -9,9 +9,9 @@ import pytest
 
 from equipoise.foundation import BadInput
 from equipoise.studies.storage._database import store_location
-from plan_cases import PLAN, write_plan
-from postgres import Server
-from running import Program
+from helpers.cases.plan import PLAN, write_plan
+from helpers.postgres import Server
+from helpers.running import Program
 
 pytest.importorskip("torch")
 

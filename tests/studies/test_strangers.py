@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from plan_cases import COHORT, write_plan
-from running import Program
+from helpers.cases.plan import COHORT, write_plan
+from helpers.running import Program
 
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("torch")

@@ -10,7 +10,7 @@ import pytest
 from equipoise.training import COLLAPSED, Material, Rows, Scores, Settings, scores_of, train
 from equipoise.training import _trainer as trainer
 from equipoise.treatments import Adversarial
-from training_cases import Learns, jobs_of
+from helpers.cases.training import Learns, jobs_of
 
 pytest.importorskip("torch")
 

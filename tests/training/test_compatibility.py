@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import matrix_cases
 from equipoise.cli import app
 from equipoise.foundation import BadInput, registry
 from equipoise.training import (
@@ -26,7 +25,8 @@ from equipoise.training import (
     train,
 )
 from equipoise.treatments import DomainIndependent, Parade, Reweighting, ThresholdOptimizer
-from training_cases import Learns, planted
+from helpers.cases import matrix as matrix_cases
+from helpers.cases.training import Learns, planted
 
 # Cells that may not be empty.
 OF_CLASSIFIERS = (
@@ -38,7 +38,7 @@ OF_EMBEDDINGS = ("adversarial", "inlp", "leace", "reweighting", "parade", "group
 
 
 def test_the_matrix_is_the_one_that_is_meant() -> None:
-    """A new treatment or learner gets its cells in tests/matrix_cases.py; one that empties a cell needs a reason."""
+    """A new treatment or learner gets its cells in helpers/cases/matrix.py; one that empties a cell needs a reason."""
     now = {
         (treatment, learner): "fits" if reason is None else reason.missing[0].value
         for treatment, row in compatibility_matrix().items() if treatment in registered("treatment")
@@ -66,7 +66,7 @@ def test_methods_fit_embeddings(treatment: str) -> None:
 
 def test_the_page_on_treatments_has_this_matrix() -> None:
     page = matrix_cases.PAGE.read_text(encoding="utf-8")
-    assert page == matrix_cases.page_with_table(), "python tests/matrix_cases.py writes the table anew"
+    assert page == matrix_cases.page_with_table(), "python tests/helpers/cases/matrix.py writes the table anew"
 
 
 def test_pages_name_and_count_every_treatment() -> None:

@@ -15,7 +15,7 @@ from equipoise.training import (  # noqa: E402
     sample_keys,
 )
 from equipoise.training._seeding import Orders  # noqa: E402
-from training_cases import jobs_of, planted  # noqa: E402
+from helpers.cases.training import jobs_of, planted  # noqa: E402
 
 whole = st.integers(0, 2**31)
 

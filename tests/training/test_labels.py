@@ -28,8 +28,8 @@ from equipoise.training import (
 )
 from equipoise.training._losses import weights_of_labels
 from equipoise.treatments import Adversarial, GroupDRO, Reweighting
-from label_cases import LABELS, label_cohort, label_pictures
-from training_cases import Learns, jobs_of
+from helpers.cases.label import LABELS, label_cohort, label_pictures
+from helpers.cases.training import Learns, jobs_of
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 

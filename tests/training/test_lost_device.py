@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from training_cases import Learns, jobs_of, planted
+from helpers.cases.training import Learns, jobs_of, planted
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 

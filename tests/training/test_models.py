@@ -22,7 +22,7 @@ from equipoise.training import (
     learner_of,
     train,
 )
-from training_cases import Learns, jobs_of, planted
+from helpers.cases.training import Learns, jobs_of, planted
 
 
 @fitted_part

@@ -20,7 +20,7 @@ from equipoise.treatments import (
     EqualOpportunityGlobal,
     FairBatch,
 )
-from training_cases import Learns, Rival, jobs_of, planted
+from helpers.cases.training import Learns, Rival, jobs_of, planted
 
 torch = pytest.importorskip("torch")
 

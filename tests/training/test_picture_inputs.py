@@ -27,8 +27,8 @@ from equipoise.training import (
     train,
 )
 from equipoise.training._prediction import representations_of
-from picture_cases import write_binary
-from training_cases import Learns
+from helpers.cases.picture import write_binary
+from helpers.cases.training import Learns
 
 SPLITS = np.array(["train"] * 40 + ["dev"] * 10 + ["test"] * 10, dtype=object)
 

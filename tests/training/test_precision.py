@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from training_cases import Learns, jobs_of, planted
+from helpers.cases.training import Learns, jobs_of, planted
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 

@@ -30,7 +30,7 @@ from equipoise.training import (
 )
 from equipoise.training._compatibility import NETWORK_OFFERS
 from equipoise.training._preparation import stacks_of, trainings_of
-from training_cases import Learns, planted
+from helpers.cases.training import Learns, planted
 
 
 class Read(Treatment):

@@ -21,7 +21,7 @@ from equipoise.training import (
 )
 from equipoise.training._numerics import CUBLAS, deterministic_note, jittered
 from equipoise.training.learners import mlp
-from training_cases import Learns, Rival, jobs_of, planted, stack_of
+from helpers.cases.training import Learns, Rival, jobs_of, planted, stack_of
 
 torch = pytest.importorskip("torch")
 

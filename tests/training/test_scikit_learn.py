@@ -18,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from equipoise import BadInput
 from equipoise.foundation import registry
 from equipoise.training import Afterwards, Predicted, Settings, Treatment, learner_of, train
-from training_cases import Learns, Rival, jobs_of, planted
+from helpers.cases.training import Learns, Rival, jobs_of, planted
 
 FOREST = Learns("scikit_learn", {"estimator": "sklearn.ensemble.RandomForestClassifier",
                                  "settings": {"n_estimators": 5}})  # fmt: skip

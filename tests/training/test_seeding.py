@@ -16,7 +16,7 @@ from scipy.stats import kstest
 
 from equipoise.training import copies_of, fix_seeds, prepared, sample_keys, sample_uniforms, seed_of
 from equipoise.training._seeding import Orders
-from training_cases import jobs_of, planted, stack_of
+from helpers.cases.training import jobs_of, planted, stack_of
 
 torch = pytest.importorskip("torch")
 
@@ -96,7 +96,7 @@ assert "torch" not in sys.modules
 from sklearn.base import BaseEstimator
 from equipoise.training import Settings
 from equipoise.training import train
-from training_cases import Learns, jobs_of, planted
+from helpers.cases.training import Learns, jobs_of, planted
 
 class Draws(BaseEstimator):
     def fit(self, X, y):

@@ -13,7 +13,7 @@ from equipoise import BadInput
 from equipoise.training import Settings, TrainingCallback, Treatment, copies_of, sample_keys, scores_of, train
 from equipoise.training._stack import Recipe
 from equipoise.treatments import Adversarial, Untreated
-from training_cases import Learns, Rival, jobs_of, planted, stack_of
+from helpers.cases.training import Learns, Rival, jobs_of, planted, stack_of
 
 torch = pytest.importorskip("torch")
 

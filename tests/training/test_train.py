@@ -32,7 +32,7 @@ from equipoise.training import (
 from equipoise.training import _stack_backend as stacked
 from equipoise.training import _trainer as trainer
 from equipoise.training._learner import size_for
-from training_cases import Learns, Rival, jobs_of, planted
+from helpers.cases.training import Learns, Rival, jobs_of, planted
 
 torch = pytest.importorskip("torch")
 

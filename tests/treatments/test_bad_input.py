@@ -13,7 +13,7 @@ from equipoise.foundation import registry
 from equipoise.studies.plans import BadPlan, Named
 from equipoise.testing import planted, planted_pictures, quick_settings
 from equipoise.training import Job, Material, Outcome, Settings, train
-from plan_cases import cohort
+from helpers.cases.plan import cohort
 
 torch = pytest.importorskip("torch")
 

@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from equipoise import BadInput
 from equipoise.training import TrainingRows
 from equipoise.treatments import Downsampling, Reweighting
-from treatment_cases import training_rows
+from helpers.cases.treatment import training_rows
 
 SHAPES = st.tuples(st.integers(1, 4), st.integers(1, 4))
 FULL = SHAPES.flatmap(lambda shape: arrays(np.int64, shape, elements=st.integers(1, 30)))

@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.treatments import Adversarial, DiverseAdversarial
 from equipoise.treatments._discriminators import Discriminators, mean_squared_products
-from treatment_cases import batch, context, one_of
+from helpers.cases.treatment import batch, context, one_of
 
 torch = pytest.importorskip("torch")
 

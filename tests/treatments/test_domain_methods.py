@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-import squares
-import treatment_cases
 from equipoise.training import (
     NETWORK,
     Batch,
@@ -32,7 +30,9 @@ from equipoise.training.learners.image_network import ImageNetwork
 from equipoise.treatments import DomainDiscriminative, DomainIndependent, GradientProjection, UniformConfusion
 from equipoise.treatments._domain_heads import DOMAIN, NETWORK_LEARNS, NETWORK_RESTS
 from equipoise.treatments.gradient_projection import SHORTEST
-from training_cases import jobs_of, planted, stack_of
+from helpers import squares
+from helpers.cases import treatment as treatment_cases
+from helpers.cases.training import jobs_of, planted, stack_of
 
 torch = pytest.importorskip("torch")
 

@@ -8,7 +8,7 @@ import pytest
 
 from equipoise import BadInput
 from equipoise.treatments import EqualOpportunityClass, EqualOpportunityGlobal
-from treatment_cases import batch, context, one_of
+from helpers.cases.treatment import batch, context, one_of
 
 torch = pytest.importorskip("torch")
 

@@ -18,7 +18,7 @@ from equipoise.testing import planted
 from equipoise.training import Job, Outcome, Predicted, TrainingRows, copies_of, part_of_kind, sample_uniforms, train
 from equipoise.treatments import ExponentiatedGradient, Reweighting
 from equipoise.treatments.exponentiated_gradient import CONSTRAINTS, ClassifierMixture, DrawnClasses
-from plan_cases import cohort
+from helpers.cases.plan import cohort
 
 reductions = pytest.importorskip("fairlearn.reductions")
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")

@@ -16,8 +16,8 @@ from equipoise.testing import planted_pictures
 from equipoise.training import CallbackList, Job, Settings, TrainingCallback
 from equipoise.treatments import FairALM, SquaredGapPenalty
 from equipoise.treatments.fairalm import STEPS
-from training_cases import planted, stack_of
-from treatment_cases import batch, context, one_of
+from helpers.cases.training import planted, stack_of
+from helpers.cases.treatment import batch, context, one_of
 
 torch = pytest.importorskip("torch")
 

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from equipoise.treatments import FairBatch
 from equipoise.treatments.fairbatch import moved_shares
-from treatment_cases import context, one_of
+from helpers.cases.treatment import context, one_of
 
 torch = pytest.importorskip("torch")
 

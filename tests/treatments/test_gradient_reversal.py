@@ -13,8 +13,8 @@ from equipoise.testing import planted_pictures
 from equipoise.training import NETWORK, Job, Settings, train
 from equipoise.treatments import GradientReversal
 from equipoise.treatments.gradient_reversal import PLAIN, REVERSED
-from training_cases import Learns, planted, stack_of
-from treatment_cases import batch, context, one_of
+from helpers.cases.training import Learns, planted, stack_of
+from helpers.cases.treatment import batch, context, one_of
 
 torch = pytest.importorskip("torch")
 

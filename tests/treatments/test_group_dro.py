@@ -13,9 +13,9 @@ from equipoise import BadInput
 from equipoise.testing import planted_pictures
 from equipoise.training import Job, RowLosses, Settings, train
 from equipoise.treatments import GroupDRO
-from metric_oracles import hinge, squared
-from training_cases import Learns, planted, stack_of
-from treatment_cases import batch, context, one_of
+from helpers.cases.training import Learns, planted, stack_of
+from helpers.cases.treatment import batch, context, one_of
+from helpers.oracles.metric import hinge, squared
 
 torch = pytest.importorskip("torch")
 

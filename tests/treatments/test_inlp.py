@@ -18,7 +18,7 @@ from equipoise.training import UNDEFINED, Rows
 from equipoise.treatments import IterativeNullSpaceProjection, inlp
 from equipoise.treatments._linear_head import NullSpace
 from equipoise.treatments.inlp import linear_svm
-from treatment_cases import representations
+from helpers.cases.treatment import representations
 
 
 @pytest.mark.parametrize("groups", [2, 3, 4])

@@ -19,9 +19,9 @@ from equipoise.training import Job, Settings, TrainingInputs, part_of_kind, trai
 from equipoise.training._preparation import training_rows
 from equipoise.treatments import ConceptErasure, ConceptErasureOfInputs, IterativeNullSpaceProjection
 from equipoise.treatments.leace import ConceptEraser, ErasedHead, fit_eraser
-from plan_cases import cohort
-from required import missing
-from treatment_cases import representations
+from helpers.cases.plan import cohort
+from helpers.cases.treatment import representations
+from helpers.required import missing
 
 # The package keeps what is below this, as ours does; by default it also shrinks covariances and bounds their trace.
 EXACT = {"shrinkage": False, "constrain_cov_trace": False, "svd_tol": 1e-8}

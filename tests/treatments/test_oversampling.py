@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from equipoise.treatments import Oversampling
-from treatment_cases import training_rows
+from helpers.cases.treatment import training_rows
 
 COUNTS = (
     st.tuples(st.integers(1, 4), st.integers(1, 4))

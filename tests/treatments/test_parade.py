@@ -13,7 +13,7 @@ from equipoise.training.metric import MetricEnded
 from equipoise.training.metric._presets import TABLE
 from equipoise.treatments import Parade
 from equipoise.treatments.parade import Separated, told
-from parade_cases import SAMPLES, WIDTH, SlowParade, close, finite, metric_batch, metric_context
+from helpers.cases.parade import SAMPLES, WIDTH, SlowParade, close, finite, metric_batch, metric_context
 
 torch = pytest.importorskip("torch")
 

@@ -13,7 +13,7 @@ from equipoise import BadInput
 from equipoise.training import Outputs
 from equipoise.treatments import DomainDiscriminative, DomainIndependent
 from equipoise.treatments.domain_discriminative import READOUTS, balanced
-from treatment_cases import names
+from helpers.cases.treatment import names
 
 SHAPES = [(10, 2), (3, 4), (2, 2)]
 KINDS = [(DomainDiscriminative, one) for one in READOUTS] + [

@@ -7,7 +7,7 @@ import pytest
 
 from equipoise import BadInput
 from equipoise.treatments import Rebalancing
-from treatment_cases import training_rows
+from helpers.cases.treatment import training_rows
 
 COUNTS = [[[40, 10], [5, 20]], [[7, 3, 100], [2, 2, 2], [9, 1, 2]], [[1, 1], [50, 1]]]
 

@@ -16,7 +16,7 @@ from equipoise.testing import planted
 from equipoise.training import Job, Predicted, Scored, incompatibility, learner_of, part_of_kind, train
 from equipoise.treatments import ThresholdOptimizer
 from equipoise.treatments.threshold_optimizer import CONSTRAINTS, OBJECTIVES, GroupThresholds
-from plan_cases import cohort, columns
+from helpers.cases.plan import cohort, columns
 
 postprocessing = pytest.importorskip("fairlearn.postprocessing")
 

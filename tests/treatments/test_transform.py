@@ -42,7 +42,7 @@ from equipoise.training.learners.raw_features import RawFeatures
 from equipoise.treatments import Downsampling, LearnedFairRepresentations, PrototypeRepresentation, Reweighting
 from equipoise.treatments.leace import fit_eraser
 from equipoise.treatments.threshold_optimizer import GroupThresholds
-from plan_cases import cohort
+from helpers.cases.plan import cohort
 
 COHORT = planted()
 MATERIAL = COHORT.told(target=False, group=False)

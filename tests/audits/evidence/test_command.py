@@ -11,7 +11,7 @@ from rich.console import Console
 
 from equipoise.audits.evidence import evidence
 from equipoise.reports import show
-from running import Program
+from helpers.running import Program
 
 
 @pytest.fixture

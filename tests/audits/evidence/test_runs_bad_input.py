@@ -9,7 +9,7 @@ import pytest
 
 import equipoise
 from equipoise import BadInput
-from running import Ended, Program
+from helpers.running import Ended, Program
 
 HEADER = "technique,metric,run,value\n"
 ROWS = "base,DP,1,0.5\nbase,DP,2,0.6\nt,DP,1,0.1\nt,DP,2,0.2\n"

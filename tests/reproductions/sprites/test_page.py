@@ -17,10 +17,10 @@ from equipoise.foundation import BadInput, provenance, report_of
 from equipoise.reports import charts_of, markdown
 from equipoise.reports import page as page_of
 from equipoise.reports._formats import safe_name, signed_thousandths
-from page_checks import Tree, check_alone, check_number, check_readable, check_small
-from pages import Pages, check_figures
-from report_cases import HOSTILE
-from sprites_cases import CASES, chanceless, few, hostile, older, whole
+from helpers.cases.report import HOSTILE
+from helpers.cases.sprites import CASES, chanceless, few, hostile, older, whole
+from helpers.page_checks import Tree, check_alone, check_number, check_readable, check_small
+from helpers.pages import Pages, check_figures
 
 pytestmark = pytest.mark.once
 

@@ -12,13 +12,13 @@ from reproductions.sprites.planes import GeneratorPlanes, fitted_planes, load_pl
 from reproductions.sprites.scoring import ScoreSettings, scored
 from reproductions.sprites.triplets import Pair
 
-from discovery_cases import BIAS, LATENT, TARGET, Constant, meaning, painter, quick, reader
 from equipoise.cohorts import codes_of_cells
 from equipoise.cohorts.pictures import SPRITE_FACTORS
 from equipoise.discovery import Classifier, Fit, FitReason
 from equipoise.discovery.generative import VAESettings
 from equipoise.foundation import BadInput
 from equipoise.results import because
+from helpers.cases.discovery import BIAS, LATENT, TARGET, Constant, meaning, painter, quick, reader
 
 PLACES = {"x": TARGET, "y": BIAS, "shape": 2, "scale": 3, "orientation sine": 4, "orientation cosine": 5}
 PAIR = Pair("x", "y")

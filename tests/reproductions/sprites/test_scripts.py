@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from equipoise.foundation import BadInput
-from paper_scripts import PAPERS
+from helpers.paper_scripts import PAPERS
 from reproductions.sprites import benchmark, train_generators
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")

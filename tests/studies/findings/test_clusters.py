@@ -15,8 +15,8 @@ from equipoise.studies.analysis._people import Redrawn, drawn_clusters, is_clust
 from equipoise.studies.findings import measure_study, result_of
 from equipoise.studies.plans import Named, with_splits
 from equipoise.studies.storage import evaluation_labels
-from plan_cases import cohort, threshold
-from study_cases import HERE, Arm, trial
+from helpers.cases.plan import cohort, threshold
+from helpers.cases.study import HERE, Arm, trial
 
 DOMAINS = (("colour",), ("grey",))
 

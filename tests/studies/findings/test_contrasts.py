@@ -15,8 +15,8 @@ from equipoise.stats import benjamini_hochberg, sources_critical, sources_interv
 from equipoise.studies.analysis import TEST, redrawn
 from equipoise.studies.analysis._ranking import MOST_COMPARED
 from equipoise.studies.findings import ClaimKind, measure_study, result_of
-from page_checks import Tree, check_number
-from study_cases import ARMS, interpolation, study
+from helpers.cases.study import ARMS, interpolation, study
+from helpers.page_checks import Tree, check_number
 
 CONDITION = [interpolation(0)]
 

@@ -20,8 +20,8 @@ from equipoise.studies.analysis import Measured
 from equipoise.studies.findings import data_of, measure_study
 from equipoise.studies.findings._exporting import write_measured, write_table
 from equipoise.studies.storage import open_store
-from plan_cases import cohort, threshold
-from store_cases import Predicting, planned
+from helpers.cases.plan import cohort, threshold
+from helpers.cases.store import Predicting, planned
 
 
 def measured(folder: Path, trials: int) -> Measured:

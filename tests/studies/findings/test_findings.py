@@ -10,7 +10,7 @@ import pytest
 from equipoise.studies.analysis import alternative_to, cells_of, front_of, ranked
 from equipoise.studies.analysis._people import disagreement, flips_of
 from equipoise.studies.findings import measure_study
-from study_cases import ARMS, interpolation, study
+from helpers.cases.study import ARMS, interpolation, study
 
 CONDITION = [interpolation(0)]
 

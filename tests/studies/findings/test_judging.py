@@ -21,7 +21,7 @@ from equipoise.studies.findings import (
     measure_study,
     result_of,
 )
-from study_cases import ARMS, interpolation, study
+from helpers.cases.study import ARMS, interpolation, study
 
 CONDITION = [interpolation(0)]
 

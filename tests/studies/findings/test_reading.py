@@ -14,7 +14,7 @@ pytest.importorskip("sqlalchemy")
 from equipoise.studies.findings import data_of, result_of
 from equipoise.studies.storage._labels import readout
 from equipoise.training import COLLAPSED
-from store_cases import Predicting, trial, truth
+from helpers.cases.store import Predicting, trial, truth
 
 SEEDS, REPEATS = 3, 2
 TREATMENTS = ("untreated", "reweighting")

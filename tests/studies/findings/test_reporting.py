@@ -18,7 +18,7 @@ from equipoise.studies.analysis import Layout
 from equipoise.studies.analysis._quantities import measured, quantities_of
 from equipoise.studies.findings import result_of
 from equipoise.tallies import Confusion
-from study_cases import ARMS, CASES, interpolation, plain, settings, study
+from helpers.cases.study import ARMS, CASES, interpolation, plain, settings, study
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "schemas" / "study-2.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)

@@ -17,7 +17,7 @@ from equipoise.studies.findings import (
     result_of,
     undefined_everywhere,
 )
-from study_cases import plain, study
+from helpers.cases.study import plain, study
 
 
 @cache

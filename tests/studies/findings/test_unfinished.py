@@ -12,7 +12,6 @@ import pytest
 from rich.console import Console
 
 import fixture_cases
-import study_cases
 from equipoise.reports import page, show
 from equipoise.reports._comparisons import marks_text
 from equipoise.results import record_as_json
@@ -29,6 +28,7 @@ from equipoise.studies.findings import result_of
 from equipoise.studies.findings.identical._paper import paper_claims, reproduction_of
 from equipoise.treatments import GradientProjection, UniformConfusion
 from equipoise.treatments._domain_heads import EVERY, NETWORK_LEARNS, WithDomainHead
+from helpers.cases import study as study_cases
 
 FALLING, UNMET = Unfinished.LOSS_STILL_FALLING, Unfinished.CONSTRAINT_UNMET
 

@@ -20,7 +20,7 @@ from equipoise.results import because
 from equipoise.studies import StudyResult
 from equipoise.studies.analysis import StudyData, StudyReason
 from equipoise.studies.findings import result_of
-from study_cases import ARMS, Arm, interpolation, plain, regression_data, study
+from helpers.cases.study import ARMS, Arm, interpolation, plain, regression_data, study
 
 CONDITION = [interpolation(0)]
 # Whatever the row, the answer is '<=50K'.

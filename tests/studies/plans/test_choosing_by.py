@@ -15,7 +15,7 @@ from equipoise.studies.findings import write_table
 from equipoise.studies.plans import CHOICE
 from equipoise.studies.running import run_in_store, settings_of
 from equipoise.studies.storage import open_store
-from plan_cases import PLAN, cohort, columns, write_people
+from helpers.cases.plan import PLAN, cohort, columns, write_people
 
 LEARNER = {"name": "mlp", "width": 4, "epochs": 1}
 

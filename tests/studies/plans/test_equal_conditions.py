@@ -13,7 +13,7 @@ from equipoise.studies import Study
 from equipoise.studies.plans import condition_text
 from equipoise.studies.running import draw_named, enter, run_in_store, work_through
 from equipoise.studies.storage import open_store
-from plan_cases import by_the_mean, cohort, threshold
+from helpers.cases.plan import by_the_mean, cohort, threshold
 
 pytest.importorskip("sqlalchemy")
 

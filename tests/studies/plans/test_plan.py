@@ -38,7 +38,7 @@ from equipoise.studies.plans import (
 )
 from equipoise.studies.plans._rows import _values, data_fingerprint, rows_of, trained_fingerprint, with_splits
 from equipoise.studies.running._work import draw_name
-from plan_cases import COHORT, PLAN, cohort, columns, write_plan
+from helpers.cases.plan import COHORT, PLAN, cohort, columns, write_plan
 
 ROOT = Path(__file__).parents[3]
 PUBLISHED = ROOT / "docs" / "schemas" / "study-plan-1.json"

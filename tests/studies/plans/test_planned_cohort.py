@@ -9,8 +9,8 @@ import pytest
 
 from equipoise.foundation import BadInput
 from equipoise.studies import read_plan
-from picture_cases import write_binary
-from plan_cases import write_people
+from helpers.cases.picture import write_binary
+from helpers.cases.plan import write_people
 
 TABLE = """
 [cohort]

@@ -14,7 +14,7 @@ from equipoise.studies import check, read_plan
 from equipoise.studies.plans import LearnerTexts
 from equipoise.studies.plans._design import learners_of
 from equipoise.studies.running import cell_labels, pack, unpack
-from plan_cases import PLAN, cohort, write_plan
+from helpers.cases.plan import PLAN, cohort, write_plan
 
 SMALL = {"name": "mlp", "width": [4, 8], "activation": ["tanh", "relu"], "epochs": 1}
 

@@ -22,7 +22,7 @@ from equipoise.studies.plans._naming import kind_of, unread
 from equipoise.studies.running import pack, run_to_folder, unpack
 from equipoise.studies.running._running import APART, cell_labels, run_in_store, trained
 from equipoise.testing import planted_pictures
-from plan_cases import cohort
+from helpers.cases.plan import cohort
 
 LEARNER = {"name": "image_network", "network": "small", "epochs": 1, "batch_size": 20, "augmentation": False}
 READOUTS = ("sum", "max_prior_shift", "rba")

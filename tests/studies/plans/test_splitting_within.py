@@ -16,7 +16,7 @@ from equipoise import Cohort, Study
 from equipoise.foundation import BadInput
 from equipoise.studies import read_plan
 from equipoise.studies.plans import with_splits
-from running import Program
+from helpers.running import Program
 
 LEARNER = {"name": "scikit_learn"}
 

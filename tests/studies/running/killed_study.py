@@ -12,7 +12,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from plan_cases import by_the_mean, cohort, threshold
+from helpers.cases.plan import by_the_mean, cohort, threshold
 
 MOMENT = 0.02
 

@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from plan_cases import PLAN, write_plan
-from postgres import Server
+from helpers.cases.plan import PLAN, write_plan
+from helpers.postgres import Server
 
 pytest.importorskip("sqlalchemy")
 

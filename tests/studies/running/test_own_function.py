@@ -18,7 +18,7 @@ from equipoise import Cohort, Study
 from equipoise.foundation import BadInput
 from equipoise.studies.plans._own_functions import own_function
 from equipoise.studies.running import run_in_store
-from plan_cases import by_the_mean, cohort, columns, threshold
+from helpers.cases.plan import by_the_mean, cohort, columns, threshold
 
 
 def study(train: Any, people: Cohort | None = None, **how: Any) -> Study:
@@ -140,7 +140,7 @@ def test_an_error_fails_one_trial_and_no_other_and_seeds_are_fixed_before_each()
 def test_trials_are_known_by_dotted_name_version_and_hyper_parameters() -> None:
     made = study(threshold, hyper={"cut": [0.2, 0.8]})
     assert [str(arm.treatments[0]) for arm in made.arms] == [
-        "plan_cases.threshold(cut=0.2)", "plan_cases.threshold(cut=0.8)",
+        "helpers.cases.plan.threshold(cut=0.2)", "helpers.cases.plan.threshold(cut=0.8)",
     ]  # fmt: skip
     first = made.trials()[0]
     assert first.learner.name == "own_function"
@@ -149,7 +149,7 @@ def test_trials_are_known_by_dotted_name_version_and_hyper_parameters() -> None:
     declared = study(threshold, hyper={"cut": 0.2}, needs_group_at_prediction=True)
     assert declared.trials()[0].key != first.key
     two = study([threshold, by_the_mean], baseline="by_the_mean")
-    assert two.baseline == "plan_cases.by_the_mean"
+    assert two.baseline == "helpers.cases.plan.by_the_mean"
     assert len(two.trials()) == 4
 
 
@@ -179,7 +179,7 @@ def test_what_makes_no_sense_with_a_function_is_refused(how: dict[str, Any], com
 def test_a_changed_source_warns_and_keeps_what_was_trained(tmp_path: Path) -> None:
     pytest.importorskip("sqlalchemy")
     file = tmp_path / "changing.py"
-    text = "import plan_cases\ndef mine(cohort, seed):\n    return plan_cases.by_the_mean(cohort, seed)\n"
+    text = "from helpers.cases import plan\ndef mine(cohort, seed):\n    return plan.by_the_mean(cohort, seed)\n"
     texts = [text, text.replace("return", "return  ")]
 
     def read(text: str, place: int) -> Any:
@@ -254,7 +254,7 @@ def test_a_torch_that_a_function_imports_is_seeded_too(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     script = tmp_path / "late.py"
     script.write_text(
-        "import sys\nfrom plan_cases import cohort\nfrom equipoise import Study\n"
+        "import sys\nfrom helpers.cases.plan import cohort\nfrom equipoise import Study\n"
         "def late(given, seed):\n    import torch\n"
         "    return {name: torch.rand(len(given.where(name))).numpy() for name in ('dev', 'test')}\n"
         "study = Study(cohort(), train=late, version=1, group='sex', seeds=1, repeats=2)\n"
@@ -289,14 +289,14 @@ def test_a_setting_can_be_the_baseline(spelt: str) -> None:
     made = study(weighed, hyper={"weighted": [False, True], "cut": 0.4}, baseline=spelt)
     assert made.baseline.endswith("weighed (cut=0.4, weighted=True)")
     both = study([weighed, threshold], hyper={"cut": [0.4, 0.5]}, baseline="threshold(cut=0.5)")
-    assert (both.baseline, both.every_setting) == ("plan_cases.threshold (cut=0.5)", True)
+    assert (both.baseline, both.every_setting) == ("helpers.cases.plan.threshold (cut=0.5)", True)
     with pytest.raises(BadInput, match=r"treatment 'weighed\(weighted=2\)' not found"):
         study(weighed, hyper={"weighted": [False, True]}, baseline="weighed(weighted=2)")
 
 
 def test_of_several_functions_each_still_has_one_setting_chosen() -> None:
     made = study([weighed, threshold], hyper={"cut": [0.4, 0.5]}, baseline="threshold")
-    assert (made.baseline, made.every_setting) == ("plan_cases.threshold", False)
+    assert (made.baseline, made.every_setting) == ("helpers.cases.plan.threshold", False)
 
 
 def test_a_report_of_settings_of_which_one_has_failed_is_still_made(tmp_path: Path) -> None:

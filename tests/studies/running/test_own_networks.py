@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import picture_cases
 from equipoise.foundation import BadInput
 from equipoise.studies import read_plan
+from helpers.cases import picture as picture_cases
 
 pytest.importorskip("sqlalchemy")
 

@@ -17,7 +17,7 @@ from equipoise.studies import read_plan
 from equipoise.studies.running import Standing, enter, run_in_store
 from equipoise.studies.running._folder import files_of, part_of, run_to_folder, written_keys
 from equipoise.studies.running._packing import SAID, TENSORS, is_pack, pack, unpack
-from plan_cases import cohort, threshold, write_plan
+from helpers.cases.plan import cohort, threshold, write_plan
 
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("torch")

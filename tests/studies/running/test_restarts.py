@@ -17,8 +17,8 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from equipoise.studies.storage import open_store
-from plan_cases import COHORT, write_people
-from postgres import Server
+from helpers.cases.plan import COHORT, write_people
+from helpers.postgres import Server
 
 # Enough rows that what a worker is handed does not fit into a pipe, as it once had to.
 ROWS = 150_000

@@ -17,7 +17,7 @@ from equipoise.studies.running._environment import available_cores, environment,
 from equipoise.studies.running._progress import Standing, duration, seconds_left, standing
 from equipoise.studies.running._running import beating, enter, run_in_store, trained, work_through
 from equipoise.studies.storage import CellStatus, Status
-from plan_cases import PLAN, by_the_mean, cohort, columns, threshold, write_people, write_plan
+from helpers.cases.plan import PLAN, by_the_mean, cohort, columns, threshold, write_people, write_plan
 
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("torch")

@@ -12,8 +12,8 @@ from equipoise.cohorts import Cohort
 from equipoise.studies import Study
 from equipoise.studies.running import merge, run_in_store
 from equipoise.studies.storage import open_store
-from plan_cases import by_the_mean, cohort, write_plan
-from running import Program
+from helpers.cases.plan import by_the_mean, cohort, write_plan
+from helpers.running import Program
 
 pytest.importorskip("sqlalchemy")
 

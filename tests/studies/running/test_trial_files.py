@@ -32,7 +32,7 @@ from equipoise.studies.running._folder import (
     write_trial,
     written_keys,
 )
-from store_cases import Clock, Predicting, failed, planned, trial, truth
+from helpers.cases.store import Clock, Predicting, failed, planned, trial, truth
 
 DONE = Predicting()
 ROOT = Path(__file__).parents[3]
@@ -95,7 +95,7 @@ def test_a_writer_that_is_killed_leaves_whole_files_only(tmp_path: Path) -> None
 import sys
 sys.path.insert(0, {str(ROOT / "tests")!r})
 from pathlib import Path
-from store_cases import Predicting, trial
+from helpers.cases.store import Predicting, trial
 from equipoise.studies.running._folder import write_trial
 for seed in range(100_000):
     print(write_trial(Path({str(tmp_path)!r}), Predicting()(trial(seed), scores=True)).stem, flush=True)

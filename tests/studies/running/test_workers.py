@@ -21,7 +21,7 @@ from equipoise.studies.running import OwnWork, run_in_store
 from equipoise.studies.running import _workers as workers
 from equipoise.studies.running._handover import Handed, Shared, read, write
 from equipoise.studies.running._worker_process import START
-from plan_cases import COHORT, by_the_mean, cohort, threshold, write_people
+from helpers.cases.plan import COHORT, by_the_mean, cohort, threshold, write_people
 
 SKLEARN = 'schema = "equipoise.study-plan/1"\nseeds = 2\n' + COHORT + '[learner]\nname = "scikit_learn"\n'
 

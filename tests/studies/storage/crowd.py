@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from equipoise.studies.storage import open_store
 from equipoise.studies.storage._database import opened, store_location
-from store_cases import Predicting, planned
+from helpers.cases.store import Predicting, planned
 
 DONE = Predicting()
 

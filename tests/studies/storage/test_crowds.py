@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from store_cases import planned
+from helpers.cases.store import planned
 
 CROWD = Path(__file__).parent / "crowd.py"
 

@@ -22,9 +22,9 @@ from equipoise.foundation import (
 from equipoise.studies import Study
 from equipoise.studies.findings import write_table
 from equipoise.studies.storage import open_store
-from plan_cases import PLAN, by_the_mean, cohort, threshold, write_plan
-from running import Program
-from store_cases import Predicting, planned
+from helpers.cases.plan import PLAN, by_the_mean, cohort, threshold, write_plan
+from helpers.cases.store import Predicting, planned
+from helpers.running import Program
 
 Change = Callable[[Any], Any]
 
@@ -178,7 +178,7 @@ def test_counts_of_an_earlier_version_that_do_not_add_up_are_noticed(ready: Path
 
 
 def test_a_regression_of_an_earlier_version_whose_sums_are_cut_short_is_noticed(tmp_path: Path) -> None:
-    from store_cases import truth
+    from helpers.cases.store import truth
 
     predicting = Predicting(truth(task="regression"))
     path = tmp_path / "study.db"

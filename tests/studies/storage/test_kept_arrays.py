@@ -13,7 +13,7 @@ from equipoise.foundation import BadInput
 from equipoise.studies.running._folder import _without_scores, merge, read_trial, write_trial
 from equipoise.studies.storage import _artefacts as artefacts
 from equipoise.studies.storage import open_store
-from store_cases import Predicting, failed, planned, trial, truth
+from helpers.cases.store import Predicting, failed, planned, trial, truth
 
 DONE = Predicting()
 

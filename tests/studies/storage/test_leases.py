@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from equipoise.foundation import BadInput
-from store_cases import Clock, Predicting, failed, planned, trial
+from helpers.cases.store import Clock, Predicting, failed, planned, trial
 
 DONE = Predicting()
 OWNERS = ("one", "two", "three")

@@ -19,7 +19,7 @@ from equipoise import Cohort, Study
 from equipoise.studies import StudyResult
 from equipoise.studies.findings._reading import counted_looks
 from equipoise.studies.storage import Look, digest_of, open_store, remember_look
-from plan_cases import cohort
+from helpers.cases.plan import cohort
 
 
 def guess(cohort: Cohort, seed: int, arm: int) -> tuple[np.ndarray, np.ndarray]:

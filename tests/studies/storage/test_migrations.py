@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from equipoise.foundation import BadInput
-from store_cases import Predicting, planned
+from helpers.cases.store import Predicting, planned
 
 pytest.importorskip("sqlalchemy")
 

@@ -15,7 +15,7 @@ import pytest
 
 from equipoise.foundation import BadInput
 from equipoise.studies.storage._database import is_network, kind_of
-from store_cases import Predicting, planned, trial, truth
+from helpers.cases.store import Predicting, planned, trial, truth
 
 pytest.importorskip("sqlalchemy")
 

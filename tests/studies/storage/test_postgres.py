@@ -15,8 +15,8 @@ from equipoise.foundation import (
     BadInput,
     MissingExtra,
 )
-from postgres import Server
-from store_cases import Predicting, failed, planned
+from helpers.cases.store import Predicting, failed, planned
+from helpers.postgres import Server
 
 pytest.importorskip("sqlalchemy")
 

@@ -16,7 +16,7 @@ from equipoise.measures import distance_to_optimum
 from equipoise.measures._scores import BY_NAME
 from equipoise.studies.storage._labels import Names, Readouts, decoded, encoded, evaluation_labels, readout
 from equipoise.training import Predicted, material_of
-from store_cases import GROUPS, Predicting, trial, truth
+from helpers.cases.store import GROUPS, Predicting, trial, truth
 
 
 def read(made: Predicting, number: int = 5, split: str = "test") -> tuple[Readouts, list[Predicted]]:

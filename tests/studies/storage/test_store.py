@@ -14,7 +14,7 @@ import pytest
 from equipoise.foundation import BadInput
 from equipoise.studies.storage._labels import readout
 from equipoise.training import Predicted
-from store_cases import Clock, Predicting, failed, planned, trial, truth
+from helpers.cases.store import Clock, Predicting, failed, planned, trial, truth
 
 DONE = Predicting()
 

@@ -15,7 +15,7 @@ from equipoise.training.learners.image_network import ImageNetwork
 from equipoise.training.learners.mlp import MultilayerPerceptron, built
 from equipoise.training.learners.scikit_learn import ScikitLearn
 from equipoise.treatments import FairBatch, GradientProjection, UniformConfusion
-from training_cases import Rival, jobs_of, planted
+from helpers.cases.training import Rival, jobs_of, planted
 
 torch = pytest.importorskip("torch")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-import squares
 from equipoise.training import Settings, train
 from equipoise.training.images import _side_by_side as side_by_side
-from training_cases import Learns
+from helpers import squares
+from helpers.cases.training import Learns
 
 if __name__ == "__main__":
     side_by_side.EVERY = side_by_side.TIMES = 0.0

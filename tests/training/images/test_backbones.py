@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import squares as cases
-from label_cases import label_pictures
-from training_cases import Learns
+from helpers import squares as cases
+from helpers.cases.label import label_pictures
+from helpers.cases.training import Learns
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 files = pytest.importorskip("safetensors.torch")

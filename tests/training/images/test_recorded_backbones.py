@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import squares as cases
-from training_cases import Learns
+from helpers import squares as cases
+from helpers.cases.training import Learns
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import squares as cases
+from helpers import squares as cases
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 

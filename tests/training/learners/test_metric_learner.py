@@ -38,9 +38,9 @@ from equipoise.treatments import (  # noqa: E402
     Oversampling,
     Reweighting,
 )
-from space_cases import clustered  # noqa: E402
-from squares import material as squares  # noqa: E402
-from training_cases import Learns  # noqa: E402
+from helpers.cases.space import clustered  # noqa: E402
+from helpers.cases.training import Learns  # noqa: E402
+from helpers.squares import material as squares  # noqa: E402
 
 SMALL = {"embedding_size": 8, "batch_size": 32, "epochs": 30, "learning_rate": 0.01}
 LAST = Settings(selection="last")

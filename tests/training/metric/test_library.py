@@ -27,7 +27,7 @@ from equipoise.training.metric.losses.triplet import Triplet  # noqa: E402
 from equipoise.training.metric.miners.distance_weighted import DistanceWeighted  # noqa: E402
 from equipoise.training.metric.miners.n_pair import NPairs  # noqa: E402
 from equipoise.training.metric.samplers.samples_per_class import SamplesPerClass  # noqa: E402
-from metric_cases import numbers_of, points_of  # noqa: E402
+from helpers.cases.metric import numbers_of, points_of  # noqa: E402
 
 WIDTH, CLASSES = 16, 12
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-import metric_oracles as slow  # noqa: E402
 from equipoise.foundation import BadInput, registry  # noqa: E402
 from equipoise.training.metric import Mined  # noqa: E402
 from equipoise.training.metric.losses.arcface import ArcFace  # noqa: E402
@@ -23,7 +22,8 @@ from equipoise.training.metric.losses.proxy_nca import ProxyNCA  # noqa: E402
 from equipoise.training.metric.losses.triplet import Triplet  # noqa: E402
 from equipoise.training.metric.miners.n_pair import NPairs  # noqa: E402
 from equipoise.training.metric.miners.random_triplets import RandomTriplets  # noqa: E402
-from metric_cases import CLASSES, LABELS, SEEDS, listed, numbers_of, points_of  # noqa: E402
+from helpers.cases.metric import CLASSES, LABELS, SEEDS, listed, numbers_of, points_of  # noqa: E402
+from helpers.oracles import metric as slow  # noqa: E402
 
 LOSSES = [entry.name for entry in registry.entries("metric_loss") if entry.module.startswith("equipoise.")]
 WIDTH = 6

@@ -14,7 +14,6 @@ from scipy import integrate, special
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-import metric_oracles as slow  # noqa: E402
 from equipoise.foundation import BadInput, registry  # noqa: E402
 from equipoise.training.metric import (  # noqa: E402
     squared_distances,
@@ -28,7 +27,8 @@ from equipoise.training.metric._mining import (  # noqa: E402
 )
 from equipoise.training.metric.miners.distance_weighted import DistanceWeighted  # noqa: E402
 from equipoise.training.metric.miners.random_triplets import distinct_numbers  # noqa: E402
-from metric_cases import LABELS, SEEDS, listed, numbers_of, points_of  # noqa: E402
+from helpers.cases.metric import LABELS, SEEDS, listed, numbers_of, points_of  # noqa: E402
+from helpers.oracles import metric as slow  # noqa: E402
 
 MINERS = [entry.name for entry in registry.entries("miner") if entry.module.startswith("equipoise.")]
 

@@ -16,7 +16,7 @@ from equipoise.studies.findings import measure_study
 from equipoise.studies.findings.identical import _fairest as fairest
 from equipoise.studies.findings.identical._fairest import clusters_of, fairest_of, first_halves, gains, numbers_of
 from equipoise.studies.findings.identical._runs import sets_of
-from study_cases import TECHNIQUES, picture_data
+from helpers.cases.study import TECHNIQUES, picture_data
 
 
 def impact(data: StudyData, said: np.ndarray, kept: np.ndarray) -> float:

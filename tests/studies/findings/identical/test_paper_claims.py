@@ -23,7 +23,7 @@ from equipoise.studies.findings.identical._paper import (
     reproduction_of,
 )
 from equipoise.studies.findings.identical._runs import compared
-from study_cases import TECHNIQUES, curves, demo, picture_data, pictures
+from helpers.cases.study import TECHNIQUES, curves, demo, picture_data, pictures
 
 ROOT = Path(__file__).parents[4]
 SCHEMA = json.loads((ROOT / "docs" / "schemas" / "reproduction-1.json").read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ from equipoise.studies.findings import (
     result_of,
 )
 from equipoise.studies.findings.identical._runs import one_of_each, sets_of
-from study_cases import CASES, TECHNIQUES, Arm, demo, interpolation, picture_data, pictures, plain, study
+from helpers.cases.study import CASES, TECHNIQUES, Arm, demo, interpolation, picture_data, pictures, plain, study
 
 
 @cache

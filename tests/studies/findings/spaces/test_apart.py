@@ -24,7 +24,7 @@ from equipoise.studies.findings.spaces._parts import (
 )
 from equipoise.studies.findings.spaces._values import spaces_of
 from equipoise.studies.plans import Named
-from study_space_cases import Method, apart, apart_data, grid, imbalance, minoritised, painted, parade, study
+from helpers.cases.study_space import Method, apart, apart_data, grid, imbalance, minoritised, painted, parade, study
 
 
 def told(data: Any) -> list[Apart]:

@@ -34,8 +34,19 @@ from equipoise.studies.findings.spaces._values import (
     spaces_of,
 )
 from equipoise.studies.plans import Named
-from study_cases import plain
-from study_space_cases import CASES, RAW, Method, grid, grid_data, imbalance, minoritised, mixed, study, trainings
+from helpers.cases.study import plain
+from helpers.cases.study_space import (
+    CASES,
+    RAW,
+    Method,
+    grid,
+    grid_data,
+    imbalance,
+    minoritised,
+    mixed,
+    study,
+    trainings,
+)
 
 SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "schemas" / "study-2.json").read_text(encoding="utf-8"))
 PARTS = ("spaces", "space_contrasts", "space_settings", "space_maps")

@@ -14,8 +14,8 @@ pytest.importorskip("sqlalchemy")
 from equipoise.studies.findings import data_of, measure_study, result_of
 from equipoise.studies.findings._exporting import write_measured
 from equipoise.studies.findings.spaces._values import spaces_of
-from store_cases import Predicting, trial
-from study_space_cases import RAW, Method, minoritised, study
+from helpers.cases.store import Predicting, trial
+from helpers.cases.study_space import RAW, Method, minoritised, study
 
 
 def test_a_store_says_of_spaces_what_was_kept(store: Any) -> None:

@@ -11,7 +11,7 @@ from equipoise.reports.charts.scatter import space_scatter
 from equipoise.reports.narrative._study_spaces import comparisons
 from equipoise.studies.findings.spaces._parts import source_title
 from equipoise.studies.findings.spaces._result import set_aside, sweeps_of
-from study_space_cases import imbalance, sweep
+from helpers.cases.study_space import imbalance, sweep
 
 SOURCES = [f"logistic_regression:C={value}" for value in ("0.01", "0.1", "1", "10", "100")]
 

@@ -35,7 +35,7 @@ from equipoise.tallies import (
     EmbeddingOptions,
     EmbeddingSpace,
 )
-from study_space_cases import Method, minoritised, study
+from helpers.cases.study_space import Method, minoritised, study
 
 GROUPS = ("many", "few")
 

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from equipoise.studies.storage import open_store
 from equipoise.studies.storage._database import VERSION
-from store_cases import Predicting, failed, planned
+from helpers.cases.store import Predicting, failed, planned
 
 HERE = Path(__file__).parent
 

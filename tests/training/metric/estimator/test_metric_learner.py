@@ -40,9 +40,9 @@ from equipoise.treatments import (  # noqa: E402
     Parade,
     Reweighting,
 )
-from space_cases import FEATURES, clustered  # noqa: E402
-from squares import pictures  # noqa: E402
-from training_cases import Learns, jobs_of  # noqa: E402
+from helpers.cases.space import FEATURES, clustered  # noqa: E402
+from helpers.cases.training import Learns, jobs_of  # noqa: E402
+from helpers.squares import pictures  # noqa: E402
 
 SMALL: dict[str, Any] = {"embedding_size": 8, "batch_size": 32, "epochs": 20, "learning_rate": 0.01}
 MATERIAL, TRUTH = clustered()

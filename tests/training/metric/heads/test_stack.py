@@ -26,7 +26,7 @@ from equipoise.training.metric import (  # noqa: E402
     uniforms_of_epoch,
 )
 from equipoise.training.metric._objective import miner_of  # noqa: E402
-from space_cases import CLASSES, FEATURES, clustered, trials_of  # noqa: E402
+from helpers.cases.space import CLASSES, FEATURES, clustered, trials_of  # noqa: E402
 
 EXACT = Settings(precision="float64")
 SMALL = {"embedding_size": 5, "batch_size": 16}

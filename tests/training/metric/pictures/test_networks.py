@@ -35,9 +35,9 @@ from equipoise.training.metric import (  # noqa: E402
     uniforms_of_epoch,
 )
 from equipoise.training.metric._training import with_training_rows  # noqa: E402
-from space_cases import trials_of  # noqa: E402
-from squares import jobs, material  # noqa: E402
-from training_cases import Learns  # noqa: E402
+from helpers.cases.space import trials_of  # noqa: E402
+from helpers.cases.training import Learns  # noqa: E402
+from helpers.squares import jobs, material  # noqa: E402
 
 SMALL: dict[str, Any] = {"backbone": "small", "embedding_size": 6, "batch_size": 16, "epochs": 3, "learning_rate": 1e-3}
 EXACT = Settings(precision="float64", selection="last")

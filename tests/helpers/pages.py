@@ -14,7 +14,7 @@ import pytest
 import equipoise
 from equipoise.reports._document import NOT_CERTIFIED
 from equipoise.reports.charts import Chart
-from page_checks import Tree, check_alone, check_charts, check_names_are_data, check_readable, check_small
+from helpers.page_checks import Tree, check_alone, check_charts, check_names_are_data, check_readable, check_small
 
 LARGEST_FRAGMENT = 200_000
 

@@ -21,7 +21,7 @@ from equipoise.discovery import (
 from equipoise.discovery._reasons import DiscoveryReason
 from equipoise.foundation import provenance
 from equipoise.results import because
-from report_cases import HOSTILE
+from helpers.cases.report import HOSTILE
 
 ALPHAS = tuple(np.linspace(-2, 2, 7).tolist())
 SIZE, NULL_MEDIAN, NULL_HIGH = 6, 0.004, 0.009

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discovery_cases import SIDE, reader, torch
 from equipoise.cohorts import Cohort
 from equipoise.discovery import Hyperplane, ProbeSettings, train_probe
 from equipoise.discovery._reading import Probe
 from equipoise.discovery.generative import Generator, as_bytes
+from helpers.cases.discovery import SIDE, reader, torch
 
 ROWS, TRAINED = 1600, 800
 # A patch, a red tint, and seven patterns of stripes: in fewer dimensions random directions are much like any other.

@@ -9,7 +9,7 @@ import numpy as np
 
 import equipoise
 from equipoise.audits.evidence import EvidenceResult
-from report_cases import HOSTILE
+from helpers.cases.report import HOSTILE
 
 NAMES = {"technique": "technique", "metric": "metric", "run": "run", "value": "value"}
 # Mean and spread of the baseline, and what each technique adds to the one and multiplies the other by.

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from embedding_oracles import EMBEDDING_ORACLES
+from helpers.oracles.embedding import EMBEDDING_ORACLES
 
 NAN = math.nan
 Reference = Callable[..., float]

@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
-PAPERS = Path(__file__).parents[1] / "docs" / "papers"
+PAPERS = Path(__file__).parents[2] / "docs" / "papers"
 
 
 def paper_script(paper: str, name: str) -> ModuleType:

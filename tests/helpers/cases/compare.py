@@ -9,7 +9,7 @@ import numpy as np
 
 import equipoise
 from equipoise.audits.compare import CompareResult
-from report_cases import HOSTILE
+from helpers.cases.report import HOSTILE
 
 
 def _people(

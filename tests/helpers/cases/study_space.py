@@ -19,7 +19,7 @@ from equipoise.studies.plans import (
 )
 from equipoise.studies.storage import EvaluationLabels, SplitLabels
 from equipoise.training import Predicted
-from report_cases import HOSTILE
+from helpers.cases.report import HOSTILE
 
 COHORT = "sha256:" + "e" * 64
 HERE = {"processor": "one", "threads": 2, "packages": {"torch": "2.13.0"}}

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 import equipoise
-import investigation_cases
-import study_cases
 from equipoise.audits.embedding import audit_embedding
 from equipoise.studies.findings import result_of
 from equipoise.studies.findings.identical._paper import reproduction_of
 from fixture_cases import CASES, mixed
+from helpers.cases import investigation as investigation_cases
+from helpers.cases import study as study_cases
 
 FOLDER = "documents"
 # Fields that say where and when, or how long it took: they are there, and differ.

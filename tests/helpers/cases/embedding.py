@@ -8,7 +8,7 @@ import numpy as np
 
 from equipoise.audits import AuditResult
 from equipoise.audits.embedding import audit_embedding
-from report_cases import HOSTILE
+from helpers.cases.report import HOSTILE
 
 Space = tuple[np.ndarray, dict[str, np.ndarray]]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from equipoise.training import Batch, Settings, TrainingContext, linear_layers
 from equipoise.training.metric import Draws, MetricRecipe
-from metric_oracles import MINER_ORACLES
+from helpers.oracles.metric import MINER_ORACLES
 
 FEATURES, WIDTH, ROWS, SAMPLES = 7, 6, 40, 16
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from equipoise.cohorts import Cohort
-from squares import CLASSES, GROUPS, pictures
+from helpers.squares import CLASSES, GROUPS, pictures
 
 
 def picture_cohort(rows: tuple[int, int, int] = (96, 30, 36), *, classes: int = 3, grey: bool = False) -> Cohort:

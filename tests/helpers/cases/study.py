@@ -17,7 +17,7 @@ from equipoise.tallies import (
     ResidualPivot,
     residual_sums,
 )
-from report_cases import HOSTILE
+from helpers.cases.report import HOSTILE
 
 COHORT = "sha256:" + "c" * 64
 HERE = {"processor": "one", "threads": 2, "packages": {"torch": "2.13.0"}}

@@ -13,7 +13,7 @@ from reproductions.sprites.document import SCHEMA
 from reproductions.sprites.methods import ABLATION, KNOWN, METHODS, TABLE
 from reproductions.sprites.summary import WORDS, summarised
 
-from report_cases import HOSTILE
+from helpers.cases.report import HOSTILE
 
 Document = dict[str, Any]
 PAIRS = {("x", "scale"): 0.2, ("scale", "y"): 0.05, ("y", "shape"): 0.0}

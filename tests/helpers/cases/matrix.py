@@ -3,15 +3,15 @@
 ``was``: fits, and did before one trainer served every learner. ``new``: fits since. Anything else is why it does not:
 the first of its needs (``equipoise.training._compatibility.Need``) that the learner does not have.
 
-``python tests/matrix_cases.py`` writes the table into the page anew.
+``python tests/helpers/cases/matrix.py`` writes the table into the page anew.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "guide" / "treatments.md"
-BEGIN, END = "<!-- matrix: python tests/matrix_cases.py -->", "<!-- end of matrix -->"
+PAGE = Path(__file__).parents[3] / "docs" / "guide" / "treatments.md"
+BEGIN, END = "<!-- matrix: python tests/helpers/cases/matrix.py -->", "<!-- end of matrix -->"
 WAS, NEW = "was", "new"
 
 TARGET = """

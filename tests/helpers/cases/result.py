@@ -7,11 +7,7 @@ from functools import cache
 
 import numpy as np
 
-import compare_cases
 import equipoise
-import evidence_cases
-import investigation_cases
-import study_cases
 from equipoise.audits import AuditResult
 from equipoise.audits.ranking import RankingResult
 from equipoise.discovery import Agreement, Sheet, agree
@@ -22,6 +18,10 @@ from equipoise.studies import Diagnosis
 from equipoise.studies._diagnosing import SCHEMA
 from equipoise.studies.findings.identical._paper import PaperClaim, Reproduction
 from equipoise.training.diverging import ALL_LAYERS, Growth
+from helpers.cases import compare as compare_cases
+from helpers.cases import evidence as evidence_cases
+from helpers.cases import investigation as investigation_cases
+from helpers.cases import study as study_cases
 
 
 @cache

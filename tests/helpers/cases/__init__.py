@@ -1,0 +1,1 @@
+"""Small data and plans that tests of several folders use."""

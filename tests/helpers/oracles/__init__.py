@@ -1,0 +1,1 @@
+"""Slow and obvious versions that numbers are compared with."""
