@@ -8,7 +8,8 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[2] / "src" / "equipoise"
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "equipoise"
 DIALECT = (
     "held against", "held up to", "cannot be told", "not told", "could be chance", "more than chance", "goes a way",
     "way out:", "couples of runs", "bring home", "bring trials home", "let go of", "dealt out", "does not stand",
@@ -48,6 +49,19 @@ def test_no_text_of_the_package_is_in_the_old_dialect() -> None:
         else:
             continue
         found += [(place, phrase) for text in texts for phrase in phrases_in(text) if phrase not in DATA.get(place, ())]
+    assert found == []
+
+
+def test_no_page_that_a_user_reads_is_in_the_old_dialect() -> None:
+    """The pages about papers have their own checks; the voice's page shows the dialect, and what replaced it."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guide").glob("*.md")]
+    pages += [*(ROOT / "docs" / "start").glob("*.md"), *(ROOT / "examples" / "notebooks").glob("*.ipynb")]
+    found = []
+    for path in pages:
+        if path.name != "voice.md":
+            text = path.read_text(encoding="utf-8")
+            found += [(path.name, phrase) for phrase in phrases_in(text)]
+            found += [(path.name, phrase) for phrase in re.findall(r"[Pp]aper 00\d", text)]
     assert found == []
 
 
