@@ -58,13 +58,13 @@ def navigation() -> list[Any]:
     """Return the entries of the navigation."""
     return [
         "reference/index.md",
-        {"Command line": ["reference/cli/index.md", *(f"reference/cli/{name}.md" for name in commands())]},
-        {"Python": ["reference/api/index.md", *(f"reference/api/{room}.md" for room in doors())]},
         "reference/measures.md",
         "reference/treatments.md",
         *(f"reference/{page}.md" for page, *_ in KINDS[1:]),
         "reference/plans.md",
         "reference/json.md",
+        {"Command line": ["reference/cli/index.md", *(f"reference/cli/{name}.md" for name in commands())]},
+        {"Python": ["reference/api/index.md", *(f"reference/api/{room}.md" for room in doors())]},
     ]
 
 
