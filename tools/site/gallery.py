@@ -1,6 +1,7 @@
 """The gallery: reports made of bundled or generated data when the site is built, each with the command that made it.
 
-python tools/site/gallery.py    writes a chart of each into docs/pictures, for the pages of the guide
+python tools/site/gallery.py    writes a chart of each into docs/pictures, for the pages of the guide, and the first
+                                screen of the audit's page (by Chromium)
 """
 
 from __future__ import annotations
@@ -204,6 +205,18 @@ def main() -> None:
     for report in made(item for item in ITEMS if not sys.argv[1:] or item.name in sys.argv[1:]):
         (PICTURES / f"{report.item.name}.svg").write_bytes(report.chart)
         print(f"{report.item.name}: {report.sentence}")
+        if report.item.name == "audit":
+            first_screen(report.page, PICTURES / "audit.png")
+
+
+def first_screen(page: bytes, picture: Path) -> None:
+    """Take a picture of the first screen of a page, as a desktop shows it."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "page.html").write_bytes(page)
+        command = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+        command += ["--window-size=1300,900", "--virtual-time-budget=5000", f"--user-data-dir={folder}/profile"]
+        command += [f"--screenshot={picture}", (Path(folder) / "page.html").as_uri()]
+        subprocess.run(command, capture_output=True, check=True)
 
 
 if __name__ == "__main__":
