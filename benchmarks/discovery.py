@@ -193,9 +193,9 @@ def main() -> None:
             )
             results.append(json.loads(done.stdout.splitlines()[-1]))
     for side, results in seen.items():
-        steps = ", ".join(f"{1e3 * one['step']:.0f}" for one in results)
-        peak = max(one["peak"] for one in results)
-        grown = max(one["peak"] - one["began"] for one in results)
+        steps = ", ".join(f"{1e3 * result['step']:.0f}" for result in results)
+        peak = max(result["peak"] for result in results)
+        grown = max(result["peak"] - result["began"] for result in results)
         print(
             f"{side}: {steps} ms a step of a restart; peak {peak:,.0f} MB, of which {grown:,.0f} MB since torch was in"
         )

@@ -60,7 +60,7 @@ def main() -> None:
     material = material_of(with_splits(equipoise.load("adult"), dev=0.1), "sex")
     rows = np.arange(2_000 if asked.small else len(material.train))
     print(f"Adult: {len(rows):,} rows of {material.train.inputs.shape[1]} columns, {torch.get_num_threads()} threads")
-    for size in (one for one in SIZES if asked.hidden in (None, one.hidden)):
+    for size in [size for size in SIZES if asked.hidden in (None, size.hidden)]:
         compare(material, rows, size, asked)
 
 

@@ -47,14 +47,14 @@ def trials(conditions: int, treatments: int, seeds: int, repeats: int) -> list[T
 def fill(store: Store, asked: list[Trial], generator: np.random.Generator) -> None:
     """Record every trial as done, with predictions that are right more often under some treatments than others."""
     truth = evaluation_labels(generator)
-    store.plan([(one, place // 10, one.treatment) for place, one in enumerate(asked)])
+    store.plan([(one, index // 10, one.treatment) for index, one in enumerate(asked)])
     targets = {split: truth.of(split).target for split in ("dev", "test")}
     for start in range(0, len(asked), 500):
         made = []
         for one in asked[start : start + 500]:
             wrong = 0.2 + 0.01 * (sum(one.treatment.encode()) % 7)
             flipped = {split: generator.random(ROWS) < wrong for split in targets}
-            said = {split: Predicted(np.where(flipped[split], 1 - own, own)) for split, own in targets.items()}
+            said = {split: Predicted(np.where(flipped[split], 1 - target, target)) for split, target in targets.items()}
             made.append(Recorded(one, "done", said, (), 1, seconds=0.2, environment=ENVIRONMENT))
         store.add(made, truth)
 

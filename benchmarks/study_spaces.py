@@ -55,7 +55,7 @@ def fill(store: Store, asked: list[Trial], truth: EvaluationLabels, width: int) 
     generator = np.random.default_rng(0)
     classes = len(truth.classes)
     centres = generator.normal(size=(classes, width))
-    store.plan([(one, place, one.treatment) for place, one in enumerate(asked)])
+    store.plan([(one, index, one.treatment) for index, one in enumerate(asked)])
 
     def said(target: np.ndarray) -> np.ndarray:
         return np.where(generator.random(len(target)) < 0.4, generator.integers(0, classes, len(target)), target)

@@ -62,10 +62,10 @@ def evaluation_labels(generator: np.random.Generator) -> EvaluationLabels:
 def recorded(leased: tuple[Trial, ...], predicted: list[Predicted]) -> list[Recorded]:
     return [
         Recorded(
-            one, "done", {"dev": predicted[place % 16], "test": predicted[(place + 5) % 16]}, HISTORY, 7, ("a note",),
+            one, "done", {"dev": predicted[index % 16], "test": predicted[(index + 5) % 16]}, HISTORY, 7, ("a note",),
             seconds=0.2, environment=ENVIRONMENT,
         )
-        for place, one in enumerate(leased)
+        for index, one in enumerate(leased)
     ]  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def birds() -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """CUB200: the species that are left for testing (101 to 200), by their main colour."""
     held = np.load(DATA / "cub200" / "cub200_effnetlite0_u8.npz")
     table = np.load(DATA / "cub200" / "cub200_class_attributes.npz")
-    colours = [place for place, name in enumerate(table["attribute_names"]) if "primary_color::" in name]
+    colours = [index for index, name in enumerate(table["attribute_names"]) if "primary_color::" in name]
     main = table["attributes"][:, colours].argmax(axis=1)
     names = np.array([table["attribute_names"][place].split("::")[1] for place in colours])
     kept = held["label"] >= 100

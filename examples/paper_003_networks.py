@@ -139,7 +139,7 @@ def measure(folder: Path, file: Path) -> None:
     for path in sorted(folder.glob("features*.npz")):
         held |= {name.replace("_", " "): values.astype(np.float64) for name, values in np.load(path).items()}
     told = json.loads((folder / "training.json").read_text())
-    pairs = {f"pair_{place}": pair for place, pair in enumerate(PAIRS, start=1)} | ENDS
+    pairs = {f"pair_{index}": pair for index, pair in enumerate(PAIRS, start=1)} | ENDS
     told["pictures"] = len(next(iter(held.values())))
     told["pairs"] = {name: _compared(held[one], held[two]) for name, (one, two) in pairs.items()}
     started = [told["pairs"][f"pair_{place}"] for place in range(1, len(PAIRS) + 1)]

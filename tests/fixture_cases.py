@@ -274,7 +274,7 @@ def conditions_for(case: Case) -> list[Any]:
         return ["as_given"]
     classes = sorted(set(case.cohort()[case.cohort().target].tolist()))
     group = sorted(set(case.cohort()[case.cohort().groups[0]].tolist()))
-    pairs = {name: group[place % 2] for place, name in enumerate(classes)}
+    pairs = {name: group[index % 2] for index, name in enumerate(classes)}
     return [
         *CONDITIONS,
         {"name": "class_ratio", "shares": {classes[0]: 0.6}},
@@ -301,7 +301,7 @@ def _processor() -> str:
     except OSError:
         return platform.processor()
     flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
-    return " ".join(sorted(one for one in flags if one.startswith(("avx", "fma", "amx", "sse4", "f16c"))))
+    return " ".join(sorted(flag for flag in flags if flag.startswith(("avx", "fma", "amx", "sse4", "f16c"))))
 
 
 def amplified(name: str) -> float:

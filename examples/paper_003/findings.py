@@ -26,23 +26,27 @@ def _asked(people: People, runs: list[dict[str, Any]], kernel: str) -> dict[str,
     changes = [{arm: change[kernel] for arm, change in run["changes"].items()} for run in runs]
     asked = {
         # Three quarters of the people keep a PNKA of 0.8 and the lowest tenth falls below 0.5.
-        "group_changes_few_much": [_few_much(one["group"]) for one in changes],
+        "group_changes_few_much": [_few_much(change["group"]) for change in changes],
         # The middle half of the people is nearer together than under group fairness, and nobody keeps their place.
-        "individual_changes_more_evenly": [_width(one["individual"]) < _width(one["group"]) for one in changes],
-        "individual_changes_everybody": [one["individual"]["high"] < 0.25 for one in changes],
-        "group_changes_more_than_a_restart": [one["group"]["mean"] < one["restart"]["mean"] for one in changes],
+        "individual_changes_more_evenly": [
+            _width(change["individual"]) < _width(change["group"]) for change in changes
+        ],
+        "individual_changes_everybody": [change["individual"]["high"] < 0.25 for change in changes],
+        "group_changes_more_than_a_restart": [
+            change["group"]["mean"] < change["restart"]["mean"] for change in changes
+        ],
         "individual_changes_more_than_a_restart": [
-            one["individual"]["mean"] < one["restart"]["mean"] for one in changes
+            change["individual"]["mean"] < change["restart"]["mean"] for change in changes
         ],
     }
     asked["both_is_nearer_to_group_than_to_individual"] = [
-        _apart(one["both"], one["group"]) < _apart(one["both"], one["individual"]) for one in changes
+        _apart(change["both"], change["group"]) < _apart(change["both"], change["individual"]) for change in changes
     ]
     asked[f"individual_dominated_by_{people.privileged}"] = [
-        _dominant(people, one["individual"]) == people.privileged for one in changes
+        _dominant(people, change["individual"]) == people.privileged for change in changes
     ]
     for arm in ("group", "both"):
-        dominant = [_dominant(people, one[arm]) for one in changes]
+        dominant = [_dominant(people, change[arm]) for change in changes]
         moved = [_moved(people, run, arm) for run in runs]
         flipped = [max(run["flips"][arm], key=lambda name, run=run, arm=arm: run["flips"][arm][name]) for run in runs]
         asked |= {

@@ -100,7 +100,7 @@ def above_chance(document: Place) -> Chart | None:
     if not rows:
         return None
     looks = used(SIDE_LOOKS, rows)
-    panels = [panel for place, panel in enumerate(PANELS) if any(row["panel"] == place for row in rows)]
+    panels = [panel for index, panel in enumerate(PANELS) if any(row["panel"] == index for row in rows)]
     plot = interval_panels(
         looks, NUMBERS, panels=len(panels), lines=len(lines.names), title="less chance", heads=True, zero=True,
         own_scales=False,

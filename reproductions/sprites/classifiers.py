@@ -169,7 +169,7 @@ class _Run:
         return self.losses
 
     def _tensors(self) -> dict[str, torch.Tensor]:
-        weights = {f"weight {place}": weight for place, weight in enumerate(self.module.parameters())}
+        weights = {f"weight {index}": weight for index, weight in enumerate(self.module.parameters())}
         return weights | state_of(self.optimiser)
 
     def _step(self) -> None:
@@ -195,5 +195,5 @@ def _told(
     with library.inference_mode():
         for first in range(0, len(cells), AT_ONCE):
             shown = taken(sprites, cells[first : first + AT_ONCE], device)
-            parts.append(library.stack([one(shown)[:, 0] > 0 for one in modules]).cpu().numpy())
+            parts.append(library.stack([module(shown)[:, 0] > 0 for module in modules]).cpu().numpy())
     return np.concatenate(parts, axis=1)

@@ -25,7 +25,7 @@ DIRECTION = ("normal", "offset")
 def document(benchmark: Benchmark, more: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return everything that the benchmark found so far."""
     rows, classifiers = results(benchmark), taught(benchmark)
-    gaps = {(one.pair.target, one.pair.biased): one.right["gap"] for one in classifiers}
+    gaps = {(classifier.pair.target, classifier.pair.biased): classifier.right["gap"] for classifier in classifiers}
     generators, told = [], {}
     for name, plan in benchmark.plans().items():
         if benchmark.plane_file(name).is_file():
@@ -41,7 +41,7 @@ def document(benchmark: Benchmark, more: Mapping[str, Any] | None = None) -> dic
         "asked": len(benchmark.triplets()),
         **(more or {}),
         **summarised(rows, gaps, told),
-        "classifiers": [asdict(one.pair) | one.right for one in classifiers],
+        "classifiers": [asdict(classifier.pair) | classifier.right for classifier in classifiers],
         "generators": generators,
         "triplets": [_short(row) for row in rows],
         "methods": METHODS,

@@ -108,8 +108,8 @@ def keep(plan: GeneratorPlan, made: TrainedVAE, folder: Path) -> Path:
     said = {
         "schema": SCHEMA, **plan.said(), "settings": as_plain(made.settings),
         "last": dict(made.stands[-1].losses) if made.stands else {},
-        "curve": [[one.step, round(one.losses["loss"], 3), round(one.losses["reconstruction"], 3)]
-                  for one in made.stands],
+        "curve": [[stand.step, round(stand.losses["loss"], 3), round(stand.losses["reconstruction"], 3)]
+                  for stand in made.stands],
         "words": {
             "last": "the mean losses over the last stretch of the training",
             "curve": "step, mean loss and mean reconstruction (nats a picture) since the entry before",

@@ -97,9 +97,9 @@ def fitted_planes(
 def save_planes(path: Path, made: GeneratorPlanes, asked: dict[str, Any]) -> None:
     """Write the planes of one generator, and how they were asked for."""
     said = {
-        "schema": SCHEMA, "asked": asked, "planes": [_plain(one) for one in made.planes],
+        "schema": SCHEMA, "asked": asked, "planes": [_plain(plane) for plane in made.planes],
         "calm": [_plain(one) for one in made.calm], "words": WORDS,
-        "fits": [fit_as_json(one) | {"details": dict(one.reason.details) if one.reason else {}} for one in made.fits],
+        "fits": [fit_as_json(fit) | {"details": dict(fit.reason.details) if fit.reason else {}} for fit in made.fits],
     }  # fmt: skip
     write_whole(path, json.dumps(said, indent=1, allow_nan=False) + "\n")
 

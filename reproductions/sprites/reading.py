@@ -78,12 +78,12 @@ class Place:
         listed = self._list(name)
         if not all(isinstance(one, dict) for one in listed):
             self._refuse(name, "not a list of tables")
-        return [Place(one, f"{self.at}/{name}/{place}") for place, one in enumerate(listed)]
+        return [Place(one, f"{self.at}/{name}/{index}") for index, one in enumerate(listed)]
 
     def numbers(self, name: str) -> list[float | None]:
         """Return a list of numbers, in which null is None."""
         listed = self._list(name)
-        here = Place({str(place): one for place, one in enumerate(listed)}, f"{self.at}/{name}")
+        here = Place({str(index): one for index, one in enumerate(listed)}, f"{self.at}/{name}")
         return [here.number(str(place)) for place in range(len(listed))]
 
     def _list(self, name: str) -> list[Any]:

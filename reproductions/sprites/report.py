@@ -299,12 +299,12 @@ def _generators(whole: Place) -> DataTable | None:
     """Return how well planes separate the factors in each generator."""
     rows = whole.rows("generators")
     fits = [{(fit.text("name"), fit.text("measure")): fit for fit in row.rows("fits")} for row in rows]
-    keys = list(dict.fromkeys(key for own in fits for key in own))
+    keys = list(dict.fromkeys(key for fit in fits for key in fit))
     if not keys:
         return None
     made = [
-        Row((Cell(Name(row.text("generator")), _skew_words(row)), *(_plane(own.get(key)) for key in keys)))
-        for row, own in zip(rows, fits, strict=True)
+        Row((Cell(Name(row.text("generator")), _skew_words(row)), *(_plane(fit.get(key)) for key in keys)))
+        for row, fit in zip(rows, fits, strict=True)
     ]
     columns = [Column("Generator"), *(Column(Name(name), True, measure) for name, measure in keys)]
     caption = "How well a plane separates each factor, on sprites that it was not fitted on"

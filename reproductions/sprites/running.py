@@ -96,7 +96,7 @@ def run(benchmark: Benchmark, progress: Progress, seconds: float = math.inf) -> 
     fit = [name for name in benchmark.plans() if not benchmark.plane_file(name).is_file()]
     for done, _ in enumerate(_spread(benchmark, partial(_fit, benchmark), fit), 1):
         progress("generators whose planes are fitted", done, len(fit))
-    todo = [one for one in benchmark.triplets() if lacking(benchmark, one)]
+    todo = [triplet for triplet in benchmark.triplets() if lacking(benchmark, triplet)]
     # One seed of every kind first: what is stopped early is whole in itself.
     todo.sort(key=lambda one: (one.plan.seed, benchmark.pairs.index(one.pair)))
     with closing(_spread(benchmark, partial(_score, benchmark), todo)) as scoring:

@@ -51,7 +51,7 @@ def one(result: AuditResult, measure: str, **fields: Any) -> Record:
 def with_rows(*rows: tuple[Any, Any, Any], base: dict[str, list[Any]] | None = None) -> dict[str, list[Any]]:
     """The sixteen people and more: (truth, guess, sex)."""
     base = PEOPLE if base is None else base
-    return {name: [*base[name], *(row[place] for row in rows)] for place, name in enumerate(("truth", "guess", "sex"))}
+    return {name: [*base[name], *(row[index] for row in rows)] for index, name in enumerate(("truth", "guess", "sex"))}
 
 
 def numbers(result: AuditResult) -> dict[tuple[Any, ...], float]:
@@ -891,7 +891,7 @@ def test_a_cohort_says_what_the_caller_leaves_out() -> None:
     assert result.favourable == "yes"
     assert {record.attribute for record in result.records} == {(), ("sex",), ("race",)}
     assert result.find("AUC")
-    rows = {name: [v for place, v in enumerate(column) if place % 4 > 1] for name, column in SCORED.items()}
+    rows = {name: [v for index, v in enumerate(column) if index % 4 > 1] for name, column in SCORED.items()}
     expected = audit(rows, score="score", sensitive_features=["sex", "race"], favourable="yes")
     same_numbers(result, expected)
     assert run(cohort).card.splits == ("test", "train")
@@ -1011,7 +1011,7 @@ def test_a_label_that_nobody_has_and_nobody_is_predicted_is_selected_for_nobody(
 
 @pytest.mark.parametrize("missing", ["5000", "0", "1"])
 def test_values_called_missing_do_not_touch_scores(missing: str) -> None:
-    rows = {**SCORED, "score": [0.5 if place % 2 else score for place, score in enumerate(SCORES)]}
+    rows = {**SCORED, "score": [0.5 if index % 2 else score for index, score in enumerate(SCORES)]}
     options: dict[str, Any] = {"prediction": None, "score": "score", "favourable": "yes"}
     same_numbers(audit(rows, missing=[missing], **options), audit(rows, **options))
 

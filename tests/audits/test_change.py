@@ -178,9 +178,9 @@ def test_the_order_of_rows_and_of_models_changes_only_signs() -> None:
     shuffled = equipoise.audit(frame.sample(frac=1, random_state=1), **ASK, against_prediction="old", draws=10)
     assert first.changes == shuffled.changes
     turned = equipoise.audit(frame, **{**ASK, "prediction": "old"}, against_prediction="new", draws=10)
-    for one, other in zip(first.changes, turned.changes, strict=True):
-        assert one.change == pytest.approx(-other.change)
-        assert one.p == pytest.approx(other.p)
+    for change, other in zip(first.changes, turned.changes, strict=True):
+        assert change.change == pytest.approx(-other.change)
+        assert change.p == pytest.approx(other.p)
 
 
 @settings(max_examples=5, deadline=None)
@@ -193,8 +193,8 @@ def test_counts_and_rows_give_the_same_changes(seed: int, times: int) -> None:
     assert equipoise.audit(repeated, **ASK, against_prediction="old", draws=1, least_people=5).changes == result.changes
     heavy = frame.assign(w=float(times))
     weighted = equipoise.audit(heavy, **ASK, weight="w", against_prediction="old", draws=1, least_people=5)
-    for one, other in zip(result.changes, weighted.changes, strict=True):
-        assert one.p == pytest.approx(other.p, nan_ok=True)
+    for change, other in zip(result.changes, weighted.changes, strict=True):
+        assert change.p == pytest.approx(other.p, nan_ok=True)
 
 
 def test_arrays_scores_splits_and_counts_can_be_held_against_earlier_ones() -> None:

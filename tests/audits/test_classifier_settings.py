@@ -94,7 +94,7 @@ def test_c_is_chosen_by_accuracy_on_dev_rows_and_the_smallest_of_equals() -> Non
         made = LogisticRegression(C=value, max_iter=1_000).fit(points[parts["train"]], codes[parts["train"]])
         scores.append((made.predict(points[parts["dev"]]) == codes[parts["dev"]]).mean())
         guesses.append(made.predict(points[parts["test"]]))
-    best = next(place for place, score in enumerate(scores) if score == max(scores))
+    best = next(index for index, score in enumerate(scores) if score == max(scores))
     [overall] = result.find(kind="overall", measure="accuracy")
     assert overall.value == pytest.approx((guesses[best] == codes[parts["test"]]).mean(), abs=1e-12)
     assert any(f"C = {C_GRID[best]:g} has the highest accuracy on dev rows" in note for note in result.notes)

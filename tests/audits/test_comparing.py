@@ -224,7 +224,7 @@ def test_cloning_every_profile_makes_no_finding_and_changes_no_test() -> None:
         assert a.share_changed == pytest.approx(b.share_changed, nan_ok=True)
         assert (a.p is None and b.p is None) or a.p == pytest.approx(b.p, abs=0.03)
         assert not b.finding
-    assert not any(one.finding for one in cloned.descriptions)
+    assert not any(description.finding for description in cloned.descriptions)
 
 
 def test_one_large_profile_is_one_profile() -> None:
@@ -293,7 +293,7 @@ def test_numbers_with_gaps_and_categories_describe_too() -> None:
     found = equipoise.compare(
         BEFORE, AFTER, rows=rows, sensitive_features="sex", describe=["income", "town"], draws=200
     )
-    assert any("income" in condition for one in found.descriptions for condition in one.conditions)
+    assert any("income" in condition for description in found.descriptions for condition in description.conditions)
     with pytest.raises(BadInput, match="too many to describe"):
         equipoise.compare(BEFORE, AFTER, rows=PEOPLE.assign(name=[f"n{i}" for i in range(400)]),
                           sensitive_features="sex", describe="name")  # fmt: skip
@@ -311,7 +311,7 @@ def test_projections_are_those_of_a_slow_reference() -> None:
         direction = space[male].mean(axis=0) - space[female].mean(axis=0)
         sides.append([float(np.dot(row, direction) / np.linalg.norm(direction)) for row in space])
     p, q = map(np.array, sides)
-    [record] = [one for one in full.projections if one.group == "Female"]
+    [record] = [projection for projection in full.projections if projection.group == "Female"]
     assert record.mean_before == pytest.approx(p[female].mean())
     assert record.mean_after == pytest.approx(q[female].mean())
     assert record.median_omega == pytest.approx(np.median(((q - p) / np.abs(p))[female]))
@@ -357,7 +357,7 @@ def test_a_direction_may_be_a_vector_a_file_or_one_for_each_space(tmp_path: Path
 def test_moved_predictions_are_counted_and_linked_to_the_score(full: CompareResult) -> None:
     moved = (PEOPLE["said"] != PEOPLE["says"]).to_numpy()
     women = (PEOPLE["sex"] == "Female").to_numpy()
-    everyone, record = full.outcomes[0], next(one for one in full.outcomes if one.group == "Female")
+    everyone, record = full.outcomes[0], next(outcome for outcome in full.outcomes if outcome.group == "Female")
     assert everyone.share_moved == pytest.approx(moved.mean())
     assert (record.moved, record.share_moved) == (moved[women].sum(), pytest.approx(moved[women].mean()))
     assert record.difference == pytest.approx(moved[women].mean() - moved.mean())
@@ -382,7 +382,7 @@ def test_predictions_that_are_numbers_have_shifts() -> None:
     )
     found = equipoise.compare(BEFORE, AFTER, rows=rows, sensitive_features="sex", prediction_before="first",
                               prediction_after="second", draws=200)  # fmt: skip
-    women = next(one for one in found.outcomes if one.group == "Female")
+    women = next(outcome for outcome in found.outcomes if outcome.group == "Female")
     assert women.mean_shift == pytest.approx(0.1)
     assert women.finding
     assert any("The predictions of Female changed by 0.1 on average" in sentence for sentence in found.words)
@@ -458,11 +458,13 @@ def test_small_groups_are_hidden_everywhere() -> None:
     for part in (found.outcomes, found.floor, found.projections):
         [hidden] = [one for one in part if one.group == "rare"]
         assert (hidden.people, hidden.status) == (None, "too small")
-    assert not [one for one in found.histograms if one.group == "rare"]
-    assert all(count is None or count == 0 or count >= 10 for one in found.histograms for count in one.counts)
+    assert not [histogram for histogram in found.histograms if histogram.group == "rare"]
+    assert all(
+        count is None or count == 0 or count >= 10 for histogram in found.histograms for count in histogram.counts
+    )
     assert "rare" not in {part.group for part in found.rings}
     assert any("1 group is hidden: fewer than 10 people" in note for note in found.notes)
-    moves = [move.people for one in found.outcomes for move in one.moves]
+    moves = [move.people for outcome in found.outcomes for move in outcome.moves]
     assert all(people is None or people >= 10 for people in moves)
 
 
@@ -494,7 +496,10 @@ def test_rings_go_round_once_for_everyone_and_for_the_most_changed(full: Compare
 
 
 def test_histograms_count_everybody_once(full: CompareResult) -> None:
-    counts = {(one.attribute, one.group): sum(count or 0 for count in one.counts) for one in full.histograms}
+    counts = {
+        (histogram.attribute, histogram.group): sum(count or 0 for count in histogram.counts)
+        for histogram in full.histograms
+    }
     assert counts[None, None] == 400
     assert counts["sex", "Female"] + counts["sex", "Male"] == 400
 
@@ -603,7 +608,7 @@ def test_the_schema_names_every_field_there_is() -> None:
         fields = [name for field in fields for name in ([field, "reason_code"] if field == "reason" else [field])]
         assert list(SCHEMA["$defs"][name]["properties"]) == fields
         # Documents from before these were added stay valid.
-        assert SCHEMA["$defs"][name]["required"] == [one for one in fields if one not in ("reason_code", "level")]
+        assert SCHEMA["$defs"][name]["required"] == [field for field in fields if field not in ("reason_code", "level")]
     head, tail = ["schema", "records", "provenance"], [field.name for field in dataclasses.fields(CompareResult)][3:]
     assert SCHEMA["required"] == [*head, "words", *tail]
 

@@ -26,8 +26,8 @@ def drawn(seed: int = 0, rows: int = 120, classes: int = 4, columns: int = 3, no
 def slow(outputs: np.ndarray, points: np.ndarray, codes: np.ndarray, decay: np.ndarray) -> float:
     total = 0.0
     for point, code in zip(points, codes, strict=True):
-        logits = [sum(a * b for a, b in zip(own[:-1], point, strict=True)) + own[-1] for own in outputs]
-        total += math.log(sum(math.exp(one) for one in logits)) - logits[code]
+        logits = [sum(a * b for a, b in zip(output[:-1], point, strict=True)) + output[-1] for output in outputs]
+        total += math.log(sum(math.exp(logit) for logit in logits)) - logits[code]
     penalty = sum(weight * value**2 for weight, value in zip(decay.flat, outputs.flat, strict=True))
     return total / len(points) + penalty / 2
 
@@ -68,13 +68,13 @@ def test_each_domain_learns_from_its_rows_alone_and_a_lacking_class_is_pushed_do
     domains[codes == 3] = 0  # the domain 1 lacks class 3
     made = DomainIndependent(tolerance=1e-9, standardise=standardise).fit(points, codes, domains)
     scaled = made.scaler.transform(points).astype(np.float64) if standardise else points.astype(np.float64)
-    for place, domain in enumerate((0, 1)):
+    for index, domain in enumerate((0, 1)):
         rows = domains == domain
         # A column of ones that is penalised like all others, for a class that is not there; plain otherwise.
         lacks = domain == 1
         given = np.c_[scaled[rows], np.ones(rows.sum())] if lacks else scaled[rows]
         own = _least(given, codes[rows], 4, free=not lacks)
-        np.testing.assert_allclose(made.outputs[place], own, atol=1e-4)
+        np.testing.assert_allclose(made.outputs[index], own, atol=1e-4)
     lacking = scaled[domains == 1] @ made.outputs[1, :, :-1].T + made.outputs[1, :, -1]
     assert (np.exp(lacking) / np.exp(lacking).sum(axis=1, keepdims=True))[:, 3].mean() < 0.03
 
@@ -104,7 +104,7 @@ def test_without_a_domain_logits_are_summed_and_with_one_its_own_speak(standardi
     points, codes, domains = drawn(noise=2.0)
     made = DomainIndependent(standardise=standardise).fit(points, codes, domains)
     scaled = made.scaler.transform(points).astype(np.float64) if standardise else points.astype(np.float64)
-    logits = np.stack([scaled @ own[:, :-1].T + own[:, -1] for own in made.outputs])
+    logits = np.stack([scaled @ output[:, :-1].T + output[:, -1] for output in made.outputs])
     np.testing.assert_array_equal(made.predict(points), logits.sum(axis=0).argmax(axis=1))
     own = logits[domains, np.arange(len(points))].argmax(axis=1)
     np.testing.assert_array_equal(made.predict(points, domains), own)

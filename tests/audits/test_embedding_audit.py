@@ -251,8 +251,8 @@ def test_bad_input_says_what_is_allowed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("written", [["True", "False"], ["1", "0"], ["true", "false"]])
 def test_a_train_column_may_be_written_as_a_file_writes_it(written: list[str], tmp_path: Path) -> None:
     points, rows = space()
-    lines = [f"{person},{group},{half},{written[place % 2]}"
-             for place, (person, group, half) in enumerate(zip(*rows.values(), strict=True))]  # fmt: skip
+    lines = [f"{person},{group},{half},{written[index % 2]}"
+             for index, (person, group, half) in enumerate(zip(*rows.values(), strict=True))]  # fmt: skip
     (tmp_path / "rows.csv").write_text("\n".join(["person,group,half,train", *lines]))
     result = audit_embedding(
         points, rows=tmp_path / "rows.csv", target="person", sensitive_features="group", train="train", draws=0,

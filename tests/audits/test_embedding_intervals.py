@@ -236,11 +236,11 @@ def test_a_wrong_label_changes_neither_the_test_nor_the_width() -> None:
         classes = np.repeat(np.arange(30), 20)
         hits = (generator.random(600) < generator.beta(2, 1, 30)[classes]).astype(float)
         whole = EmbeddingTally(Answered(hits, classes), (classes >= 16).astype(np.int64), ("a", "b"))
-        for place, embedded in enumerate((whole, flipped(whole, [0]))):
+        for index, embedded in enumerate((whole, flipped(whole, [0]))):
             found = EMBEDDING_EVIDENCE["recall_at_k_gap"](embedded, generator, 99)
             assert found.unit == "classes"
-            rejected[place] += found.p <= 0.05
-            widths[place] += found.high - found.low
+            rejected[index] += found.p <= 0.05
+            widths[index] += found.high - found.low
     assert (rejected / trials <= 0.12).all()
     assert widths[1] / widths[0] == pytest.approx(1, abs=0.1)
 

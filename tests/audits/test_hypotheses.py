@@ -62,8 +62,8 @@ def test_what_counts_once_has_one_p_value(classes: int, favourable: int | None, 
 def test_telling_a_test_twice_changes_no_verdict() -> None:
     values = np.linspace(0.001, 0.3, 12)
     records = [
-        Record(measure="true_positive_rate_gap", kind="gap", value=0.1, p=float(p), class_=str(place), scope="class")
-        for place, p in enumerate(values)
+        Record(measure="true_positive_rate_gap", kind="gap", value=0.1, p=float(p), class_=str(index), scope="class")
+        for index, p in enumerate(values)
     ]
     again = [*records, *(replace(record, scope="favourable") for record in records[6:])]
     once, twice = MultipleTesting().finish(records), MultipleTesting().finish(again)

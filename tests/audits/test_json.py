@@ -37,7 +37,7 @@ def people() -> pd.DataFrame:
     truth = generator.choice(["no", "yes"], size)
     return pd.DataFrame(
         {
-            "truth": [None if place == 0 else value for place, value in enumerate(truth)],
+            "truth": [None if index == 0 else value for index, value in enumerate(truth)],
             "guess": generator.choice(["no", "yes"], size),
             "score": generator.integers(0, 101, size) / 100,
             "logit": generator.normal(size=size),

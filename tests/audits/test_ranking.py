@@ -35,9 +35,9 @@ def slow_values(rows: list[dict[str, Any]], k: int) -> dict[tuple[str, str], flo
     for row in rows:
         queries[row["query"]].append(row)
     of_group: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for own in queries.values():
+    for query in queries.values():
         orders = [
-            order for order in itertools.permutations(own)
+            order for order in itertools.permutations(query)
             if all(first["score"] >= second["score"] for first, second in itertools.pairwise(order))
         ]  # fmt: skip
         sums: dict[tuple[str, str], float] = defaultdict(float)
@@ -45,8 +45,8 @@ def slow_values(rows: list[dict[str, Any]], k: int) -> dict[tuple[str, str], flo
             for rank, row in enumerate(order, start=1):
                 sums["selection_at_k", row["group"]] += (rank <= k) / len(orders)
                 sums["exposure", row["group"]] += 1 / math.log2(1 + rank) / len(orders)
-        for group in {row["group"] for row in own}:
-            people = sum(row["group"] == group for row in own)
+        for group in {row["group"] for row in query}:
+            people = sum(row["group"] == group for row in query)
             for measure in ("selection_at_k", "exposure"):
                 of_group[measure, group].append(sums[measure, group] / people)
     return {key: sum(values) / len(values) for key, values in of_group.items()}
@@ -88,7 +88,7 @@ def test_values_agree_with_every_order_of_ties(rows: list[dict[str, Any]], k: in
 @given(rows=ROWS)
 def test_merit_agrees_with_sums(rows: list[dict[str, Any]]) -> None:
     """Shares of exposure and merit, row by row, in one ranking."""
-    rows = [{**row, "query": "q", "score": place} for place, row in enumerate(rows)]
+    rows = [{**row, "query": "q", "score": index} for index, row in enumerate(rows)]
     table = columns_of(rows)
     result = ranking(
         table, score="score", relevance="relevance", sensitive_features="group", draws=0, least_people=1, top=1
@@ -96,7 +96,7 @@ def test_merit_agrees_with_sums(rows: list[dict[str, Any]]) -> None:
     exposure = {place: 1 / math.log2(1 + len(rows) - place) for place in range(len(rows))}
     merit = sum(row["relevance"] for row in rows)
     for group in {row["group"] for row in rows}:
-        own = [place for place, row in enumerate(rows) if row["group"] == group]
+        own = [index for index, row in enumerate(rows) if row["group"] == group]
         share = sum(exposure[place] for place in own) / sum(exposure.values())
         [record] = result.find("exposure_share", group=group)
         assert record.value == pytest.approx(share)

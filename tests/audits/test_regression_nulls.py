@@ -79,7 +79,7 @@ def test_permuted_blocks_agree_with_rows_permuted_one_by_one(name: str) -> None:
     seen = q(codes)
     slow = np.mean([q(generator.permutation(codes)) >= seen for _ in range(2_000)])
     blocks = row_blocks(sums, codes, 2, generator)
-    assert [len(own) for own in blocks] == [30, 80]
+    assert [len(block) for block in blocks] == [30, 80]
     statistics = {name: lambda of: q_of(name, of)}
     p = block_p(
         blocks, lambda sums: residual_moments(sums, ("g0", "g1"), PIVOT), statistics, generator, 2_000, tests=20
@@ -93,8 +93,8 @@ def test_blocks_are_of_one_size_and_leave_enough_to_the_smallest_group() -> None
     many = np.ones((5 * MOST_BLOCKS, 11))
     codes = np.repeat([0, 1], [2_000, 5 * MOST_BLOCKS - 2_000])
     blocks = row_blocks(many, codes, 2, generator)
-    assert {float(rows) for own in blocks for rows in own[:, 0]} == {5.0}
-    assert [len(own) for own in blocks] == [400, MOST_BLOCKS - 400]
+    assert {float(rows) for block in blocks for rows in block[:, 0]} == {5.0}
+    assert [len(block) for block in blocks] == [400, MOST_BLOCKS - 400]
     codes = np.repeat([0, 1, -1], [40, 4 * MOST_BLOCKS, MOST_BLOCKS - 40])
     tiny, large = row_blocks(many, codes, 2, generator)
     assert len(tiny) == 40

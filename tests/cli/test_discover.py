@@ -189,7 +189,7 @@ def test_nothing_found_is_an_answer(equipoise: Program, folder: Path) -> None:
 
 
 def test_what_is_not_asked_for_is_as_it_is_from_python() -> None:
-    of_the_program = {name: one.default for name, one in signature(discover).parameters.items()}
+    of_the_program = {name: parameter.default for name, parameter in signature(discover).parameters.items()}
     for settings in (SearchSettings(), JudgeSettings()):
         own = {name: value for name, value in asdict(settings).items() if name in of_the_program}
         own.pop("reference_penalty", None)  # said in words: it has a meaning beside a reference alone

@@ -71,7 +71,7 @@ def sprites(tmp_path: Path) -> Path:
     planes = [Hyperplane(name, row) for name, row in zip(("size", "place"), np.eye(3), strict=False)]
     save_directions(tmp_path / "named.safetensors", planes)
     shapes = load("sprites", rows=300)["shape"].tolist()
-    lines = ["shape,said", *(f"{shape},{'square' if place % 3 else shape}" for place, shape in enumerate(shapes))]
+    lines = ["shape,said", *(f"{shape},{'square' if index % 3 else shape}" for index, shape in enumerate(shapes))]
     (tmp_path / "said.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return tmp_path
 

@@ -16,8 +16,8 @@ NAMES = {"direction 1": "Beards", "direction 2": "age", "random 7": "noise"}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    planes = [one.judged.plane for one in found().directions]
-    save_directions(tmp_path / "found.safetensors", [one for one in planes if one is not None], {"seed": 4})
+    planes = [direction.judged.plane for direction in found().directions]
+    save_directions(tmp_path / "found.safetensors", [plane for plane in planes if plane is not None], {"seed": 4})
     write_sheet(found(), tmp_path / "sheet.csv")
     return tmp_path
 

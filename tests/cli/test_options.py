@@ -98,7 +98,9 @@ def taken(command: str, owner: str) -> tuple[Mapping[str, inspect.Parameter], li
         # What it hands on to the reporter.
         from equipoise.studies.findings import result_of
 
-        parameters |= {name: one for name, one in inspect.signature(result_of).parameters.items() if name != "data"}
+        parameters |= {
+            name: parameter for name, parameter in inspect.signature(result_of).parameters.items() if name != "data"
+        }
     return parameters, options
 
 

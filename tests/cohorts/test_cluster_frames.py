@@ -52,8 +52,8 @@ def test_a_cluster_engine_gives_the_same_audit(made: Any) -> None:
     elsewhere = made(frame)
     for question in (ask, regression):
         here, there = equipoise.audit(frame, **question), equipoise.audit(elsewhere, **question)
-        for one, other in zip(here.records, there.records, strict=True):
-            assert (one.measure, one.group, one.scope, one.class_) == (
+        for record, other in zip(here.records, there.records, strict=True):
+            assert (record.measure, record.group, record.scope, record.class_) == (
                 other.measure, other.group, other.scope, other.class_,
             )  # fmt: skip
-            assert np.isclose(one.value, other.value, rtol=1e-9, atol=1e-12, equal_nan=True)
+            assert np.isclose(record.value, other.value, rtol=1e-9, atol=1e-12, equal_nan=True)

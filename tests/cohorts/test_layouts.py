@@ -119,7 +119,7 @@ def test_lines_before_the_header_that_are_no_rows_may_stay(tmp_path: Path) -> No
 
 
 def test_rows_that_begin_with_a_hash_are_counted(tmp_path: Path) -> None:
-    rows = [{**row, "id": f"#{place}" if place == 30 else str(place)} for place, row in enumerate(PEOPLE)]
+    rows = [{**row, "id": f"#{index}" if index == 30 else str(index)} for index, row in enumerate(PEOPLE)]
     path = write_csv(tmp_path / "people.csv", rows, ["id", *NAMES])
     assert records(path) == expected()
 
@@ -142,9 +142,9 @@ def test_values_of_another_kind_late_in_a_large_csv_are_read_as_in_a_small_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int, late: str
 ) -> None:
     rows = [{**row, "score": row["p"], "code": row["y"]} for row in [*PEOPLE] * 400]
-    for place, row in enumerate(rows[-60:]):
-        row["code"] = late if place % 2 else 7
-        row["score"] = (0.25, 0.6, 0.75)[place % 3]
+    for index, row in enumerate(rows[-60:]):
+        row["code"] = late if index % 2 else 7
+        row["score"] = (0.25, 0.6, 0.75)[index % 3]
     for part in range(parts):
         some = rows[: len(rows) // 2] if parts == 2 and part == 0 else rows[len(rows) // 2 * (parts - 1) :]
         write_csv(tmp_path / f"{part}.csv", some, [*NAMES, "score", "code"][:: -1 if part else 1])
@@ -163,7 +163,7 @@ def test_a_late_word_in_a_large_csv_is_shown_where_numbers_are_needed_and_harmle
 ) -> None:
     monkeypatch.setattr(readers, "SMALL_CSV", 0)
     monkeypatch.setattr(readers, "SAMPLE", 2_048)
-    rows = [{**row, "score": "oops" if place == 20_000 else 0.5} for place, row in enumerate([*PEOPLE] * 400)]
+    rows = [{**row, "score": "oops" if index == 20_000 else 0.5} for index, row in enumerate([*PEOPLE] * 400)]
     path = write_csv(tmp_path / "people.csv", rows, [*NAMES, "score"])
     with pytest.raises(BadInput, match=r"'score' must be numbers; it holds values such as 'oops'[\s\S]*--missing"):
         records(path, score="score")
@@ -198,7 +198,7 @@ def test_a_title_with_a_comma_above_the_header_may_stay(tmp_path: Path) -> None:
 
 
 def test_scores_written_with_a_plus_sign_are_numbers(tmp_path: Path) -> None:
-    rows = [{**row, "score": (place % 7 - 3) / 8} for place, row in enumerate(PEOPLE)]
+    rows = [{**row, "score": (index % 7 - 3) / 8} for index, row in enumerate(PEOPLE)]
     path = write_csv(
         tmp_path / "people.csv", [{**row, "score": f"{row['score']:+}"} for row in rows], [*NAMES, "score"]
     )
@@ -337,7 +337,7 @@ def test_other_formats_are_refused_with_what_to_do(tmp_path: Path, name: str, wo
 
 
 def test_a_late_text_in_a_column_of_scores_is_shown(tmp_path: Path) -> None:
-    rows = [{**row, "score": "oops" if place == 20_000 else 0.5} for place, row in enumerate([*PEOPLE] * 400)]
+    rows = [{**row, "score": "oops" if index == 20_000 else 0.5} for index, row in enumerate([*PEOPLE] * 400)]
     path = write_csv(tmp_path / "people.csv", rows, [*NAMES, "score"])
     with pytest.raises(BadInput, match="such as 'oops'"):
         records(path, score="score")
@@ -357,7 +357,7 @@ def test_values_of_several_kinds_in_json_lines_are_plain_text(tmp_path: Path) ->
 
 @pytest.mark.parametrize("shards", [False, True])
 def test_apostrophes_are_text_and_swallow_no_rows(tmp_path: Path, shards: bool) -> None:
-    rows = [{**row, "sex": "'" if place in (30, 33) else row["sex"]} for place, row in enumerate(PEOPLE)]
+    rows = [{**row, "sex": "'" if index in (30, 33) else row["sex"]} for index, row in enumerate(PEOPLE)]
     frame = pd.DataFrame({name: [row[name] for row in rows] for name in NAMES})
     write_csv(tmp_path / "it's" / "late.csv", rows[25:] if shards else rows, ["sex", "y", "p"])
     if shards:
@@ -366,7 +366,7 @@ def test_apostrophes_are_text_and_swallow_no_rows(tmp_path: Path, shards: bool) 
 
 
 def test_na_in_a_csv_is_counted_with_a_note_that_says_how_to_call_it_missing(tmp_path: Path) -> None:
-    rows = [{**row, "sex": "NA" if place % 6 == 0 else row["sex"]} for place, row in enumerate(PEOPLE)]
+    rows = [{**row, "sex": "NA" if index % 6 == 0 else row["sex"]} for index, row in enumerate(PEOPLE)]
     path = write_csv(tmp_path / "people.csv", rows, NAMES)
     asked: dict[str, Any] = {"target": "y", "prediction": "p", "sensitive_features": ["sex"], "draws": 0}
     noted = [note for note in equipoise.audit(path, **asked).notes if "NA" in note]
@@ -380,7 +380,7 @@ def test_na_in_a_csv_is_counted_with_a_note_that_says_how_to_call_it_missing(tmp
 
 @pytest.mark.parametrize("column", ["y", "sex"])
 def test_a_name_of_a_class_or_group_that_is_a_whole_text_is_refused(tmp_path: Path, column: str) -> None:
-    rows = [{**row, column: "x" * 2_000_000 if place == 7 else str(row[column])} for place, row in enumerate(PEOPLE)]
+    rows = [{**row, column: "x" * 2_000_000 if index == 7 else str(row[column])} for index, row in enumerate(PEOPLE)]
     path = tmp_path / "people.parquet"
     pl.DataFrame(rows).write_parquet(path)
     with pytest.raises(BadInput) as error:
@@ -454,7 +454,7 @@ def test_the_same_rows_give_the_same_records_in_any_layout(
     def mappings(part: list[tuple[Any, ...]]) -> Rows:
         return [dict(zip(names, row, strict=True)) for row in part]
 
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
     truth = told(pl.DataFrame(columns))
     assert told(pd.DataFrame(columns)) == truth
 

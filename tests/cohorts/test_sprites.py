@@ -70,7 +70,11 @@ def test_pixels_of_a_sprite_are_what_a_slow_drawing_of_its_factors_gives(cell: i
 
 def test_there_are_as_many_different_drawings_as_shapes_allow_and_none_is_cut_off() -> None:
     # A square looks the same after a quarter of a turn, an ellipse after half of one.
-    assert [len(np.unique(one.reshape(240, -1), axis=0)) for one in sprite_drawings()] == [60, 120, 240]
+    assert [len(np.unique(sprite_drawing.reshape(240, -1), axis=0)) for sprite_drawing in sprite_drawings()] == [
+        60,
+        120,
+        240,
+    ]
     ink = (sprite_drawings() > 0).sum(axis=(3, 4))
     # The area of the scale, whatever the turn: nothing is cut off at the edge of a window.
     areas = np.array([22.0**2, np.pi * 15 * 7.5])[:, None] * np.linspace(0.5, 1, 6) ** 2
@@ -126,7 +130,7 @@ def write_dsprites(folder: Path, *, compressed: bool = True, **changed: Any) -> 
     rows = 50
     draws = np.random.default_rng(2)
     codes = np.column_stack(
-        [np.zeros(rows, int), *(draws.integers(0, len(one.values), rows) for one in SPRITE_FACTORS)]
+        [np.zeros(rows, int), *(draws.integers(0, len(factor.values), rows) for factor in SPRITE_FACTORS)]
     )
     arrays: dict[str, Any] = {
         "imgs": draws.integers(0, 2, (rows, 64, 64), dtype=np.uint8), "latents_classes": codes.astype(np.int64),
@@ -193,8 +197,8 @@ def matrix(values: np.ndarray) -> bytes:
 
 def write_norb(folder: Path, *, packed: bool = False, **changed: bytes) -> dict[str, dict[str, np.ndarray]]:
     made: dict[str, dict[str, np.ndarray]] = {}
-    for place, (part, name) in enumerate(PARTS.items()):
-        draws, rows = np.random.default_rng(place), 30 + place
+    for index, (part, name) in enumerate(PARTS.items()):
+        draws, rows = np.random.default_rng(index), 30 + index
         info = (draws.integers(0, (10, 9, 18, 6), (rows, 4)) * (1, 1, 2, 1)).astype("<i4")
         made[part] = {
             "dat": draws.integers(0, 256, (rows, 2, 96, 96), dtype=np.uint8), "info": info,

@@ -165,9 +165,9 @@ def parquet_file(columns: Columns, folder: Path) -> Table:
 def write_shards(columns: Columns, folder: Path) -> Path:
     frame, cuts = polars_frame(columns), (0, 1, 14, ROWS)
     (folder / "shards" / "deeper").mkdir(parents=True)
-    for place, low in enumerate(cuts[:-1]):
-        below = "deeper/" if place == 2 else ""
-        frame[low : cuts[place + 1]].write_parquet(folder / "shards" / f"{below}part-{place}.parquet")
+    for index, low in enumerate(cuts[:-1]):
+        below = "deeper/" if index == 2 else ""
+        frame[low : cuts[index + 1]].write_parquet(folder / "shards" / f"{below}part-{index}.parquet")
     return folder / "shards"
 
 
@@ -225,9 +225,9 @@ def in_order(cells: Any) -> list[Any]:
 def counted(axes: Mapping[str, Sequence[Any]], weights: Sequence[float] | None, *quantities: Sequence[float]) -> Cells:
     """Count by a plain loop: rows, weights, squared weights, and weighted sums of whatever else is given."""
     rows = []
-    for place, labels in enumerate(zip(*axes.values(), strict=True)):
-        weight = 1.0 if weights is None else weights[place]
-        rows.append((labels, [1.0, weight, weight * weight, *(weight * part[place] for part in quantities)]))
+    for index, labels in enumerate(zip(*axes.values(), strict=True)):
+        weight = 1.0 if weights is None else weights[index]
+        rows.append((labels, [1.0, weight, weight * weight, *(weight * part[index] for part in quantities)]))
     return Cells.from_rows(list(axes), rows, 3 + len(quantities))
 
 

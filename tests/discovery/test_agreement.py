@@ -22,15 +22,17 @@ from equipoise.reports import markdown, page
 PLANE = (Hyperplane("x", np.ones(2)),)
 METHODS = ("search", "search", "search", "axes", "random", "random orthogonal")
 KEY = {
-    code: Coded(f"direction {place + 1}" if method == "search" else method, method, "found", PLANE)
-    for place, (code, method) in enumerate(zip("ABCDEF", METHODS, strict=True))
+    code: Coded(f"direction {index + 1}" if method == "search" else method, method, "found", PLANE)
+    for index, (code, method) in enumerate(zip("ABCDEF", METHODS, strict=True))
 }
 ANSWERS = arrays(np.int64, st.tuples(st.integers(1, 5), st.integers(1, 6)), elements=st.integers(BLANK, 3))
 
 
 def held(*raters: Sequence[str], confidence: int | None = 3) -> Agreement:
     """Compare raters who wrote these names beside A, B, C..."""
-    return agree(KEY, [{code: Named(name, confidence) for code, name in zip(KEY, own, strict=False)} for own in raters])
+    return agree(
+        KEY, [{code: Named(name, confidence) for code, name in zip(KEY, rater, strict=False)} for rater in raters]
+    )
 
 
 def words_of(found: Agreement) -> str:
@@ -57,7 +59,7 @@ def slow_kappa(answers: np.ndarray) -> float:
         names += own if len(own) > 1 else []
     if len(set(names)) < 2:
         return math.nan
-    expected = sum(one == other for one in names for other in names) / len(names) ** 2
+    expected = sum(name == other for name in names for other in names) / len(names) ** 2
     return (slow_same(answers) - expected) / (1 - expected)
 
 
@@ -96,8 +98,8 @@ def test_raters_who_say_the_same_agree_beyond_chance() -> None:
     assert found.chance < 0.4
     assert found.p < 0.01
     assert found.beyond_chance
-    assert [one.name for one in found.winners[:3]] == ["beard", "age", "smile"]
-    assert all(one.agreed and one.pairs == 1 and one.share == 1 for one in found.winners)
+    assert [winner.name for winner in found.winners[:3]] == ["beard", "age", "smile"]
+    assert all(winner.agreed and winner.pairs == 1 and winner.share == 1 for winner in found.winners)
     told = words_of(found)
     assert "100% of the pairs that both gave a name gave the same one" in told
     assert "shows “beard” (3 of 3 raters)" in told
@@ -123,7 +125,7 @@ def test_no_agreement_is_an_answer() -> None:
     assert found.same == 0
     assert found.kappa < 0
     assert found.p == 1
-    assert not any(one.agreed for one in found.winners)
+    assert not any(winner.agreed for winner in found.winners)
     assert "**direction 1**: No agreement: no name has more than 1 of 3 raters." in words_of(found)
     assert "raters agreed on a name for 0" in words_of(found)
 
@@ -188,13 +190,15 @@ def test_p_is_that_of_all_deals() -> None:
 
 def test_directions_stand_in_their_own_order() -> None:
     key = {code: Coded(name, "search", "found", PLANE) for code, name in (("A", "direction 10"), ("B", "direction 2"))}
-    assert [one.direction for one in agree(key, [{}]).winners] == ["direction 2", "direction 10"]
+    assert [winner.direction for winner in agree(key, [{}]).winners] == ["direction 2", "direction 10"]
 
 
 def test_an_agreement_is_a_result_like_any_other() -> None:
     found = held(("beard", "age", "hat"), ("beard", "age", "cap"), ("beard", "age", "glasses"))
     assert repr(found) == "Agreement(3 raters, 2 of 3 directions with a name)"
-    assert [one.label for one in found.findings if one.kind == "name"] == (["beard", "age"] if found.p <= 0.05 else [])
+    assert [finding.label for finding in found.findings if finding.kind == "name"] == (
+        ["beard", "age"] if found.p <= 0.05 else []
+    )
     assert len(found.records) == len(KEY)
     assert found.to_dict()["search/direction 1/votes"] == 3
     assert found.as_json()["schema"] == "equipoise.agreement/1"

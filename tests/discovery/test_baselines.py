@@ -65,8 +65,8 @@ def test_principal_components_of_pictures_are_the_latents_that_paint_most() -> N
 
     module = Linear()
     planes = pca_directions(Generator(module, 4), 3, seed=0, samples=4000, chunk=500)
-    for place, plane in enumerate(planes):
-        assert abs(float(plane.normal @ module.turned[:, place])) > 0.99
+    for index, plane in enumerate(planes):
+        assert abs(float(plane.normal @ module.turned[:, index])) > 0.99
     with pytest.raises(BadInput, match="1 to 4"):
         pca_directions(Generator(module, 4), 5, seed=0)
 

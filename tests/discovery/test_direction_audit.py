@@ -66,7 +66,10 @@ def test_the_loop_labels_real_pictures_and_finds_the_gap_that_was_planted(
     assert found.people <= 0.01
     assert found.gap > np.quantile(found.chance, 0.99)
     assert sum(found.rows.values()) == len(faces) - TRAINED
-    assert all(one.low is not None and one.high is not None and one.low * one.high > 0 for one in found.contrasts)
+    assert all(
+        contrast.low is not None and contrast.high is not None and contrast.low * contrast.high > 0
+        for contrast in found.contrasts
+    )
     assert "A gap is shown." in found.words
 
 
@@ -123,8 +126,8 @@ def test_at_the_plane_random_ones_are_as_far_from_the_middle_of_the_training_row
     middle, held = rows["split"] == ("train" if trained else "test"), rows["split"] == "test"
     far = read[middle, 0].mean() / read[middle, 0].std()
     slow, uppers = [], []
-    for place, values in enumerate(read.T):
-        cut = 0.0 if place == 0 else values[middle].mean() - far * values[middle].std()
+    for index, values in enumerate(read.T):
+        cut = 0.0 if index == 0 else values[middle].mean() - far * values[middle].std()
         side = np.where(values >= cut, "upper", "lower")[held]
         slow.append(
             equalized_odds(rows["patch"][held], said[held], sensitive_features=side, favourable="yes")
@@ -184,7 +187,7 @@ def test_thirds_classes_weights_and_json(faces: Cohort, probe: Probe) -> None:
         kept["patch"], kept["said"], sensitive_features=kept["tint"], sample_weight=kept["weight"]
     )  # fmt: skip
     assert found.gap == pytest.approx(gap)
-    assert {one.class_ for one in found.contrasts} == {"no", "perhaps", "yes"}
+    assert {contrast.class_ for contrast in found.contrasts} == {"no", "perhaps", "yes"}
     plain = json.loads(json.dumps(found.as_json(), allow_nan=False))
     assert plain["schema"] == "equipoise.direction-audit/2"
     assert len(plain["chance"]) == 19

@@ -45,7 +45,7 @@ def test_what_was_planted_is_found_first_and_shown_from_the_same_latents(planted
     assert planted.verdict == "found"
     assert first.plane is not None
     assert abs(first.plane.cosine(meaning(0, BIAS, "tint"))) > 0.95
-    assert [one.method for one in planted.methods] == METHODS
+    assert [method.method for method in planted.methods] == METHODS
     assert planted.curves.shape == (2, 2, 100)
     assert planted.strip_alphas == (-2.0, -1.0, 0.0, 1.0, 2.0)
     for one in (*planted.directions, *planted.methods):
@@ -53,7 +53,9 @@ def test_what_was_planted_is_found_first_and_shown_from_the_same_latents(planted
         assert one.strips[0].pictures.shape == (5, 8, 8, 3)
         assert one.strips[0].pictures.dtype == np.uint8
         assert one.strips[0].probabilities.shape == (5,)
-    assert all(one.judged.variation < first.variation for one in planted.methods if one.method.startswith("random"))
+    assert all(
+        method.judged.variation < first.variation for method in planted.methods if method.method.startswith("random")
+    )
 
 
 def test_a_strip_is_the_walk_of_its_latent(planted: Investigation) -> None:
@@ -393,7 +395,7 @@ def test_baselines_choose_what_is_left_beside_target_and_known() -> None:
         painter(), reader(5.0, 5.0), known=known, directions=1, restarts=1, settings=quick(steps=5), judging=JUDGED,
         strips=0,
     )  # fmt: skip
-    axes = next(one for one in made.methods if one.method == "axes")
+    axes = next(method for method in made.methods if method.method == "axes")
     assert axes.judged.name == f"axis {LATENT - 1}"
     assert axes.judged.reason == because(DiscoveryReason.NOTHING_TO_COMPARE)
     assert made.as_json()["methods"][0]["rank_among_random"] is None

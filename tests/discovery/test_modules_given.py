@@ -44,7 +44,7 @@ def test_a_generator_is_frozen_and_put_into_evaluation() -> None:
     module = nn.Sequential(nn.Linear(4, 12), nn.Dropout(0.5), nn.Unflatten(1, (3, 2, 2)), nn.Conv2d(3, 3, 3, padding=1))
     generator = Generator(module.train(), 4)
     assert not module.training
-    assert not any(one.requires_grad for one in module.parameters())
+    assert not any(parameter.requires_grad for parameter in module.parameters())
     assert module[3].weight.is_contiguous(memory_format=torch.channels_last)
     assert generator.images(generator.sample(5, seed=0)).shape == (5, 3, 2, 2)
 

@@ -46,9 +46,9 @@ def test_the_order_comes_from_the_seed() -> None:
 
     assert order(1) == order(1)
     orders = [order(seed) for seed in range(8)]
-    assert len({tuple(one) for one in orders}) > 4
-    assert len({one[0] for one in orders}) > 2, "no direction has its place"
-    assert all(sorted(one) == sorted(orders[0]) for one in orders)
+    assert len({tuple(order) for order in orders}) > 4
+    assert len({order[0] for order in orders}) > 2, "no direction has its place"
+    assert all(sorted(order) == sorted(orders[0]) for order in orders)
 
 
 def test_the_strips_tell_nothing_that_a_rater_must_not_know() -> None:
@@ -65,7 +65,7 @@ def test_the_strips_tell_nothing_that_a_rater_must_not_know() -> None:
             assert "probab" not in str(value)
     pictures = tree.all("img")
     assert len(pictures) == 8 * 3 * len(ALPHAS)
-    assert all(one.attributes["alt"] for one in pictures)
+    assert all(picture.attributes["alt"] for picture in pictures)
     assert len(tree.all("caption")) == len(tree.all("table")) == 8
     assert not tree.all("script")
     inputs = [one.attributes["id"] for one in tree.all("input")]
@@ -78,7 +78,7 @@ def test_a_sheet_is_a_result_whose_json_is_the_key(tmp_path: Path) -> None:
     write_sheet(found(), tmp_path / "sheet.csv", seed=5)
     assert json.loads(key_path(tmp_path / "sheet.csv").read_text(encoding="utf-8")) == sheet.as_json()
     assert json.loads(sheet.to_json()) == sheet.as_json()
-    assert [one.code for one in sheet.records] == [code for code, _ in sheet.lines]
+    assert [record.code for record in sheet.records] == [code for code, _ in sheet.lines]
     assert len(sheet.to_csv().splitlines()) == 9
     assert sheet.charts() == {}
     assert "direction 1" not in str(sheet._repr_html_())

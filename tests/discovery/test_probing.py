@@ -56,7 +56,7 @@ def test_a_probe_of_some_planes_knows_what_they_span_and_nothing_else() -> None:
     probe = train_probe(wall(), [PATCH, TINT, mixed], FEW, stands.append)
     assert probe.basis.shape == (2, LATENT)
     assert set(probe.r2) == {"patch", "tint", "mixed"}
-    assert [one.step for one in stands] == [4, 6]
+    assert [stand.step for stand in stands] == [4, 6]
     assert stands == list(probe.stands)
     probe.check([mixed])
     with pytest.raises(BadInput, match=r"(?s)not trained for the plane 'stripes'.*patch, tint, mixed"):

@@ -9,7 +9,7 @@ from equipoise.discovery import Hyperplane, agree, agreed_names, given_names, re
 from equipoise.discovery._naming import Coded, Named
 from equipoise.foundation import BadInput
 
-PLANES = tuple(Hyperplane(f"direction {place + 1}", row, 0.5) for place, row in enumerate(np.eye(4)[:3]))
+PLANES = tuple(Hyperplane(f"direction {index + 1}", row, 0.5) for index, row in enumerate(np.eye(4)[:3]))
 KEY = {
     "B": Coded(
         "direction 1", "search", "found", (Hyperplane("key", [9, 1, 0, 0]), Hyperplane("key", [-1, 1e-3, 0, 0]))

@@ -22,10 +22,10 @@ def test_directions_come_back_to_the_last_bit(tmp_path: Path) -> None:
     path = save_directions(tmp_path / "found.safetensors", PLANES, {"seed": 3})
     planes, said = load_directions(path)
     assert said == {"seed": 3}
-    for one, other in zip(PLANES, planes, strict=True):
-        assert one.name == other.name
-        np.testing.assert_allclose(other.normal, one.normal, rtol=1e-15)
-        assert other.offset == pytest.approx(one.offset, rel=1e-15)
+    for plane, other in zip(PLANES, planes, strict=True):
+        assert plane.name == other.name
+        np.testing.assert_allclose(other.normal, plane.normal, rtol=1e-15)
+        assert other.offset == pytest.approx(plane.offset, rel=1e-15)
     assert json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))["names"] == ["âge", "glasses"]
 
 

@@ -38,15 +38,15 @@ def test_slopes_are_those_of_plain_autograd_whatever_the_chunk(chunk: int) -> No
     latents = generator.sample(12, seed=1).reshape(3, 4, 5)
     p, slope = slopes(generator, classifiers, latents, chunk)
     assert p.shape == (2, 3, 4)
-    for place, classifier in enumerate(classifiers):
+    for index, classifier in enumerate(classifiers):
         for row in range(3):
             for column in range(4):
                 z = latents[row, column][None].clone().requires_grad_()
                 value = classifier.probabilities(generator.images(z))
                 (expected,) = torch.autograd.grad(value.sum(), z)
-                assert torch.allclose(p[place, row, column], value[0], atol=1e-12)
-                assert torch.allclose(slope[place, row, column], expected[0], atol=1e-12)
-        assert torch.allclose(predicted(generator, classifier, latents, chunk), p[place])
+                assert torch.allclose(p[index, row, column], value[0], atol=1e-12)
+                assert torch.allclose(slope[index, row, column], expected[0], atol=1e-12)
+        assert torch.allclose(predicted(generator, classifier, latents, chunk), p[index])
 
 
 def test_a_classifier_that_does_not_look_has_no_slope() -> None:
@@ -99,8 +99,8 @@ def test_loss_and_gradients_are_those_of_one_graph_through_both_networks(guarded
     assert torch.allclose(found, torch.stack(expected))
     ours = torch.autograd.grad(found.sum(), [normals, offsets])
     theirs = torch.autograd.grad(torch.stack(expected).sum(), [normals, offsets])
-    for one, other in zip(ours, theirs, strict=True):
-        assert torch.allclose(one, other, atol=1e-10)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert torch.allclose(mine, other, atol=1e-10)
     values, _ = made.value((normals / normals.norm(dim=-1, keepdim=True)).detach(), offsets.detach(), latents)
     assert torch.allclose(values, found)
 

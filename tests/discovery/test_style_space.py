@@ -86,7 +86,7 @@ def test_in_w_latents_are_mapped_z_and_pictures_those_of_the_network() -> None:
     assert torch.allclose(pictures, expected)
     assert 0 <= float(pictures.min()) < float(pictures.max()) <= 1
     assert torch.equal(pictures, generator.images(latents)), "the same latents give the same pictures"
-    assert not any(one.requires_grad for one in network.parameters())
+    assert not any(parameter.requires_grad for parameter in network.parameters())
     assert guard_of(generator, 0).mean.shape == (LATENT,)
     # The same seed draws the same z in both spaces, so they show the same pictures.
     in_z = style_generator(network, space="z", truncation=0.7, noise="none")

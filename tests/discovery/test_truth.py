@@ -47,7 +47,7 @@ def test_planted_normals_and_offsets_come_back(how: Any) -> None:
     assert truth.fits[0].value > 0.97
     assert truth.fits[1].value > 0.97
     assert not truth.dropped
-    cosines = np.array([[one.cosine(other) for other in truth.hyperplanes] for one in truth.hyperplanes])
+    cosines = np.array([[hyperplane.cosine(other) for other in truth.hyperplanes] for hyperplane in truth.hyperplanes])
     assert np.allclose(cosines, np.eye(4), atol=1e-9 if how == "orthonormal" else 0.2)
 
 
@@ -110,7 +110,9 @@ def test_the_authors_fit_has_right_angles_and_repeats(monkeypatch: pytest.Monkey
     monkeypatch.setattr(fitting, "AUTHORS_STEPS", 20)
     least = {"R2": -9.0, "AUC": 0.0}
     first, again = (hyperplanes_from_labels(z, attributes, "authors", seed=5, least=least) for _ in range(2))
-    assert [plane.normal.tolist() for plane in first.hyperplanes] == [one.normal.tolist() for one in again.hyperplanes]
+    assert [plane.normal.tolist() for plane in first.hyperplanes] == [
+        hyperplane.normal.tolist() for hyperplane in again.hyperplanes
+    ]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,7 @@ def test_recovery_is_about_lines_and_not_their_sense() -> None:
 @given(st.lists(st.tuples(*[st.sampled_from([0.0, 0.25, 0.5, math.nan])] * 3), min_size=1, max_size=12))
 def test_shares_of_leading_agree_with_a_plain_count(rows: list[tuple[float, ...]]) -> None:
     names = ("ours", "axes", "random")
-    shares = leading({name: [row[place] for row in rows] for place, name in enumerate(names)})
+    shares = leading({name: [row[index] for row in rows] for index, name in enumerate(names)})
     counts, settings = dict.fromkeys(names, 0.0), 0
     for row in rows:
         known = [value for value in row if not math.isnan(value)]

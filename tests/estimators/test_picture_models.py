@@ -214,7 +214,9 @@ def test_a_model_is_the_network_by_hand(model: SavedModel, data: Cohort) -> None
     network, features = build("small", 3)
     head = torch.nn.Linear(features, 3)
     for part, name in ((network, "network."), (head, "head.")):
-        part.load_state_dict({key.removeprefix(name): one for key, one in tensors.items() if key.startswith(name)})
+        part.load_state_dict(
+            {key.removeprefix(name): tensor for key, tensor in tensors.items() if key.startswith(name)}
+        )
     train = data.where("train")["picture"].astype(np.float64)
     mean, spread = train.mean(axis=(0, 1, 2)), train.std(axis=(0, 1, 2))
     np.testing.assert_allclose(model.model.tensors()["scaling.mean"], mean, rtol=1e-6)
@@ -487,7 +489,9 @@ def test_fit_takes_a_mapping_with_pictures(tmp_path: Path) -> None:
         target=rows["label"], prediction=model.predict(rows), sensitive_features={"colour": group}, favourable="up",
         draws=0,
     )  # fmt: skip
-    np.testing.assert_array_equal([one.value for one in result.records], [one.value for one in expected.records])
+    np.testing.assert_array_equal(
+        [record.value for record in result.records], [record.value for record in expected.records]
+    )
     loaded = load_model(model.save(tmp_path / "m", result))
     np.testing.assert_array_equal(loaded.predict(found), model.predict(rows))
     with pytest.raises(BadInput, match="pictures as the only feature"):

@@ -74,10 +74,10 @@ def check(estimator: Any, expected: dict[str, str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what scikit-learn's checks do on purpose
         results = check_estimator(estimator, expected_failed_checks=expected, on_fail=None, on_skip=None)
-    failed = {one["check_name"]: str(one["exception"]) for one in results if one["status"] == "failed"}
+    failed = {result["check_name"]: str(result["exception"]) for result in results if result["status"] == "failed"}
     assert failed == {}
-    assert {one["check_name"] for one in results if one["status"] == "xfail"} == set(expected)
-    assert sum(one["status"] == "passed" for one in results) > 40
+    assert {result["check_name"] for result in results if result["status"] == "xfail"} == set(expected)
+    assert sum(result["status"] == "passed" for result in results) > 40
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -52,10 +52,10 @@ def test_an_array_has_numbered_labels_and_cross_validation_scores_it() -> None:
     estimator = TreatedClassifier("untreated", MultiOutputClassifier(LogisticRegression()))
     assert estimator.fit(features.to_numpy(), truth).classes_.tolist() == ["label 0", "label 1", "label 2"]
     plain = MultiOutputClassifier(LogisticRegression()).fit(estimator.encoder_.encode_columns(
-        {f"x{place}": column for place, column in enumerate(features.to_numpy().T)}
+        {f"x{index}": column for index, column in enumerate(features.to_numpy().T)}
     ), truth)  # fmt: skip
     found = plain.predict_proba(estimator.encoder_.encode_columns(
-        {f"x{place}": column for place, column in enumerate(features.to_numpy().T)}
+        {f"x{index}": column for index, column in enumerate(features.to_numpy().T)}
     ))  # fmt: skip
     assert np.allclose(estimator.predict_proba(features.to_numpy()), np.stack([one[:, 1] for one in found], axis=1))
     assert cross_val_score(estimator, features.to_numpy(), truth, cv=3).shape == (3,)
@@ -96,8 +96,9 @@ def test_a_table_of_labels_is_fitted_audited_saved_and_loaded(tmp_path: Path) ->
     assert model.features == ("x0", "x1", "x2", "x3")
     found = model.audit(frame, draws=0)
     rates = {
-        one.group: one.value for one in found.records
-        if (one.measure, one.kind, one.label) == ("true_positive_rate", "rate", "dog") and one.group is not None
+        record.group: record.value for record in found.records
+        if (record.measure, record.kind, record.label) == ("true_positive_rate", "rate", "dog")
+        and record.group is not None
     }  # fmt: skip
     for group in ("f", "m"):
         chosen = (columns["sex"] == group) & (columns["dog"] == "yes")

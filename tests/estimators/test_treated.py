@@ -115,8 +115,8 @@ def test_groups_as_array_series_list_and_frame() -> None:
     X, y, group = people()
     kinds = [group, pd.Series(group, name="sex"), pl.Series("sex", group), list(group), pd.DataFrame({"sex": group})]
     said = [
-        TreatedClassifier("reweighting", LogisticRegression()).fit(X, y, sensitive_features=one).predict_proba(X)
-        for one in kinds
+        TreatedClassifier("reweighting", LogisticRegression()).fit(X, y, sensitive_features=kind).predict_proba(X)
+        for kind in kinds
     ]
     for other in said[1:]:
         np.testing.assert_array_equal(other, said[0])
@@ -148,8 +148,10 @@ def test_an_array_a_list_and_frames_say_the_same() -> None:
     X, y, group = people()
     frames = [X, X.tolist(), pd.DataFrame(X, columns=["p", "q"]), pl.DataFrame({"p": X[:, 0], "q": X[:, 1]})]
     said = [
-        TreatedClassifier("reweighting", LogisticRegression()).fit(one, y, sensitive_features=group).predict_proba(one)
-        for one in frames
+        TreatedClassifier("reweighting", LogisticRegression())
+        .fit(frame, y, sensitive_features=group)
+        .predict_proba(frame)
+        for frame in frames
     ]
     for other in said[1:]:
         np.testing.assert_array_equal(other, said[0])

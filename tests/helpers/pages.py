@@ -33,7 +33,7 @@ class Pages:
         self.html = cache(lambda name: page(cases[name]()))
         self.tree = cache(lambda name: Tree(self.html(name)))
         self.json = cache(lambda name: cases[name]().as_json())
-        self.parts = cache(lambda name: {part: list(own) for part, own in charts(cases[name]()).items()})
+        self.parts = cache(lambda name: {part: list(chart) for part, chart in charts(cases[name]()).items()})
 
     def charts(self, name: str) -> list[Chart]:
         """Return every chart of a case."""

@@ -19,8 +19,8 @@ def pictures(number: int, seed: int, skew: float = 0.8) -> tuple[np.ndarray, np.
     preferred = target % 2
     group = np.where(generator.random(number) < skew, preferred, 1 - preferred)
     found = generator.integers(0, 90, (number, SIDE, SIDE, 3))
-    for place, code in enumerate(target):
-        found[place, 2 * code + 1 : 2 * code + 4, 2:6] += 120
+    for index, code in enumerate(target):
+        found[index, 2 * code + 1 : 2 * code + 4, 2:6] += 120
     found[group == 1] = found[group == 1].mean(axis=-1, keepdims=True).astype(int)
     return found.astype(np.uint8), target, group
 

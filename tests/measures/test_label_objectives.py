@@ -50,8 +50,10 @@ def test_performances_are_means_over_labels_of_scikit_learns(seed: int) -> None:
     counts = counts_of(present, said, group, 3)
     columns = range(present.shape[1])
     expected = {
-        "accuracy": np.mean([accuracy_score(present[:, one], said[:, one]) for one in columns]),
-        "balanced_accuracy": np.mean([balanced_accuracy_score(present[:, one], said[:, one]) for one in columns]),
+        "accuracy": np.mean([accuracy_score(present[:, column], said[:, column]) for column in columns]),
+        "balanced_accuracy": np.mean(
+            [balanced_accuracy_score(present[:, column], said[:, column]) for column in columns]
+        ),
         "f1": f1_score(present, said, average="macro"),
     }
     for name, value in expected.items():

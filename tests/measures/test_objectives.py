@@ -61,11 +61,11 @@ def test_auc_is_that_of_scikit_learn_with_ties(seed: int, classes: int, coarse: 
     raw = generator.random((2, len(target), classes)) + 0.5 * np.eye(classes)[target]
     raw = np.round(raw, 1) + 0.05 if coarse else raw
     scores = raw / raw.sum(axis=-1, keepdims=True)
-    for place, found in enumerate(auc_of(scores, target)):
+    for index, found in enumerate(auc_of(scores, target)):
         if classes == 2:
-            expected = metrics.roc_auc_score(target, scores[place, :, 1])
+            expected = metrics.roc_auc_score(target, scores[index, :, 1])
         else:
-            expected = np.mean([metrics.roc_auc_score(target == one, scores[place, :, one]) for one in range(classes)])
+            expected = np.mean([metrics.roc_auc_score(target == one, scores[index, :, one]) for one in range(classes)])
         assert found == pytest.approx(expected)
     assert np.isnan(auc_of(scores, np.zeros(len(target)))).all()
 

@@ -19,10 +19,10 @@ def test_a_stack_says_what_its_networks_say_one_by_one(activation: str, sizes: t
     output, hidden = network(inputs)
     for trial in range(3):
         values = inputs[trial]
-        for place, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
+        for index, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
             before = values
             values = values @ weight[trial] + bias[trial]
-            if place < len(sizes) - 2:
+            if index < len(sizes) - 2:
                 values = getattr(torch, activation)(values)
         assert torch.allclose(output[trial], values, rtol=0, atol=1e-12)
         assert torch.allclose(hidden[trial], before, rtol=0, atol=1e-12)
@@ -31,12 +31,12 @@ def test_a_stack_says_what_its_networks_say_one_by_one(activation: str, sizes: t
 def test_a_network_begins_by_its_seed_and_part_alone() -> None:
     wide = stacked_mlp((5, 8, 3), [4, 7], dtype=torch.float64)
     alone = stacked_mlp((5, 8, 3), [7])
-    for stacked, own in zip(wide.parameters, alone.parameters, strict=True):
-        assert torch.equal(stacked[1].float(), own[0])
+    for stacked, parameter in zip(wide.parameters, alone.parameters, strict=True):
+        assert torch.equal(stacked[1].float(), parameter[0])
         assert not torch.equal(stacked[0], stacked[1])
-        assert own.is_leaf
-        assert own.requires_grad
-        assert own.abs().max() <= stacked.shape[1] ** -0.5 or own.shape[1] == 1
+        assert parameter.is_leaf
+        assert parameter.requires_grad
+        assert parameter.abs().max() <= stacked.shape[1] ** -0.5 or parameter.shape[1] == 1
     other = stacked_mlp((5, 8, 3), [7], part="discriminator")
     assert not torch.equal(other.weights[0], alone.weights[0])
 
@@ -55,7 +55,7 @@ def test_gradients_are_those_of_autograd(activation: str, learns: bool) -> None:
     torch.manual_seed(0)
     network = stacked_mlp((5, 8, 6, 3), [0, 1], activation=activation, dtype=torch.float64)
     if not learns:  # as a discriminator that only passes on what the network would learn from it
-        network.set_parameters([one.detach() for one in network.parameters])
+        network.set_parameters([parameter.detach() for parameter in network.parameters])
     inputs = torch.randn(2, 11, 5, dtype=torch.float64, requires_grad=not learns)
     leaves = network.parameters if learns else [inputs]
     directions = torch.randn(2, 11, 3, dtype=torch.float64), torch.randn(2, 11, 6, dtype=torch.float64)

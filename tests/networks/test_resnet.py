@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 
 
 def size(network: Any) -> int:
-    return sum(one.numel() for one in network.parameters())
+    return sum(parameter.numel() for parameter in network.parameters())
 
 
 def test_resnet18_for_small_pictures_has_the_known_number_of_weights() -> None:
@@ -52,7 +52,7 @@ def test_the_small_network_is_small() -> None:
 
 def test_classes_of_blocks_are_made_once() -> None:
     networks: list[Any] = [resnet("resnet18")[0] for _ in range(2)]
-    assert {type(one.stage2[0]) for one in networks} == {block_kinds()["plain"]}
+    assert {type(network.stage2[0]) for network in networks} == {block_kinds()["plain"]}
 
 
 def convolved(x: Any, conv: Any) -> Any:
@@ -80,8 +80,8 @@ def normalised(x: Any, norm: Any) -> Any:
 def test_a_block_is_what_its_formula_says(kind: str, steps: int, wider: int, stride: int) -> None:
     torch.manual_seed(3)
     block = block_kinds()[kind](4 * wider, 4, stride, torch.nn.BatchNorm2d).double()
-    for one in block.parameters():
-        one.data = torch.randn_like(one)
+    for parameter in block.parameters():
+        parameter.data = torch.randn_like(parameter)
     x = torch.randn(3, 4 * wider, 6, 6, dtype=torch.float64)
     y = x
     for number in range(1, steps + 1):

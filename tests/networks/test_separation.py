@@ -19,7 +19,7 @@ def test_values_stay_and_the_gradient_turns_round() -> None:
 
 def test_the_network_is_the_one_of_the_base_code() -> None:
     made = separation(128, [0, 1], dtype=torch.float64)
-    assert sorted(tuple(one.shape) for one in made.parameters) == [
+    assert sorted(tuple(parameter.shape) for parameter in made.parameters) == [
         (2, 1, 128), (2, 1, 512), (2, 128, 512), (2, 512, 128),
     ]  # fmt: skip
     target, source = (torch.randn(2, 5, 128, dtype=torch.float64) for _ in range(2))

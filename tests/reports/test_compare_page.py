@@ -99,7 +99,7 @@ def test_histograms_draw_the_counts_they_were_given(name: str) -> None:
     assert lines["mean score"] == pytest.approx(result.similarity.pnka, rel=1e-5)
     assert ("noise floor (a rerun)" in lines) == (result.similarity.rerun_pnka is not None)
     for attribute, chart in zip(result.attributes, by_attribute, strict=False):
-        own = [one for one in result.histograms if one.attribute == attribute]
+        own = [histogram for histogram in result.histograms if histogram.attribute == attribute]
         panels: dict[int, list[int]] = {}
         for row in chart.spec["datasets"]["rows"]:
             if "people" in row:

@@ -29,9 +29,9 @@ def diagnosis(found: Divergence, name: str = "pictures", notes: tuple[str, ...] 
 
 def grown(layers: list[str], steps: list[int]) -> Divergence:
     growth = [
-        Growth(step, layer, math.nan if layer == layers[0] else 1e-8 * step**2 * (1 + place))
+        Growth(step, layer, math.nan if layer == layers[0] else 1e-8 * step**2 * (1 + index))
         for step in steps
-        for place, layer in enumerate((*layers, ALL_LAYERS))
+        for index, layer in enumerate((*layers, ALL_LAYERS))
     ]
     flips = tuple(Flips(step, 50, 0.0 if step < steps[-1] else 0.02) for step in steps)
     return Divergence(steps[-1], steps[0], "activation", layers[-1], 1e-8, 1e-9, 2.0, tuple(growth), flips)
@@ -77,7 +77,7 @@ def test_names_are_only_shown() -> None:
 def test_every_number_on_the_page_is_that_of_the_json(name: str) -> None:
     records: Any = pages.json(name)["records"]
     shown = [element for element in pages.tree(name).elements if "data-r" in element.attributes]
-    assert len(shown) == sum(one["layer"] == ALL_LAYERS for one in records)
+    assert len(shown) == sum(record["layer"] == ALL_LAYERS for record in records)
     for element in shown:
         value = records[int(str(element.attributes["data-r"]))][str(element.attributes["data-f"])]
         assert float(element.words) == pytest.approx(value, rel=0.06)
@@ -86,14 +86,14 @@ def test_every_number_on_the_page_is_that_of_the_json(name: str) -> None:
 def test_charts_draw_what_the_records_say() -> None:
     result = CASES["differs"]()
     drift, layers = pages.charts("differs")
-    whole = {one.step: one.relative for one in result.records if one.layer == ALL_LAYERS}
+    whole = {record.step: record.relative for record in result.records if record.layer == ALL_LAYERS}
     rows = drift.spec["datasets"]["rows"]
     assert {row["step"]: row["value"] for row in rows if row["line"] == 0} == pytest.approx(whole)
     assert [row for row in rows if row["line"] == 1] == [{"step": 20, "value": 0.02, "line": 1}]
     drawn = layers.spec["datasets"]["rows"]
     assert len(drawn) == 2 * 5  # the first layer is undefined, so it has no colour
     for row in drawn:
-        (record,) = [one for one in result.records if (one.step, one.layer) == (row["step"], row["layer"])]
+        (record,) = [record for record in result.records if (record.step, record.layer) == (row["step"], row["layer"])]
         assert row["power"] == pytest.approx(math.log10(record.relative), rel=1e-5)
 
 
@@ -115,7 +115,9 @@ def test_a_result_writes_its_own_page_and_figures(tmp_path: Path) -> None:
 
 def test_the_answer_says_where_they_first_differ() -> None:
     def answer(name: str) -> str:
-        return next(one.words for one in pages.tree(name).elements if one.attributes.get("class") == "headline")
+        return next(
+            element.words for element in pages.tree(name).elements if element.attributes.get("class") == "headline"
+        )
 
     assert answer("same") == "The two runs were the same to the last bit for 200 steps."
     assert answer("differs").startswith("The two runs were the same to the last bit for 2 steps. In step 3 the output")

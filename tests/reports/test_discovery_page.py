@@ -55,7 +55,7 @@ def test_a_page_without_charts_has_no_library_to_draw_them(name: str) -> None:
 
 
 def answer(name: str) -> str:
-    return next(one.words for one in pages.tree(name).elements if one.attributes.get("class") == "headline")
+    return next(element.words for element in pages.tree(name).elements if element.attributes.get("class") == "headline")
 
 
 def test_the_answer_comes_first_in_one_sentence() -> None:
@@ -129,7 +129,7 @@ def test_strips_have_every_picture_with_its_probability_under_it() -> None:
     for latent, strip in enumerate(first.strips, start=1):
         for alpha, p in zip(("−2.0", "−1.3", "−0.7", "0.0", "+0.7", "+1.3", "+2.0"), strip.probabilities, strict=True):
             assert f"direction 1, latent {latent}, step {alpha}: probability {p:.2f}" in alts
-    odds = [one.words for one in tree.elements if one.attributes.get("class") == "odds"]
+    odds = [element.words for element in tree.elements if element.attributes.get("class") == "odds"]
     verdict = pages.html("found").partition('<nav class="contents"')[0]
     assert verdict.count("data:image/png") == 3 * len(ALPHAS)
     assert len(odds) == len(shown)
@@ -219,7 +219,7 @@ def test_charts_draw_what_was_judged() -> None:
     assert "direction_1" not in pages.parts("undefined")
     rows = pages.rows("found", "methods")
     assert [row["value"] for row in rows] == pytest.approx(
-        [found().directions[0].judged.variation, *(one.judged.variation for one in found().methods)], rel=1e-5
+        [found().directions[0].judged.variation, *(method.judged.variation for method in found().methods)], rel=1e-5
     )
     curves = found().curves
     for row in pages.rows("found", "curves"):
@@ -294,9 +294,11 @@ def test_an_investigation_is_a_result_like_any_other(tmp_path: Path) -> None:
     made = found()
     assert repr(made) == "Investigation(faces.py:smiles, 2 of 3 directions confirmed)"
     assert repr(known_only()) == "Investigation(faces.py:smiles, no search, 2 known attributes)"
-    assert [one.kind for one in made.records] == ["direction"] * 3 + ["baseline"] * 5 + ["known"] * 2
-    assert [one.group for one in made.findings] == ["direction 1", "direction 2"]
-    assert [one.direction for one in made.statements] == [Direction.DIFFERENT] * 2 + [Direction.INCONCLUSIVE]
+    assert [record.kind for record in made.records] == ["direction"] * 3 + ["baseline"] * 5 + ["known"] * 2
+    assert [finding.group for finding in made.findings] == ["direction 1", "direction 2"]
+    assert [statement.direction for statement in made.statements] == [Direction.DIFFERENT] * 2 + [
+        Direction.INCONCLUSIVE
+    ]
     judged = made.directions[0].judged
     first = made.findings[0]
     assert (first.estimate, first.low, first.high, first.n) == (judged.way, judged.way_low, judged.way_high, 256)

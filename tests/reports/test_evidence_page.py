@@ -85,7 +85,7 @@ def test_every_run_is_drawn_once(name: str) -> None:
     drawn = sorted(
         row["x"] for chart in drawn_of(name) for row in chart.spec["datasets"]["rows"] if row.get("x") is not None
     )
-    assert drawn == pytest.approx(sorted(value for own in CASES[name]().runs for value in own.values), rel=1e-5)
+    assert drawn == pytest.approx(sorted(value for run in CASES[name]().runs for value in run.values), rel=1e-5)
 
 
 def test_too_many_runs_are_drawn_as_shares_of_bins() -> None:
@@ -173,8 +173,8 @@ def test_names_that_try_to_run_are_only_shown() -> None:
     pages.check_harmless("hostile")
     tree = tree_of("hostile")
     told = tree.by_id("table").words
-    for place, technique in enumerate(HOSTILE):
-        assert " ".join(safe_name(f"{technique}{place}").split()) in told
+    for index, technique in enumerate(HOSTILE):
+        assert " ".join(safe_name(f"{technique}{index}").split()) in told
     assert "equipoise evidence '</script><script>window.injected = 4</script>'" in tree.by_id("provenance").words
 
 
@@ -293,7 +293,7 @@ def test_the_variances_of_the_json_are_those_of_levene() -> None:
         [record] = result.find(technique=change.technique, metric=change.metric)
         assert (change.baseline, change.levene_p_adjusted >= (record.levene_p or 0)) == (record.baseline, True)
         sides = [
-            next(own.values for own in result.runs if (own.technique, own.metric) == (name, change.metric))
+            next(run.values for run in result.runs if (run.technique, run.metric) == (name, change.metric))
             for name in (change.technique, change.baseline)
         ]
         assert change.ratio == pytest.approx(_distance(sides[0]) / _distance(sides[1]))

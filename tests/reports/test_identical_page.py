@@ -112,7 +112,7 @@ def test_the_runs_of_a_study_are_evidence_with_the_studys_verdicts() -> None:
     assert {record.baseline for record in adapted.records if record.verdict} == {
         f"untreated, {condition}" for condition in ("original data", "jointly balanced")
     }
-    assert all(len(own.values) == 3 for own in adapted.runs), "one seed of each"
+    assert all(len(run.values) == 3 for run in adapted.runs), "one seed of each"
     sides = as_evidence(pictures(), MOST_LINES).straddling
     assert sides[0].by == WHOLE
 
@@ -185,7 +185,11 @@ def test_a_reproduction_has_a_whole_page_and_a_fragment(name: str) -> None:
 
 def test_the_numbers_of_table_4_are_those_of_the_json() -> None:
     content: Any = reproduced().as_json()
-    shown = [one for one in REPRODUCTIONS.tree("whole").elements if one.attributes.get("data-list") == "techniques"]
+    shown = [
+        element
+        for element in REPRODUCTIONS.tree("whole").elements
+        if element.attributes.get("data-list") == "techniques"
+    ]
     assert len(shown) == 40
     for element in shown:
         row = content["techniques"][int(str(element.attributes["data-r"]))]

@@ -50,7 +50,7 @@ def test_groups_and_treatments_have_no_shape_that_means_something() -> None:
 
 
 def document(*meanings: Meaning | None) -> Document:
-    rows = tuple(Row((Cell(f"row {place}"), Cell("1", meaning=meaning))) for place, meaning in enumerate(meanings))
+    rows = tuple(Row((Cell(f"row {index}"), Cell("1", meaning=meaning))) for index, meaning in enumerate(meanings))
     table = DataTable("A table", (Column("Name"), Column("Number", number=True)), rows)
     return Document(
         "A title", "Facts.", "The answer.", Provenance(None, "call", ()),

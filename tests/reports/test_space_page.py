@@ -51,7 +51,7 @@ def test_a_page_with_spaces_is_whole_harmless_and_keeps_to_the_schema(name: str)
 @PAGES.every
 def test_every_number_of_the_section_is_that_of_the_json(name: str) -> None:
     content: Any = PAGES.json(name)
-    shown = [one for one in PAGES.tree(name).elements if one.attributes.get("data-list") in PARTS]
+    shown = [element for element in PAGES.tree(name).elements if element.attributes.get("data-list") in PARTS]
     assert len(shown) > 20
     for element in shown:
         row = content[str(element.attributes["data-list"])][int(str(element.attributes["data-r"]))]
@@ -90,8 +90,8 @@ def test_charts_draw_what_the_json_says() -> None:
         assert record.kind == "gap"
         assert (row["mean"], row["low"], row["high"]) == pytest.approx((record.mean, record.low, record.high), rel=1e-4)
     above = {
-        (one.condition, one.learner): one.mean
-        for one in result.spaces if (one.kind, one.measure) == ("gap", "recall_at_k")
+        (space.condition, space.learner): space.mean
+        for space in result.spaces if (space.kind, space.measure) == ("gap", "recall_at_k")
     }  # fmt: skip
     for row in PAGES.rows("imbalance", "space_scatter"):
         record = result.spaces[row["space"]]
@@ -134,9 +134,9 @@ def test_the_released_and_the_sensitive_space_stand_side_by_side_with_examples_u
     shown = [one for one in PAGES.tree("apart").all("img") if str(one.attributes["src"]).startswith("data:image/webp")]
     pictures = [one for line in found.examples for one in (line.query, *line.embedding, *line.sensitive)]
     assert [base64.b64decode(str(one.attributes["src"]).partition(",")[2]) for one in shown] == [
-        one.picture for one in pictures
+        picture.picture for picture in pictures
     ]
-    assert [one.attributes["alt"] for one in shown] == [f"{one.class_}, {one.group}" for one in pictures]
+    assert [one.attributes["alt"] for one in shown] == [f"{picture.class_}, {picture.group}" for picture in pictures]
     assert "Examples: who lies next to whom" not in PAGES.html("grid")
     assert "sensitive_maps" not in PAGES.parts("grid")
 

@@ -151,8 +151,8 @@ def test_names_that_try_to_run_are_only_shown() -> None:
     assert "\u202e" not in outside
     assert not re.search("[\ud800-\udfff]", text)
     assert not tree.all("b")
-    for place, treatment in enumerate(HOSTILE[:8]):
-        assert " ".join(safe_name(f"{treatment}{place}").split()) in tree.by_id("table").words
+    for index, treatment in enumerate(HOSTILE[:8]):
+        assert " ".join(safe_name(f"{treatment}{index}").split()) in tree.by_id("table").words
 
 
 def test_charts_keep_to_the_schema_of_vega_lite_and_letters_can_be_read() -> None:
@@ -246,7 +246,7 @@ def test_the_colour_of_the_first_screen_is_that_of_its_answer() -> None:
     for made in (CASES[name]() for name in ("demo", "plain", "curves")):
         told = report_of("study").document(made)
         first = made.claims[0]
-        changed = [one for one in made.claims if one.kind in (ClaimKind.BETTER, ClaimKind.WORSE)]
+        changed = [claim for claim in made.claims if claim.kind in (ClaimKind.BETTER, ClaimKind.WORSE)]
         if first.kind not in (ClaimKind.BETTER, ClaimKind.WORSE):
             assert told.meaning is Meaning.QUIET
             continue

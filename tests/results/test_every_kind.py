@@ -49,7 +49,7 @@ def test_records_are_of_one_type_and_every_number_is_a_field(result: Result) -> 
 def test_findings_are_the_confirmed_statements(result: Result) -> None:
     assert isinstance(result.statements, Records)
     assert all(isinstance(statement, Finding) for statement in result.statements)
-    assert tuple(result.findings) == tuple(one for one in result.statements if one.confirmed)
+    assert tuple(result.findings) == tuple(statement for statement in result.statements if statement.confirmed)
     for finding in result.statements:
         source = getattr(result, finding.source)
         assert not isinstance(source, tuple) or 0 <= finding.place < len(source)

@@ -33,7 +33,7 @@ GAPS = ("gap", "ratio", "summary")
 
 def test_the_line_says_how_much_of_what_and_what_came_of_it() -> None:
     result = audited()
-    tests = sum(one.tested for one in result.statements)
+    tests = sum(statement.tested for statement in result.statements)
     assert repr(result) == f"AuditResult(4,000 rows, sex x race, {len(result.findings)} findings of {tests} tests)"
     assert repr(diagnosed()) == "Diagnosis(3 steps, first difference in step 2)"
     assert repr(reproduced()) == "Reproduction(Qian et al. 2021, rows, 1 of 3 claims hold)"
@@ -55,15 +55,15 @@ def test_no_frame_library_is_an_error_with_help(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_views_of_an_audit_are_its_records_by_kind() -> None:
     result = audited()
-    assert tuple(result.rates) == tuple(one for one in result.records if one.kind in ("rate", "value"))
-    assert tuple(result.gaps) == tuple(one for one in result.records if one.kind in GAPS)
-    assert tuple(result.contrasts) == tuple(one for one in result.records if one.kind == "contrast")
+    assert tuple(result.rates) == tuple(record for record in result.records if record.kind in ("rate", "value"))
+    assert tuple(result.gaps) == tuple(record for record in result.records if record.kind in GAPS)
+    assert tuple(result.contrasts) == tuple(record for record in result.records if record.kind == "contrast")
     women = result.rates.find(measure="selection_rate", group="Female", scope="favourable")
     assert [one.value for one in women] == [one.value for one in result.find("selection_rate", group="Female",
                                             scope="favourable", kind="rate")]  # fmt: skip
     assert len(women[:0]) == 0
     frame = nw.from_native(result.gaps.to_frame("polars"), eager_only=True)
-    assert frame["value"].to_list() == pytest.approx([one.value for one in result.gaps], nan_ok=True)
+    assert frame["value"].to_list() == pytest.approx([gap.value for gap in result.gaps], nan_ok=True)
     assert set(frame["status"].to_list()) <= {str(one) for one in Status}
 
 
@@ -93,63 +93,67 @@ def test_a_view_shows_hostile_names_harmlessly() -> None:
 
 def test_findings_of_an_audit_are_the_records_that_say_so() -> None:
     result = audited()
-    contrasts = [one for one in result.statements if one.kind == "contrast"]
-    assert [one.place for one in contrasts] == [
-        place for place, record in enumerate(result.records) if record.kind == "contrast"
+    contrasts = [statement for statement in result.statements if statement.kind == "contrast"]
+    assert [contrast.place for contrast in contrasts] == [
+        index for index, record in enumerate(result.records) if record.kind == "contrast"
     ]
-    for one in result.statements:
-        record = result.records[one.place]
-        assert (one.measure, one.estimate, one.low, one.p_adjusted) == (
+    for statement in result.statements:
+        record = result.records[statement.place]
+        assert (statement.measure, statement.estimate, statement.low, statement.p_adjusted) == (
             record.measure, pytest.approx(record.value, nan_ok=True), record.low, record.p_adjusted,
         )  # fmt: skip
-        assert one.confirmed == bool(record.finding)
-    confirmed = {(one.attribute, one.kind) for one in result.findings}
+        assert statement.confirmed == bool(record.finding)
+    confirmed = {(finding.attribute, finding.kind) for finding in result.findings}
     assert (("sex",), "contrast") in confirmed
     assert (("sex",), "gap") in confirmed
 
 
 def test_a_finding_says_how_many_stand_on_each_side() -> None:
     result = audited()
-    one = next(one for one in result.findings if one.measure == "selection_rate" and one.kind == "contrast")
+    one = next(
+        finding for finding in result.findings if finding.measure == "selection_rate" and finding.kind == "contrast"
+    )
     people = {record.group: record.denominator for record in result.find("selection_rate", scope="favourable",
               attribute="sex", kind="rate")}  # fmt: skip
     assert (one.n, one.n_against) == (people[one.group], people[one.against])
     assert one.direction == Direction.DIFFERENT  # nobody says that being selected more is better
-    found = next(one for one in result.findings if one.measure == "true_positive_rate" and one.kind == "contrast")
+    found = next(
+        finding for finding in result.findings if finding.measure == "true_positive_rate" and finding.kind == "contrast"
+    )
     assert found.direction == (Direction.BETTER if found.group == "Male" else Direction.WORSE)
 
 
 def test_findings_of_runs_point_by_what_is_better() -> None:
     result = evidence_cases.plain()
     assert len(result.statements) == len(result.contrasts) > 0
-    for one in result.statements:
-        record = result.records[one.place]
+    for statement in result.statements:
+        record = result.records[statement.place]
         assert record.verdict is not None
-        assert one.confirmed == (record.verdict.significant or bool(record.equivalent))
-        better = one.measure in result.performance
+        assert statement.confirmed == (record.verdict.significant or bool(record.equivalent))
+        better = statement.measure in result.performance
         if record.verdict.significant:
             good = (record.difference > 0) == better
-            assert one.direction == (Direction.BETTER if good else Direction.WORSE)
+            assert statement.direction == (Direction.BETTER if good else Direction.WORSE)
 
 
 def test_findings_of_a_study_are_those_that_its_records_call_good_or_not() -> None:
     result = study_cases.plain()
     assert result.statements
-    for one in result.statements:
-        if one.source == "records":
+    for statement in result.statements:
+        if statement.source == "records":
             expected = {True: Direction.BETTER, False: Direction.WORSE}
-            good = result.records[one.place].good
-            assert good is None or one.direction == expected[good]
-            assert one.condition == result.records[one.place].condition
+            good = result.records[statement.place].good
+            assert good is None or statement.direction == expected[good]
+            assert statement.condition == result.records[statement.place].condition
 
 
 def test_findings_of_the_other_kinds() -> None:
     compared = compare_cases.planted()
-    assert [one.place for one in compared.findings if one.source == "records"] == [
-        place for place, record in enumerate(compared.records) if record.finding
+    assert [finding.place for finding in compared.findings if finding.source == "records"] == [
+        index for index, record in enumerate(compared.records) if record.finding
     ]
-    assert [one.direction for one in diagnosed().findings] == [Direction.DIFFERENT]
-    assert [one.direction for one in reproduced().statements] == [
+    assert [finding.direction for finding in diagnosed().findings] == [Direction.DIFFERENT]
+    assert [statement.direction for statement in reproduced().statements] == [
         Direction.EQUIVALENT, Direction.INCONCLUSIVE, Direction.DIFFERENT,
     ]  # fmt: skip
 
@@ -174,8 +178,8 @@ def test_directions(given: dict[str, Any], direction: Direction) -> None:
 def test_findings_turn_into_a_frame() -> None:
     findings = audited().findings
     frame = nw.from_native(findings.to_frame("pandas"), eager_only=True)
-    assert frame["direction"].to_list() == [one.direction.value for one in findings]
-    assert frame["attribute"].to_list() == [" & ".join(one.attribute) for one in findings]
+    assert frame["direction"].to_list() == [finding.direction.value for finding in findings]
+    assert frame["attribute"].to_list() == [" & ".join(finding.attribute) for finding in findings]
     assert isinstance(findings[0], Finding)
 
 

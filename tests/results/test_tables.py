@@ -155,8 +155,8 @@ def test_the_favourable_class_is_named_once_a_table_and_no_record_is_lost() -> N
         "contrasts": ("contrast",),
         "gaps": ("gap", "ratio", "summary"),
     }
-    for name, own in kinds.items():
-        records = [r for r in result.records if r.kind in own and r.attribute]
+    for name, kind in kinds.items():
+        records = [r for r in result.records if r.kind in kind and r.attribute]
         told = [row for table in tables.values() if table.name.startswith(name) for row in table.rows]
         twice = [r for r in records if r.scope == "class" and r.class_ == "yes"]  # the same numbers as favourable
         assert len(told) == len(records) - len(twice)

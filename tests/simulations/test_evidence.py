@@ -42,9 +42,9 @@ def row(hits: int, simulations: int, **said: Any) -> Row:
 def judged(x: np.ndarray, y: np.ndarray, **options: Any) -> list[EvidenceRecord]:
     """Judge samples ``[comparison, run]``, each against a baseline of its own, without a correction."""
     rows = [
-        (f"{side}{place}", f"base{place}", "DP", run, float(value))
+        (f"{side}{index}", f"base{index}", "DP", run, float(value))
         for side, samples in (("t", x), ("base", y))
-        for place, sample in enumerate(samples)
+        for index, sample in enumerate(samples)
         for run, value in enumerate(sample)
     ]
     names = ("technique", "of", "metric", "run", "value")

@@ -230,7 +230,7 @@ def studies_of(simulations: int) -> int:
 
 def simulate(chosen: list[Setting], simulations: int, workers: int = 1) -> Iterator[tuple[Setting, Rows]]:
     """Yield each setting with its table as soon as it is done."""
-    tasks = [(place, own, number) for place, own in enumerate(chosen) for number in range(studies_of(simulations))]
+    tasks = [(index, own, number) for index, own in enumerate(chosen) for number in range(studies_of(simulations))]
     kept: dict[int, dict[str, list[float]]] = {}
     done: dict[int, int] = {}
 
@@ -282,8 +282,8 @@ def simulate_looks(simulations: int, looks: tuple[int, ...] = (5, 12, 20, 30), s
     rows = []
     for divided in (False, True):
         found = np.zeros(simulations, dtype=bool)
-        for place, seeds in enumerate(looks):
-            level = 0.05 / (place + 1 if divided else 1)
+        for index, seeds in enumerate(looks):
+            level = 0.05 / (index + 1 if divided else 1)
             change = paired_change(values[:seeds], np.zeros((seeds, simulations)))
             found |= np.abs(change.change) > sources_critical(change.variances, change.degrees, level)
         share = float(found.mean())
@@ -324,7 +324,7 @@ def test_looking_again_and_again_needs_the_division_by_looks() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("own", [one for one in settings() if not one.effect], ids=lambda own: own.name)
+@pytest.mark.parametrize("own", [setting for setting in settings() if not setting.effect], ids=lambda own: own.name)
 def test_verdicts_keep_their_level(own: Setting) -> None:
     [(_, rows)] = simulate([own], 2_000)
     for row in rows:
@@ -359,10 +359,10 @@ def main() -> None:
         content["looks"] = simulate_looks(200_000)
         write()
     open_ = [
-        own for own in settings()
-        if given.only in own.name
+        setting for setting in settings()
+        if given.only in setting.name
         and not any(row["simulations"] + row["undefined"] >= REPLICATES * studies_of(given.simulations)
-                    for row in content["settings"].get(own.name, ()))
+                    for row in content["settings"].get(setting.name, ()))
     ]  # fmt: skip
     for own, rows in simulate(open_, given.simulations, given.workers):
         content["settings"][own.name] = [_plain(row) for row in rows]

@@ -57,8 +57,8 @@ def test_a_check_says_which_treatment_must_fail_under_which_condition(equipoise:
     plan = write_plan(tmp_path, EMPTY)
     data = columns()
     rows = [
-        row for place, row in enumerate(zip(*data.values(), strict=True))
-        if (row[3], row[5]) == ("F", "no") or place % 16 < 4
+        row for index, row in enumerate(zip(*data.values(), strict=True))
+        if (row[3], row[5]) == ("F", "no") or index % 16 < 4
     ]  # fmt: skip
     with open(plan.with_name("people.csv"), "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([list(data), *rows])

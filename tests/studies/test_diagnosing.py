@@ -62,8 +62,8 @@ def test_repeats_of_a_jittered_trial_are_compared_and_their_drift_is_kept(jitter
     assert found.step == 1
     assert found.kind_ in ("loss", "gradient")
     assert found.notes == (PERMUTED,)
-    assert {one.layer for one in found.records} == {ALL_LAYERS, "hidden1", "output"}
-    assert 0 < next(one.relative for one in found.records if one.layer == ALL_LAYERS) < 1e-6
+    assert {record.layer for record in found.records} == {ALL_LAYERS, "hidden1", "output"}
+    assert 0 < next(record.relative for record in found.records if record.layer == ALL_LAYERS) < 1e-6
     assert found.flips[0].rows == 100
     checked(json.loads(found.to_json()))
 
@@ -126,5 +126,5 @@ def test_a_picture_network_is_diagnosed_layer_by_layer() -> None:
     found = of_pictures(rounding="deterministic jitter").diagnose(6)
     assert found.step == 1
     assert found.kind_ in ("loss", "gradient")
-    assert {"block1.conv", "block4.norm", "head"} <= {one.layer for one in found.records}
+    assert {"block1.conv", "block4.norm", "head"} <= {record.layer for record in found.records}
     assert found.flips[-1].rows == 32

@@ -40,15 +40,15 @@ def test_the_example_runs_from_its_plan_to_its_page(tmp_path: Path) -> None:
     assert study.drawing.size == 4355
     run_in_store(study, tmp_path / "findml.db")
     found = study.result(tmp_path / "findml.db")
-    assert {(one.condition, one.treatment) for one in found.spaces} == {
+    assert {(space.condition, space.treatment) for space in found.spaces} == {
         (condition, treatment)
         for condition in ("50-50, 50 classes minoritised", "90-10, 50 classes minoritised")
         for treatment in ("untreated", "parade")
     }
     gaps = {
-        one.training: one for one in found.space_contrasts
-        if (one.kind, one.of, one.source, one.measure, one.treatment)
-        == ("imbalance", "gap", "logistic_regression:C=1", "macro_recall", "untreated")
+        space_contrast.training: space_contrast for space_contrast in found.space_contrasts
+        if (space_contrast.kind, space_contrast.of, space_contrast.treatment) == ("imbalance", "gap", "untreated")
+        and (space_contrast.source, space_contrast.measure) == ("logistic_regression:C=1", "macro_recall")
     }  # fmt: skip
     # A tenth of the pictures for 50 classes: a classifier on such rows fails them, one on balanced rows does not.
     assert gaps["own"].difference > 0.3

@@ -103,13 +103,13 @@ def test_the_numbers_are_means_over_seeds_and_labels(ran: Ran, treatment: str) -
 
 def test_each_label_is_told_by_itself(ran: Ran) -> None:
     values = [one.values for one in ran.predicted("untreated")]
-    own = {(one.label, one.measure): one for one in ran.result.labels if one.treatment == "untreated"}
-    for place, label in enumerate(LABELS):
-        expected = np.mean([f1_score(ran.target[:, place], one[:, place]) for one in values])
+    own = {(label.label, label.measure): label for label in ran.result.labels if label.treatment == "untreated"}
+    for index, label in enumerate(LABELS):
+        expected = np.mean([f1_score(ran.target[:, index], value[:, index]) for value in values])
         assert own[label, "f1"].mean == pytest.approx(expected)
-        assert own[label, "f1"].rows == ran.target[:, place].sum()
+        assert own[label, "f1"].rows == ran.target[:, index].sum()
         assert own[label, "equalized_odds_true_positive"].mean == pytest.approx(
-            np.mean([gaps(ran, one)[place] for one in values])
+            np.mean([gaps(ran, value)[index] for value in values])
         )
 
 
@@ -173,7 +173,9 @@ def test_a_label_that_a_group_lacks_is_named_and_left_out(tmp_path: Path) -> Non
     columns = label_columns(480)
     columns["bird"] = columns["bird"] & ~((columns["sex"] == "f") & (columns["split"] == "test"))
     ran = run(tmp_path, label_cohort(480, bird=columns["bird"]), treatments=["untreated"], seeds=1)
-    [gap] = [one for one in ran.result.labels if (one.label, one.measure) == ("bird", "equalized_odds_true_positive")]
+    [gap] = [
+        label for label in ran.result.labels if (label.label, label.measure) == ("bird", "equalized_odds_true_positive")
+    ]
     assert np.isnan(gap.mean)
     assert gap.reason is not None
     assert any("has these labels, so fairness leaves them out: bird" in note for note in ran.result.notes)
@@ -184,16 +186,16 @@ def test_a_label_that_a_group_lacks_is_named_and_left_out(tmp_path: Path) -> Non
 
 def test_mean_average_precision_decides_where_it_is_asked_for(tmp_path: Path) -> None:
     ran = run(tmp_path, treatments=["untreated"], seeds=2, performance="average_precision", fairness="worst_group")
-    found = {one.measure: one.mean for one in ran.result.records}
+    found = {record.measure: record.mean for record in ran.result.records}
     scores = [one.scores for one in ran.predicted("untreated")]
-    expected = np.mean([average_precision_score(ran.target, one, average="macro") for one in scores])
+    expected = np.mean([average_precision_score(ran.target, score, average="macro") for score in scores])
     assert found["average_precision"] == pytest.approx(expected)
     worst = [
         min(
-            average_precision_score(ran.target[ran.group == group], one[ran.group == group], average="macro")
+            average_precision_score(ran.target[ran.group == group], score[ran.group == group], average="macro")
             for group in ("f", "m")
         )
-        for one in scores
+        for score in scores
     ]
     assert found["worst_group"] == pytest.approx(np.mean(worst))
     assert ran.result.constant is not None
@@ -247,7 +249,7 @@ name = "group_dro"
 def test_pictures_with_labels_are_studied(tmp_path: Path) -> None:
     learner = {"name": "image_network", "network": "small", "epochs": 2, "batch_size": 16, "learning_rate": 0.02}
     ran = run(tmp_path, label_pictures(), learner=learner, seeds=2)
-    assert {one.label for one in ran.result.labels} == set(LABELS)
+    assert {label.label for label in ran.result.labels} == set(LABELS)
     assert not ran.result.failures
     made = ran.study.refit("untreated", tmp_path / "model", ran.store, seed=0)
     assert made.equal

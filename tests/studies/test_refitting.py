@@ -92,7 +92,10 @@ def test_a_refitted_model_predicts_what_the_store_holds(
     assert done.equal
     assert not done.from_store
     assert done.alone == 1.0
-    assert [(one.split, one.rows, one.share) for one in done.agreements] == [("dev", 100, 1.0), ("test", 100, 1.0)]
+    assert [(agreement.split, agreement.rows, agreement.share) for agreement in done.agreements] == [
+        ("dev", 100, 1.0),
+        ("test", 100, 1.0),
+    ]
     loaded = load_model(tmp_path / "model")
     test = {name: column[rows_of(made.cohort, "test")] for name, column in made.cohort.columns.items()}
     expected = stored(made, store, done.trial.key)
@@ -109,9 +112,9 @@ def test_the_audit_is_that_of_the_test_rows(ran: tuple[Study, Path], tmp_path: P
     predicted = np.array(made.material.classes)[stored(made, store, done.trial.key).values]
     sex, hired = made.cohort["sex"][rows], made.cohort["hired"][rows]
     values = {
-        one.value
-        for one in done.audit.records
-        if (one.measure, one.kind, one.group, one.class_) == ("true_positive_rate", "rate", "F", "yes")
+        record.value
+        for record in done.audit.records
+        if (record.measure, record.kind, record.group, record.class_) == ("true_positive_rate", "rate", "F", "yes")
     }
     positives = (sex == "F") & (hired == "yes")
     (value,) = values
@@ -172,7 +175,7 @@ def test_another_rounding_is_compared_with_the_plans_trial(ran: tuple[Study, Pat
     made, store = ran
     done = refit(made, store, treatment="untreated", to=tmp_path / "m", rounding="native")
     assert done.trial.rounding == "native"
-    assert all(one.share > 0.95 for one in done.agreements)
+    assert all(agreement.share > 0.95 for agreement in done.agreements)
 
 
 def test_a_prediction_that_differs_is_counted(ran: tuple[Study, Path], tmp_path: Path) -> None:
@@ -206,8 +209,8 @@ def test_keeping_models_changes_no_trial(ran: tuple[Study, Path], tmp_path: Path
     made, store = ran
     again = study()
     again.run(tmp_path / "study.db", keep_models=True)
-    assert [one.key for one in again.trials()] == [one.key for one in made.trials()]
-    for key in [one.key for one in made.trials()]:
+    assert [trial.key for trial in again.trials()] == [trial.key for trial in made.trials()]
+    for key in [trial.key for trial in made.trials()]:
         np.testing.assert_array_equal(stored(again, tmp_path / "study.db", key).scores, stored(made, store, key).scores)
 
 
@@ -218,7 +221,7 @@ def test_a_network_that_is_too_large_is_not_kept_and_says_so(tmp_path: Path, mon
     assert result is not None
     with open_store(tmp_path / "study.db", plan=made.plan_key, read_only=True) as opened:
         assert opened.kept_names() == {}
-        assert any("was not kept" in note for one in opened.trials() for note in one.notes)
+        assert any("was not kept" in note for trial in opened.trials() for note in trial.notes)
 
 
 def test_damaged_weights_of_the_store_are_refused() -> None:

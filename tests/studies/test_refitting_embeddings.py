@@ -67,10 +67,10 @@ def test_both_audits_lie_beside_the_model(tmp_path: Path) -> None:
     expected = audit_embedding(
         loaded.transform(test), target=test["label"], sensitive_features={"group": test["group"]}
     )
-    found = [(one.measure, one.group, one.value) for one in done.embedding_audit.records]
+    found = [(record.measure, record.group, record.value) for record in done.embedding_audit.records]
     assert len(found) > 10
-    np.testing.assert_array_equal([value for *_, value in found], [one.value for one in expected.records])
-    assert [one[:2] for one in found] == [(one.measure, one.group) for one in expected.records]
+    np.testing.assert_array_equal([value for *_, value in found], [record.value for record in expected.records])
+    assert [one[:2] for one in found] == [(record.measure, record.group) for record in expected.records]
 
 
 def test_an_embedding_that_cannot_be_audited_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

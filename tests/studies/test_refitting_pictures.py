@@ -75,9 +75,9 @@ def test_the_audit_is_that_of_the_test_pictures(ran: tuple[Study, Path], tmp_pat
     predicted = classes[stored(made, store, done.trial.key).values]
     rows = (test["group"] == "grey") & (test["label"] == "up")
     (value,) = {
-        one.value
-        for one in done.audit.records
-        if (one.measure, one.kind, one.group, one.class_) == ("true_positive_rate", "rate", "grey", "up")
+        record.value
+        for record in done.audit.records
+        if (record.measure, record.kind, record.group, record.class_) == ("true_positive_rate", "rate", "grey", "up")
     }
     assert rows.any()
     assert value == pytest.approx(float((predicted[rows] == "up").mean()))
@@ -101,7 +101,7 @@ def test_a_large_network_is_not_kept_and_says_so(tmp_path: Path) -> None:
     made.run(tmp_path / "study.db", keep_models=True)
     with open_store(tmp_path / "study.db", plan=made.plan_key, read_only=True) as opened:
         assert MODEL not in opened.kept_names()
-        assert any("and was not kept: up to 4,194,304 are" in note for one in opened.trials() for note in one.notes)
+        assert any("and was not kept: up to 4,194,304 are" in note for trial in opened.trials() for note in trial.notes)
 
 
 def own_network(channels: int, width: int = 6) -> Any:

@@ -66,8 +66,8 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, object], comp
 
 
 def test_rows_without_a_class_are_dropped_and_rows_without_a_group_stay_as_neighbours() -> None:
-    classes = [None if place < 2 else int(name) for place, name in enumerate(CLASSES)]
-    groups = [None if place == 7 else str(name) for place, name in enumerate(GROUPS)]
+    classes = [None if index < 2 else int(name) for index, name in enumerate(CLASSES)]
+    groups = [None if index == 7 else str(name) for index, name in enumerate(GROUPS)]
     found = embed(POINTS, classes, groups)
     assert (found.dropped, len(found.space)) == (2, 38)
     assert found.codes[5] == -1
@@ -83,9 +83,9 @@ def test_several_attributes_are_crossed() -> None:
     age = np.where(np.arange(40) % 2, "old", "young")
     found = embed(POINTS, CLASSES, {"sex": GROUPS, "age": age})
     assert found.groups == ("m & old", "m & young", "w & old", "w & young")
-    for place, name in enumerate(found.groups):
+    for index, name in enumerate(found.groups):
         sex, years = name.split(" & ")
-        assert (found.codes == place).tolist() == ((sex == GROUPS) & (years == age)).tolist()
+        assert (found.codes == index).tolist() == ((sex == GROUPS) & (years == age)).tolist()
 
 
 def test_a_sample_is_of_the_group_without_replacement_and_the_same_in_any_order_of_rows() -> None:

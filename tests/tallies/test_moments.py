@@ -27,9 +27,9 @@ def by_label(moments: EmbeddingMoments) -> dict[tuple[str | None, str | None], t
     plain = moments.about(np.zeros(moments.total.shape[1]))
     return {
         (moments.classes[own], moments.groups[group]): (
-            float(plain.number[place]), np.asarray(plain.total[place]).tolist(), float(plain.square[place]),
+            float(plain.number[index]), np.asarray(plain.total[index]).tolist(), float(plain.square[index]),
         )
-        for place, (own, group) in enumerate(moments.cells.tolist())
+        for index, (own, group) in enumerate(moments.cells.tolist())
     }  # fmt: skip
 
 

@@ -25,13 +25,13 @@ def test_every_trial_moves_as_with_an_optimiser_of_its_own(same: bool) -> None:
     ]
     running = list(range(5))
     for step in range(30):
-        for place, trial in enumerate(running):
+        for index, trial in enumerate(running):
             gradients = [torch.randn(shape, dtype=torch.float64) * (1 + trial) for shape in SHAPES]
             for one, gradient in zip(alone[trial], gradients, strict=True):
                 one.grad = gradient
             for one, gradient in zip(stacked, gradients, strict=True):
                 one.grad = torch.zeros_like(one) if one.grad is None else one.grad
-                one.grad[place] = gradient
+                one.grad[index] = gradient
             theirs[trial].step()
         ours.step()
         assert all(one.grad is None for one in stacked)

@@ -36,8 +36,8 @@ def test_the_same_bits_as_numpy(seed: int, epoch: int, purpose: str, ids: list[i
 def test_several_seeds_at_once_are_each_by_itself() -> None:
     ids, copies = torch.arange(60).view(3, 20), torch.zeros(3, 20, dtype=torch.int64)
     together = device_keys([5, 0, 2**40], 7, ids, copies, "order")
-    for place, seed in enumerate([5, 0, 2**40]):
-        assert torch.equal(together[place], device_keys(seed, 7, ids[place], copies[place], "order"))
+    for index, seed in enumerate([5, 0, 2**40]):
+        assert torch.equal(together[index], device_keys(seed, 7, ids[index], copies[index], "order"))
 
 
 def test_orders_made_there_are_those_made_here() -> None:

@@ -81,10 +81,10 @@ def test_a_table_takes_the_steps_of_a_plain_loop(material: Material, weights: An
     batches = stack.arranged(1)
     ours = stack.follow(batches).numpy()
     rows = np.asarray(material.train.target)
-    for place, network in enumerate(networks):
+    for index, network in enumerate(networks):
         optimiser = torch.optim.Adam(network.parameters(), lr=2e-2)
-        for step, expected in enumerate(ours[:, place]):
-            chosen = batches.rows[place, step * batches.size : (step + 1) * batches.size].numpy()
+        for step, expected in enumerate(ours[:, index]):
+            chosen = batches.rows[index, step * batches.size : (step + 1) * batches.size].numpy()
             logits = network(torch.from_numpy(material.train.inputs[chosen]).double())
             loss = plain_loss(logits, torch.from_numpy(rows[chosen]).double(), weights, rows)
             optimiser.zero_grad()
@@ -315,7 +315,7 @@ def test_an_audit_of_the_cohort_takes_all_of_its_labels(material: Material) -> N
     cohort = label_cohort().where("test")
     said = [f"p_{name}" for name in LABELS]
     assert ended.test is not None
-    columns = {**cohort.columns, **{name: ended.test.values[:, place] for place, name in enumerate(said)}}
+    columns = {**cohort.columns, **{name: ended.test.values[:, index] for index, name in enumerate(said)}}
     columns["dog"] = (columns["dog"] == "yes").astype(int)
     found = audit(replace(cohort, columns=columns), prediction=said, draws=0)
     rates = {

@@ -84,7 +84,7 @@ def trained(material: Material, learner: str, *treatments: Any, **how: Any) -> O
 def again(model: FittedModel) -> FittedModel:
     """The model as JSON and copies of arrays, and back."""
     settings = json.loads(json.dumps(model.settings(), allow_nan=False))
-    tensors = {name: one.copy() for name, one in model.tensors().items()}
+    tensors = {name: tensor.copy() for name, tensor in model.tensors().items()}
     module = small_net if model.kind == "module" else model.estimator()
     kind = learner_of(model.kind).model
     assert kind is not None

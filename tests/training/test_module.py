@@ -151,11 +151,11 @@ def test_frozen_and_unused_parameters_stay_as_they_are() -> None:
         assert one.failure is None
         assert np.allclose(one.test.scores, other.test.scores, atol=1e-6)  # type: ignore[union-attr]
     ended = fits[0].stack.network
-    for place, seed in enumerate((0, 1)):
+    for index, seed in enumerate((0, 1)):
         fix_seeds(seed)
         begun = dict(Frozen(6, 2).double().named_parameters())
         for name, value in begun.items():
-            assert torch.equal(ended._values[name][place], value) == (not name.startswith("second"))
+            assert torch.equal(ended._values[name][index], value) == (not name.startswith("second"))
 
 
 def test_a_network_with_nothing_to_train_is_refused() -> None:

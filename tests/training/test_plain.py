@@ -45,11 +45,11 @@ def test_trainings_take_turns_and_each_goes_on_for_as_long_as_it_is() -> None:
     trainer = Trainer(Plain(trainings))
     outcomes = trainer.run()
     assert log == [("a", 1), ("b", 1), ("a", 2), ("b", 2), ("b", 3), ("a", 1)]
-    assert [one.kept for one in trainings] == [
+    assert [training.kept for training in trainings] == [
         [(1, {"loss": 1.5, "other": 3.0}), (2, {"loss": 5.0, "other": 10.0})], [(1, {"loss": 6.0, "other": 12.0})], [],
     ]  # fmt: skip
-    assert [[epoch.loss for epoch in one.history] for one in outcomes] == [[1.5, 5.0], [6.0], []]
-    assert [one.best_epoch for one in outcomes] == [2, 1, 0]
+    assert [[epoch.loss for epoch in outcome.history] for outcome in outcomes] == [[1.5, 5.0], [6.0], []]
+    assert [outcome.best_epoch for outcome in outcomes] == [2, 1, 0]
     # No dev row was asked: what it would have said is not defined.
     assert all(np.isnan([epoch.performance, epoch.fairness]).all() for epoch in outcomes[0].history)
     assert outcomes[0].failure is None

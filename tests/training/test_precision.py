@@ -31,10 +31,10 @@ def test_parameters_are_kept_whole(precision: Any, kept: Any) -> None:
 @pytest.mark.parametrize(("precision", "wanted"), [("tf32", "tf32"), ("float32", "ieee"), ("float64", "ieee")])
 def test_only_tf32_shortens_products_and_the_settings_come_back(precision: Any, wanted: str) -> None:
     backends = (torch.backends.cudnn.conv, torch.backends.cuda.matmul)
-    before = [one.fp32_precision for one in backends]
+    before = [backend.fp32_precision for backend in backends]
     with product_precision(Settings(precision=precision)):
-        assert [one.fp32_precision for one in backends] == [wanted, wanted]
-    assert [one.fp32_precision for one in backends] == before
+        assert [backend.fp32_precision for backend in backends] == [wanted, wanted]
+    assert [backend.fp32_precision for backend in backends] == before
 
 
 def test_bfloat16_casts_products_and_nothing_else_is_cast() -> None:

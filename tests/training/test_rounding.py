@@ -35,7 +35,7 @@ def test_jitter_permutes_inside_each_batch_and_by_seed_and_repeat() -> None:
         assert sorted(moved[begin : begin + 32]) == sorted(places[begin : begin + 32])
     others = [jittered(places, 32, *key) for key in [(1, 0, 1), (1, 1, 1), (2, 0, 1), (1, 0, 2)]]
     assert others[0].tolist() == moved.tolist() != places.tolist()
-    assert len({tuple(one) for one in others}) == 4
+    assert len({tuple(other) for other in others}) == 4
 
 
 def first_gradient(precision: str, rounding: str, repeat: int, treatments: Any = ()) -> Any:
@@ -44,7 +44,9 @@ def first_gradient(precision: str, rounding: str, repeat: int, treatments: Any =
     jobs = jobs_of(material, [0], treatments, repeat=repeat)
     stack = stack_of(material, jobs, settings, width=32, batch_size=256)
     taken: list[Any] = []
-    stack.optimisers[NETWORK].step = lambda: taken.append([one.grad.clone() for one in stack.network.parameters])
+    stack.optimisers[NETWORK].step = lambda: taken.append(
+        [parameter.grad.clone() for parameter in stack.network.parameters]
+    )
     stack.follow(stack.arranged(1), 1)
     return taken[0]
 

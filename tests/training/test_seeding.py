@@ -66,7 +66,7 @@ def test_named_seeds_are_small_whole_numbers_that_differ_by_name() -> None:
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30))
 def test_copies_count_the_equal_ids_before_a_row(ids: list[int]) -> None:
-    slow = [ids[:place].count(one) for place, one in enumerate(ids)]
+    slow = [ids[:index].count(one) for index, one in enumerate(ids)]
     assert copies_of(np.array(ids)).tolist() == slow
 
 

@@ -100,7 +100,7 @@ def test_a_constant_prediction_has_collapsed_and_an_r2_of_0_as_well() -> None:
     values = np.stack([np.full(100, 0.5), numbers, 1 - numbers])
     found = scores_of(values, rows_of(numbers, group), 4, 2, "regression", performance="r2")
     assert found.has_collapsed.tolist() == [True, False, True]
-    assert found.performance == pytest.approx([r2_score(numbers, one) for one in values])
+    assert found.performance == pytest.approx([r2_score(numbers, value) for value in values])
 
 
 def test_chosen_performances_and_the_worst_group_are_those_of_scikit_learn() -> None:

@@ -34,7 +34,7 @@ def twenty_steps(stack: Any) -> Any:
     for epoch in (1, 2):
         stack.epoch(epoch)  # 8 batches of 240 rows
     stack.follow(stack.arranged(3), 4)
-    return [one.clone() for one in stack.network.values]
+    return [value.clone() for value in stack.network.values]
 
 
 @pytest.mark.parametrize("treatments", [(), (Untreated(),), (Rival(),), (Heavy(), Rival(strength=2.0))])
@@ -47,11 +47,11 @@ def test_the_first_20_steps_of_a_stack_are_those_of_each_trial_alone(treatments:
     ]
     together = twenty_steps(stack_of(material, jobs, batch_size=32))
     begun = stack_of(material, jobs, batch_size=32).network.values
-    for place, job in enumerate(jobs):
+    for index, job in enumerate(jobs):
         alone = twenty_steps(stack_of(material, [job], batch_size=32))
         for stacked, own, first in zip(together, alone, begun, strict=True):
-            assert (stacked[place] - own[0]).abs().max() <= 1e-10
-            assert (own[0] - first[place]).abs().max() > 1e-4  # it has moved at all
+            assert (stacked[index] - own[0]).abs().max() <= 1e-10
+            assert (own[0] - first[index]).abs().max() > 1e-4  # it has moved at all
 
 
 def test_the_steps_are_those_of_a_plain_torch_loop() -> None:
@@ -61,10 +61,10 @@ def test_the_steps_are_those_of_a_plain_torch_loop() -> None:
     stack = stack_of(material, [job], learning_rate=1e-2, weight_decay=1e-2)
     weights, biases = stack.network.weights, stack.network.biases
     layers = []
-    for place, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+    for index, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         linear = torch.nn.Linear(*weight.shape[1:], dtype=torch.float64)
         linear.weight.data, linear.bias.data = weight[0].detach().T.clone(), bias[0, 0].detach().clone()
-        layers += [linear, torch.nn.Tanh()] if place < 2 else [linear]
+        layers += [linear, torch.nn.Tanh()] if index < 2 else [linear]
     network = torch.nn.Sequential(*layers)
     adam = torch.optim.Adam(network.parameters(), lr=1e-2, weight_decay=1e-2)
     for epoch in (1, 2):
@@ -156,7 +156,7 @@ def test_a_treatment_may_make_the_batches_and_is_told_the_loss_of_every_row() ->
     stack.epoch(1)
     losses, *places = stack.callbacks[0].seen
     assert torch.allclose(losses, torch.stack(expected), rtol=0, atol=1e-12)
-    assert [one[2].tolist() for one in places] == np.arange(32).reshape(4, 8).tolist()
+    assert [place[2].tolist() for place in places] == np.arange(32).reshape(4, 8).tolist()
     with pytest.raises(BadInput, match=r"both decide the batches \(Fixed, Fixed\)"):
         stack_of(material, jobs_of(material, [0], [OwnBatches(), OwnBatches()]))
 

@@ -89,7 +89,7 @@ def weights_by_hand(rows: TrainingRows, balance: str) -> list[float]:
         if balance == "joint":
             found.append(len(rows.cell) / (len(cells) * n_yg))
         else:
-            found.append(sum(rows.cell == c) / (len([one for one in cells if one[0] == c]) * n_yg))
+            found.append(sum(rows.cell == c) / (len([cell for cell in cells if cell[0] == c]) * n_yg))
     return found
 
 

@@ -32,7 +32,7 @@ class Slow:
     def __init__(self, part: Discriminators, trial: int, diversity: float | None, strength: float) -> None:
         copies = range(trial * part.copies, (trial + 1) * part.copies)
         self.modules = [self.module(part, place) for place in copies]
-        self.optimisers = [torch.optim.Adam(one.parameters(), lr=1e-3) for one in self.modules]
+        self.optimisers = [torch.optim.Adam(module.parameters(), lr=1e-3) for module in self.modules]
         self.classes, self.diversity, self.strength = part.classes, diversity, strength
 
     def module(self, part: Discriminators, place: int) -> Any:
@@ -92,20 +92,20 @@ def test_four_steps_are_those_of_plain_torch_for_each_trial_alone(kind: Any, con
     stack = context((1, 2, 3), groups=groups)
     part = kind.during(trials, stack)
     slow = [
-        Slow(part, place, trial.values.get("diversity"), trial.values["strength"]) for place, trial in enumerate(trials)
+        Slow(part, index, trial.values.get("diversity"), trial.values["strength"]) for index, trial in enumerate(trials)
     ]
     for step in range(4):
         given = batch(stack, step, rows=8)
         part.before_step(given)
         found = part.penalty(given)
         (slope,) = torch.autograd.grad(found.sum(), given.hidden)
-        for place, one in enumerate(slow):
-            alone = one_of(given, place)
+        for index, one in enumerate(slow):
+            alone = one_of(given, index)
             one.step(alone)
             expected = one.penalty(alone)
             (by_loop,) = torch.autograd.grad(expected, alone.hidden)
-            assert found[place].item() == pytest.approx(expected.item(), rel=1e-9)
-            assert torch.allclose(slope[place], by_loop[0], rtol=1e-8, atol=1e-12)
+            assert found[index].item() == pytest.approx(expected.item(), rel=1e-9)
+            assert torch.allclose(slope[index], by_loop[0], rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.parametrize(("kind", "conditional"), CASES)
@@ -113,7 +113,7 @@ def test_a_stack_is_its_trials_one_at_a_time_also_after_some_have_stopped(kind: 
     trials = trials_of(kind, conditional)
     stack = context((7, 8, 9))
     part = kind.during(trials, stack)
-    lone = [kind.during([trial], one_of(stack, place)) for place, trial in enumerate(trials)]
+    lone = [kind.during([trial], one_of(stack, index)) for index, trial in enumerate(trials)]
     running = [0, 1, 2]
     for step in range(6):
         given = batch(stack, step)
@@ -124,10 +124,10 @@ def test_a_stack_is_its_trials_one_at_a_time_also_after_some_have_stopped(kind: 
         given = replace(given, **{name: value.detach()[running] for name, value in tensors.items()})
         part.before_step(given)
         found = part.penalty(given)
-        for place, was in enumerate(running):
-            lone[was].before_step(one_of(given, place))
-            expected = lone[was].penalty(one_of(given, place))
-            assert found[place].item() == pytest.approx(expected.item(), abs=1e-12, rel=1e-12)
+        for index, was in enumerate(running):
+            lone[was].before_step(one_of(given, index))
+            expected = lone[was].penalty(one_of(given, index))
+            assert found[index].item() == pytest.approx(expected.item(), abs=1e-12, rel=1e-12)
 
 
 def test_a_penalty_gives_the_discriminators_no_gradient_and_a_step_gives_the_network_none() -> None:
@@ -138,7 +138,7 @@ def test_a_penalty_gives_the_discriminators_no_gradient_and_a_step_gives_the_net
     assert given.hidden.grad is None
     part.penalty(given).sum().backward()
     assert given.hidden.grad is not None
-    assert all(one.grad is None for one in part.networks.parameters)
+    assert all(parameter.grad is None for parameter in part.networks.parameters)
 
 
 @pytest.mark.parametrize(("rows", "width"), [(4, 9), (9, 4), (5, 5)])

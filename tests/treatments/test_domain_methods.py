@@ -98,19 +98,19 @@ def batch(classes: int, groups: int, seed: int = 0) -> Given:
 
 def log_softmax(values: Any) -> list[Any]:
     """One row, one entry after another."""
-    total = sum(torch.exp(one) for one in values)
-    return [one - torch.log(total) for one in values]
+    total = sum(torch.exp(value) for value in values)
+    return [value - torch.log(total) for value in values]
 
 
 def gradient_of(loss: Any, parts: dict[str, Any]) -> dict[str, list[Any]]:
     """The gradient by every parameter of every part; None where there is none."""
-    flat = [one for part in parts.values() for one in part.parameters()]
+    flat = [parameter for part in parts.values() for parameter in part.parameters()]
     found = iter(torch.autograd.grad(loss, flat, retain_graph=True, allow_unused=True))
     return {name: [next(found) for _ in part.parameters()] for name, part in parts.items()}
 
 
 def left(parts: dict[str, Any]) -> dict[str, list[Any]]:
-    return {name: [one.grad for one in part.parameters()] for name, part in parts.items()}
+    return {name: [parameter.grad for parameter in part.parameters()] for name, part in parts.items()}
 
 
 def mean_by_hand(losses: list[Any], given: Given) -> Any:
@@ -215,7 +215,7 @@ def test_trials_of_a_stack_are_projected_each_by_itself_whatever_the_shape_of_a_
 ) -> None:
     strengths = (0.5, 0.0, 3.0)
     stack = treatment_cases.context((0, 1, 2), groups=2)
-    projection = GradientProjection.during([GradientProjection(strength=one) for one in strengths], stack)
+    projection = GradientProjection.during([GradientProjection(strength=strength) for strength in strengths], stack)
     generator = torch.Generator().manual_seed(1)
     g_c, g_d = (torch.randn(3, *shape, generator=generator, dtype=torch.float64) for _ in range(2))
     found = projection.projected(g_c, g_d)
@@ -318,8 +318,8 @@ def test_a_class_or_group_that_a_batch_lacks_leaves_other_rows_as_they_are(missi
 
 def stacked_by_hand(stack: Any, trial: int, rows: Any, reads: str) -> tuple[list[Any], list[Any], Any, Any, Any]:
     """The leaves of the network and of the guessing head of one trial, and the means of its three losses."""
-    leaves = [one[trial].detach().clone().requires_grad_() for one in stack.network.parameters]
-    guess = [one[trial].detach().clone().requires_grad_() for one in stack.callbacks.parts[DOMAIN].tensors]
+    leaves = [parameter[trial].detach().clone().requires_grad_() for parameter in stack.network.parameters]
+    guess = [tensor[trial].detach().clone().requires_grad_() for tensor in stack.callbacks.parts[DOMAIN].tensors]
     first, second, first_bias, second_bias = leaves
     hidden = torch.tanh(stack.inputs[rows.rows[trial]] @ first + first_bias)
     output = hidden @ second + second_bias
@@ -360,7 +360,11 @@ def test_every_trial_of_a_stack_moves_by_its_own_strength_as_a_loop_says(
             network = [projected_by_hand(c, d, strength) for c, d in zip(g_c, g_d, strict=False)]
         assert made_smaller[trial].item() == pytest.approx(expected.item(), rel=1e-12)
         found = {
-            NETWORK: [None if one.grad is None else one.grad[trial] for one in stack.network.parameters],
-            DOMAIN: [None if one.grad is None else one.grad[trial] for one in stack.callbacks.parts[DOMAIN].tensors],
+            NETWORK: [
+                None if parameter.grad is None else parameter.grad[trial] for parameter in stack.network.parameters
+            ],
+            DOMAIN: [
+                None if tensor.grad is None else tensor.grad[trial] for tensor in stack.callbacks.parts[DOMAIN].tensors
+            ],
         }
         compare(found, {NETWORK: network, DOMAIN: head})

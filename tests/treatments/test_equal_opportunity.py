@@ -51,16 +51,16 @@ def test_the_penalty_and_its_gradient_are_those_of_a_loop_and_of_one_trial_alone
     given = batch(stack)
     found = kind.during(trials, stack).penalty(given)
     (slope,) = torch.autograd.grad(found.sum(), given.loss)
-    for place, strength in enumerate(strengths):
-        alone = one_of(given, place)
+    for index, strength in enumerate(strengths):
+        alone = one_of(given, index)
         expected = by_hand(alone, classes, groups, strength, kind, variant)
-        assert found[place].item() == pytest.approx(expected.item(), abs=1e-12)
+        assert found[index].item() == pytest.approx(expected.item(), abs=1e-12)
         if strength:
             (by_loop,) = torch.autograd.grad(expected, alone.loss)
-            assert torch.allclose(slope[place], by_loop[0], atol=1e-12, rtol=0)
-        alone = one_of(given, place)
-        single = kind.during(trials[place : place + 1], one_of(stack, place)).penalty(alone)
-        assert single.item() == pytest.approx(found[place].item(), abs=1e-12)
+            assert torch.allclose(slope[index], by_loop[0], atol=1e-12, rtol=0)
+        alone = one_of(given, index)
+        single = kind.during(trials[index : index + 1], one_of(stack, index)).penalty(alone)
+        assert single.item() == pytest.approx(found[index].item(), abs=1e-12)
 
 
 def test_with_two_groups_the_two_variants_pull_the_same_way_inside_a_class_but_not_over_all() -> None:
@@ -95,9 +95,9 @@ def test_trials_that_stopped_are_let_go(kind: Any) -> None:
     part = kind.during(trials, stack)
     before = part.penalty(given)
     part.keep(torch.tensor([2, 0]))
-    for place, was in enumerate((2, 0)):
+    for index, was in enumerate((2, 0)):
         alone = kind.during([trials[was]], one_of(stack, was))
-        assert part.strengths[place] == trials[was].values["strength"]
+        assert part.strengths[index] == trials[was].values["strength"]
         assert alone.penalty(one_of(given, was)).item() == pytest.approx(before[was].item(), abs=1e-12)
 
 

@@ -110,7 +110,7 @@ def test_a_reduction_that_was_cut_short_says_so() -> None:
     (note, missed) = trained(ExponentiatedGradient(eps=1e-3, max_iter=1)).notes[:2]
     assert note.startswith("Exponentiated gradient: a mixture of 1 classifier,")
     assert "not converged after 1 iteration" in missed
-    assert not any("not converged" in one for one in trained(ExponentiatedGradient(eps=0.1)).notes)
+    assert not any("not converged" in note for note in trained(ExponentiatedGradient(eps=0.1)).notes)
 
 
 @pytest.mark.parametrize(

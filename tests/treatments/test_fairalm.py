@@ -92,13 +92,13 @@ def test_penalties_gradients_and_multipliers_are_those_of_a_loop(
             given = replace(batch(stack, seed=10 * epoch + repeat), repeat=repeat)
             found = part.penalty(given)
             (slope,) = torch.autograd.grad(found.sum(), given.loss)
-            for place, by_hand in enumerate(slow):
-                alone = one_of(given, place)
+            for index, by_hand in enumerate(slow):
+                alone = one_of(given, index)
                 expected = by_hand.penalty(alone.loss[0], alone.cell[0], alone.group[0])
-                assert found[place].item() == pytest.approx(expected.item(), abs=1e-10)
-                if strengths[place] and expected.requires_grad:
+                assert found[index].item() == pytest.approx(expected.item(), abs=1e-10)
+                if strengths[index] and expected.requires_grad:
                     (by_loop,) = torch.autograd.grad(expected, alone.loss)
-                    assert torch.allclose(slope[place], by_loop[0], atol=1e-10, rtol=0)
+                    assert torch.allclose(slope[index], by_loop[0], atol=1e-10, rtol=0)
         if kind is FairALM:
             for place, by_hand in enumerate(slow):
                 by_hand.move()
@@ -144,8 +144,8 @@ def test_state_is_put_back_and_trials_that_stopped_are_let_go() -> None:
     expected = part.penalty(given)
     part.restore(saved)
     part.keep(torch.tensor([2, 0]))
-    for place, was in enumerate((2, 0)):
-        assert torch.equal(part.multipliers[place], saved["multipliers"][was])
+    for index, was in enumerate((2, 0)):
+        assert torch.equal(part.multipliers[index], saved["multipliers"][was])
     part.begin(2)
     kept = [one_of(given, 2), one_of(given, 0)]
     joined = {name: torch.cat([getattr(one, name) for one in kept]) for name in ("loss", "cell", "group")}
@@ -174,33 +174,33 @@ def test_a_stack_trains_as_a_plain_loop_does(kind: Any, strength: float) -> None
     treatment = kind(strength=strength)
     jobs = [Job(np.arange(120), seed, treatments=(treatment,)) for seed in (1, 2)]
     stack = stack_of(material, jobs, learning_rate=0.01)
-    values = [one.clone() for one in stack.network.values]
+    values = [value.clone() for value in stack.network.values]
     steps = STEPS if kind is FairALM else 1
     descents = []
     for place in (0, 1):
-        leaves = [one[place].clone().requires_grad_() for one in values]
+        leaves = [value[place].clone().requires_grad_() for value in values]
         descents.append((leaves, torch.optim.Adam(leaves, lr=0.01), Slow(kind, [1], 2, strength, 1.01)))
     for epoch in (1, 2):
         arranged = stack.arranged(epoch)
         found = stack.follow(arranged)
-        for place, (leaves, descent, slow) in enumerate(descents):
+        for index, (leaves, descent, slow) in enumerate(descents):
             slow.begin(epoch)
             for step, begin in enumerate(range(0, 120, arranged.size)):
                 cut = slice(begin, begin + arranged.size)
-                inputs = stack.inputs[arranged.rows[place, cut]]
+                inputs = stack.inputs[arranged.rows[index, cut]]
                 for _ in range(steps):
                     losses = torch.nn.functional.cross_entropy(
-                        perceptron(leaves, inputs), arranged.target[place, cut], reduction="none"
+                        perceptron(leaves, inputs), arranged.target[index, cut], reduction="none"
                     )
-                    own = slow.penalty(losses, arranged.cell[place, cut], arranged.group[place, cut])
+                    own = slow.penalty(losses, arranged.cell[index, cut], arranged.group[index, cut])
                     total = losses.mean() + own
                     descent.zero_grad()
                     total.backward()
                     descent.step()
                 slow.move()
-                assert found[step, place].item() == pytest.approx(total.item(), rel=1e-8)
+                assert found[step, index].item() == pytest.approx(total.item(), rel=1e-8)
             for leaf, now in zip(leaves, stack.network.values, strict=True):
-                assert torch.allclose(leaf, now[place], rtol=1e-6, atol=1e-9)
+                assert torch.allclose(leaf, now[index], rtol=1e-6, atol=1e-9)
 
 
 def perceptron(leaves: list[Any], inputs: Any) -> Any:
@@ -260,8 +260,8 @@ def test_the_control_takes_five_steps_a_batch_and_nothing_else() -> None:
     for epoch in (1, 2):
         stack.epoch(epoch)
         plain.epoch(epoch)
-    for one, other in zip(stack.network.values, plain.network.values, strict=True):
-        assert torch.equal(one, other)
+    for value, other in zip(stack.network.values, plain.network.values, strict=True):
+        assert torch.equal(value, other)
 
 
 @pytest.mark.parametrize("kind", [FairALM, SquaredGapPenalty])

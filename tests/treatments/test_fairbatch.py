@@ -130,7 +130,7 @@ def test_a_stack_is_its_trials_one_at_a_time_also_after_some_have_stopped() -> N
     stack = context((5, 6, 7), rows=100, classes=2, groups=3, batch_size=16)
     trials = [FairBatch(step=step) for step in (0.01, 0.1, 1.0)]
     part = FairBatch.during(trials, stack)
-    lone = [FairBatch.during([trial], one_of(stack, place)) for place, trial in enumerate(trials)]
+    lone = [FairBatch.during([trial], one_of(stack, index)) for index, trial in enumerate(trials)]
     running = [0, 1, 2]
     for epoch in range(1, 5):
         losses = torch.rand(3, 100, generator=torch.Generator().manual_seed(epoch))
@@ -138,8 +138,8 @@ def test_a_stack_is_its_trials_one_at_a_time_also_after_some_have_stopped() -> N
             part.keep(torch.tensor([2, 1]))
             running = [2, 1]
         dealt = part.batches(epoch, losses[running])
-        for place, was in enumerate(running):
-            assert torch.equal(dealt[place], lone[was].batches(epoch, losses[was : was + 1])[0])
+        for index, was in enumerate(running):
+            assert torch.equal(dealt[index], lone[was].batches(epoch, losses[was : was + 1])[0])
     again = FairBatch.during([FairBatch(step=0.1)], context((6,), rows=100, classes=2, groups=3))
     first = again.batches(1, torch.ones(1, 100)).tolist()
     assert first != again.batches(2, torch.ones(1, 100)).tolist()

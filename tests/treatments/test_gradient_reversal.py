@@ -31,14 +31,14 @@ def as_modules(part: Any, trial: int) -> Any:
 
 
 def own_linear(linear: Any, trial: int) -> Any:
-    weight, bias = (one[trial].detach() for one in linear.tensors)
+    weight, bias = (tensor[trial].detach() for tensor in linear.tensors)
     made = torch.nn.Linear(*weight.shape)
     made.weight.data, made.bias.data = weight.T.clone(), bias[0].clone()
     return made
 
 
 def own_norm(norm: Any, trial: int) -> Any:
-    scale, shift = (one[trial, 0].detach().clone() for one in norm.tensors)
+    scale, shift = (tensor[trial, 0].detach().clone() for tensor in norm.tensors)
     made = torch.nn.BatchNorm1d(len(scale))
     made.weight.data, made.bias.data = scale, shift
     return made
@@ -69,21 +69,21 @@ def test_losses_and_gradients_are_those_of_torchs_own_layers_and_the_network_get
     given = replace(given, weight=0.5 + torch.rand(given.loss.shape, dtype=torch.float64))
     found = part.objective(phase, given, given.mean(given.loss))
     slopes = torch.autograd.grad(found.sum(), [given.hidden, *leaves_of(part)], allow_unused=True)
-    for place, strength in enumerate(strengths):
-        alone, slow = one_of(given, place), as_modules(part, place)
+    for index, strength in enumerate(strengths):
+        alone, slow = one_of(given, index), as_modules(part, index)
         errors = torch.nn.functional.cross_entropy(slow(alone.hidden[0]), alone.group[0], reduction="none")
         guessed = (errors * alone.weight[0]).mean()
         own = (alone.loss[0] * alone.weight[0]).mean()
-        assert found[place].item() == pytest.approx((own + guessed).item(), rel=1e-10)
+        assert found[index].item() == pytest.approx((own + guessed).item(), rel=1e-10)
         to_hidden, *to_parts = torch.autograd.grad(guessed, [alone.hidden, *slow.parameters()])
         if phase == PLAIN:
             assert slopes[0] is None, "before the reversal begins, the network feels nothing of the adversary"
         else:
-            assert torch.allclose(slopes[0][place], -strength * to_hidden[0], rtol=1e-8, atol=1e-12)
+            assert torch.allclose(slopes[0][index], -strength * to_hidden[0], rtol=1e-8, atol=1e-12)
         for mine, other in zip(slopes[1:], to_parts, strict=True):
             # A stack keeps weights [input, output] and biases [1, output].
             expected = other.mT if other.ndim == 2 else other[None]
-            assert torch.allclose(mine[place], expected, rtol=1e-8, atol=1e-12)
+            assert torch.allclose(mine[index], expected, rtol=1e-8, atol=1e-12)
 
 
 def test_the_adversary_has_three_hidden_layers_of_300_which_learn_as_the_network_does() -> None:
@@ -98,7 +98,7 @@ def test_the_reversal_begins_after_the_first_share_of_the_epochs_and_only_then_a
         part = adversary([GradientReversal(warm_up=share)], context((1,)), epochs)
         phases = [part.phase(epoch) for epoch in range(1, epochs + 1)]
         assert phases == [PLAIN] * plain + [REVERSED] * (epochs - plain)
-        assert [part.eligible(epoch) for epoch in range(1, epochs + 1)] == [one == REVERSED for one in phases]
+        assert [part.eligible(epoch) for epoch in range(1, epochs + 1)] == [phase == REVERSED for phase in phases]
 
 
 @pytest.mark.parametrize("learner", ["mlp", "image_network", "metric_learner"])
@@ -123,30 +123,30 @@ def test_a_stack_trains_as_a_plain_loop_does() -> None:
     (part,) = stack.callbacks
     slow = []
     for place in (0, 1):
-        leaves = [one[place].clone().requires_grad_() for one in stack.network.values]
+        leaves = [value[place].clone().requires_grad_() for value in stack.network.values]
         rival = as_modules(part, place)
         slow.append((leaves, rival, torch.optim.Adam([*leaves, *rival.parameters()], lr=0.01)))
     for epoch in (1, 2):
         arranged = stack.arranged(epoch)
         found = stack.follow(arranged, phase=stack.callbacks.phase(epoch))
-        for place, (leaves, rival, descent) in enumerate(slow):
+        for index, (leaves, rival, descent) in enumerate(slow):
             for step, begin in enumerate(range(0, 120, arranged.size)):
                 cut = slice(begin, begin + arranged.size)
-                inputs = stack.inputs[arranged.rows[place, cut]]
+                inputs = stack.inputs[arranged.rows[index, cut]]
                 first, second, last, *biases = leaves
                 hidden = torch.tanh(torch.tanh(inputs @ first + biases[0][0]) @ second + biases[1][0])
                 output = hidden @ last + biases[2][0]
-                own = torch.nn.functional.cross_entropy(output, arranged.target[place, cut])
-                group = arranged.group[place, cut]
+                own = torch.nn.functional.cross_entropy(output, arranged.target[index, cut])
+                group = arranged.group[index, cut]
                 guessed = torch.nn.functional.cross_entropy(rival(hidden), group)
                 of_network = torch.autograd.grad(own - (epoch > 1) * guessed, leaves, retain_graph=True)
                 of_rival = torch.autograd.grad(guessed, list(rival.parameters()))
                 for leaf, slope in zip((*leaves, *rival.parameters()), (*of_network, *of_rival), strict=True):
                     leaf.grad = slope
                 descent.step()
-                assert found[step, place].item() == pytest.approx((own + guessed).item(), rel=1e-6)
+                assert found[step, index].item() == pytest.approx((own + guessed).item(), rel=1e-6)
             for leaf, now in zip(leaves, stack.network.values, strict=True):
-                assert torch.allclose(leaf, now[place], rtol=1e-5, atol=1e-7)
+                assert torch.allclose(leaf, now[index], rtol=1e-5, atol=1e-7)
 
 
 def picture_run(treatment: GradientReversal, rows: int = 40) -> Any:
@@ -178,10 +178,10 @@ def test_maps_of_a_block_are_read_number_by_number_and_only_what_stands_under_it
     names = [name for name, _ in run.parts[NETWORK].named_parameters()]
     changed = {
         name.split(".")[0]
-        for name, one, other in zip(
+        for name, parameter, other in zip(
             names, run.parts[NETWORK].parameters(), plain.parts[NETWORK].parameters(), strict=True
         )
-        if not torch.allclose(one.grad, other.grad, rtol=1e-9, atol=1e-12)
+        if not torch.allclose(parameter.grad, other.grad, rtol=1e-9, atol=1e-12)
     }
     under = {"last": {"block1", "block2", "block3", "block4"}, "block3": {"block1", "block2", "block3"},
              "block4.conv": {"block1", "block2", "block3", "block4"}}  # fmt: skip

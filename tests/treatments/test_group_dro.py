@@ -62,20 +62,20 @@ def test_weights_losses_and_gradients_are_those_of_the_original_step_after_step(
     settings = [(0.01, 0.0), (1.0, 2.0), (0.0, 1.0)]
     trials = [GroupDRO(step=step, adjustment=adjustment, over=over) for step, adjustment in settings]
     part = GroupDRO.during(trials, stack)
-    slow = [original(stack, place, *values, over) for place, values in enumerate(settings)]
+    slow = [original(stack, index, *values, over) for index, values in enumerate(settings)]
     for number in range(4):
         given = batch(stack, seed=number)
         given = replace(given, weight=0.5 + torch.rand(given.loss.shape, dtype=torch.float64))
         found = part.combined_loss(given.row_losses())
         (slope,) = torch.autograd.grad(found.sum(), given.loss)
-        for place, by_hand in enumerate(slow):
-            alone = one_of(given, place)
+        for index, by_hand in enumerate(slow):
+            alone = one_of(given, index)
             codes = codes_of(alone.cell[0], alone.group[0], groups, over)
             expected = by_hand.loss(alone.loss[0], codes, alone.weight[0].tolist())
-            assert found[place].item() == pytest.approx(expected.item(), abs=1e-12)
+            assert found[index].item() == pytest.approx(expected.item(), abs=1e-12)
             (by_loop,) = torch.autograd.grad(expected, alone.loss)
-            assert torch.allclose(slope[place], by_loop[0], atol=1e-12, rtol=0)
-            assert part.log_weights[place].exp().tolist() == pytest.approx(by_hand.q, abs=1e-12)
+            assert torch.allclose(slope[index], by_loop[0], atol=1e-12, rtol=0)
+            assert part.log_weights[index].exp().tolist() == pytest.approx(by_hand.q, abs=1e-12)
 
 
 def test_a_group_without_rows_in_a_batch_keeps_its_weight_against_others_and_one_never_seen_has_none() -> None:
@@ -137,12 +137,12 @@ def test_a_stack_trains_as_a_plain_loop_does(task: str) -> None:
     stack = stack_of(
         material, [Job(rows, seed, treatments=(treatment,)) for seed in (1, 2)], learning_rate=0.01, weight_decay=0.0
     )
-    values = [one.clone() for one in stack.network.values]
+    values = [value.clone() for value in stack.network.values]
     slow = [original_of(material, treatment.values) for _ in (1, 2)]
     arranged = stack.arranged(1)
     found = stack.follow(arranged)
     for place in (0, 1):
-        leaves = [one[place].clone().requires_grad_() for one in values]
+        leaves = [value[place].clone().requires_grad_() for value in values]
         descent = torch.optim.Adam(leaves, lr=0.01)
         for step, begin in enumerate(range(0, 120, arranged.size)):
             cut = slice(begin, begin + arranged.size)

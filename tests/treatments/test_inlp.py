@@ -27,11 +27,11 @@ def test_the_svm_is_scikit_learns(groups: int) -> None:
     rows, codes = found.train.inputs.astype(np.float64), found.train.group
     weights, biases = linear_svm(rows, codes, 0.1)
     assert len(weights) == (1 if groups == 2 else groups)
-    for place, weight in enumerate(weights):
-        side = codes == (1 if groups == 2 else place)
+    for index, weight in enumerate(weights):
+        side = codes == (1 if groups == 2 else index)
         slow = LinearSVC(C=0.1, class_weight="balanced", dual=False, tol=1e-10, max_iter=10_000).fit(rows, side)
         assert weight == pytest.approx(slow.coef_[0], abs=1e-4)
-        assert biases[place] == pytest.approx(slow.intercept_[0], abs=1e-4)
+        assert biases[index] == pytest.approx(slow.intercept_[0], abs=1e-4)
 
 
 def by_the_authors(directions: list[Any], columns: int) -> Any:
@@ -41,7 +41,7 @@ def by_the_authors(directions: list[Any], columns: int) -> Any:
         basis = scipy.linalg.orth(matrix.T)
         return basis @ basis.T
 
-    return np.eye(columns) - onto_rows(np.sum([onto_rows(one) for one in directions], axis=0))
+    return np.eye(columns) - onto_rows(np.sum([onto_rows(direction) for direction in directions], axis=0))
 
 
 def test_projections_are_idempotent_orthogonal_to_all_directions_and_those_of_the_formula() -> None:

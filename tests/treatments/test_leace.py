@@ -219,7 +219,7 @@ def test_a_study_erases_the_group_and_has_the_control_beside_it(tmp_path: Path) 
     assert study.run(tmp_path / "study.db") is not None
     status = study.status(tmp_path / "study.db")
     assert (status.done, status.total) == (10, 10)
-    trial = next(one for one in study.trials() if one.treatment == "leace_inputs")
+    trial = next(trial for trial in study.trials() if trial.treatment == "leace_inputs")
     (outcome,) = study.work.outcomes([trial])
     train, test = study.material.train, study.material.test
     rows = study.work.jobs([trial])[0].rows

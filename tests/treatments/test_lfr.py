@@ -123,7 +123,7 @@ def test_the_gradient_is_that_of_finite_differences(
 def closest_kink(objective: LFRObjective, point: np.ndarray, X: np.ndarray, group: np.ndarray) -> float:  # noqa: N803
     _, v = objective.split(point)
     means = [prototype_memberships(X[group == g], v).mean(axis=0) for g in np.unique(group)]
-    apart = [np.abs(a - b).min() for place, a in enumerate(means) for b in means[:place]]
+    apart = [np.abs(a - b).min() for index, a in enumerate(means) for b in means[:index]]
     return float(min(*apart, cdist(X, v).min()))
 
 

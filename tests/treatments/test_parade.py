@@ -22,11 +22,11 @@ NUMBERS = ({"alpha": 0.3, "rho": 20.0}, {"alpha": 0.9, "rho": 1500.0}, {"alpha":
 
 
 def parted(context: Any, numbers: Any = NUMBERS, **more: Any) -> Separated:
-    return Parade.during([Parade(**own, **more) for own in numbers], context)
+    return Parade.during([Parade(**number, **more) for number in numbers], context)
 
 
 def leaves_of(part: Separated) -> list[Any]:
-    return [one for learnt in part.parts().values() for one in learnt.tensors]
+    return [tensor for learnt in part.parts().values() for tensor in learnt.tensors]
 
 
 def gradients(part: Separated, batch: Any) -> list[Any]:
@@ -47,10 +47,10 @@ def test_a_stack_has_the_loss_and_gradients_of_a_loop_over_rows(
         features = batch.features[trial].detach().clone().requires_grad_()
         embedding = batch.output[trial].detach().clone().requires_grad_()
         value, by_features, by_embedding, by_leaf = 0.0, 0.0, 0.0, []
-        for place, head in enumerate(part.heads):
+        for index, head in enumerate(part.heads):
             slow = SlowParade(head, trial)
-            codes = context.codes[place, trial][batch.places[trial]].tolist()
-            told_apart = context.draws(f"sensitive attribute {place}", batch.step, SAMPLES)[trial]
+            codes = context.codes[index, trial][batch.places[trial]].tolist()
+            told_apart = context.draws(f"sensitive attribute {index}", batch.step, SAMPLES)[trial]
             own = slow.own_loss(features, codes, told_apart)
             met = slow.towards(features, embedding, codes)
             value += float((alpha * own - rho * met).detach())
@@ -88,8 +88,8 @@ def test_everything_that_learns_has_a_gradient_and_its_own_rate() -> None:
     part = parted(context, [{"separation_rate": rate} for rate in (1e-5, 1e-4, 1e-3)])
     rates = [(len(learnt.tensors), learnt.rate, learnt.decay) for learnt in part.parts().values()]
     assert rates == [(2, (1e-3,) * 3, (4e-4,) * 3), (4, (1e-5, 1e-4, 1e-3), 0.0), (1, 5e-4, 0.0)] * 2
-    for one in gradients(part, batch):
-        assert all(float(own.abs().max()) > 0 for own in one)
+    for gradient in gradients(part, batch):
+        assert all(float(own.abs().max()) > 0 for own in gradient)
 
 
 def test_a_head_in_a_stack_is_the_head_alone() -> None:
@@ -122,7 +122,7 @@ def test_no_batch_gives_an_undefined_loss_or_gradient(kind: str, loss: str, mine
     context = metric_context(SEEDS, groups=(3,), codes=codes, loss=loss, miner=miner)
     part, batch = parted(context), metric_batch(SEEDS, places=places)
     assert finite(part.penalty(batch))
-    assert all(finite(one) for one in gradients(part, batch) if one is not None)
+    assert all(finite(gradient) for gradient in gradients(part, batch) if gradient is not None)
     own, met = part.heads[0].terms(batch)
     known = any(code >= 0 for code in BATCHES[kind])
     assert bool((met > 0).all()) is known
@@ -130,7 +130,7 @@ def test_no_batch_gives_an_undefined_loss_or_gradient(kind: str, loss: str, mine
     if kind in ("one row known", "groups of one row", "all unknown", "one group") and mined:
         assert own.tolist() == [0.0] * len(SEEDS)
         slopes = torch.autograd.grad(own.sum(), [batch.features, *part.heads[0].head.parameters], allow_unused=True)
-        assert all(one is None or float(one.abs().max()) == 0 for one in slopes)
+        assert all(slope is None or float(slope.abs().max()) == 0 for slope in slopes)
 
 
 @pytest.mark.parametrize(("loss", "miner"), PRESETS)
@@ -159,7 +159,7 @@ def test_without_weights_nothing_is_added() -> None:
     context, batch = metric_context(SEEDS, groups=(3, 2)), metric_batch(SEEDS)
     part = parted(context, [{"alpha": 0.0, "rho": 0.0}] * 3)
     assert part.penalty(batch).tolist() == [0.0] * 3
-    assert all(float(one.abs().max()) == 0 for one in gradients(part, batch))
+    assert all(float(gradient.abs().max()) == 0 for gradient in gradients(part, batch))
 
 
 def test_without_de_correlation_the_embedding_is_left_alone() -> None:
@@ -207,10 +207,10 @@ def ended(seed: int = 0, rows: int = 300) -> MetricEnded:
     generator = np.random.default_rng(seed)
     codes = {split: generator.integers(2, size=(2, rows)) for split in ("train", "dev")}
     features = {}
-    for split, own in codes.items():
-        columns = [own[0] + generator.normal(0, 0.1, rows), generator.normal(0, 1, rows)]
+    for split, code in codes.items():
+        columns = [code[0] + generator.normal(0, 0.1, rows), generator.normal(0, 1, rows)]
         features[split] = np.stack(columns, axis=1).astype(np.float32)
-    embedding = {split: own[:, 1:] for split, own in features.items()}
+    embedding = {split: feature[:, 1:] for split, feature in features.items()}
     return MetricEnded(seed, features, embedding, ("first", "second"), (("a", "b"), ("c", "d")), codes)
 
 

@@ -37,7 +37,7 @@ class Watched(Separated):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         Watched.made.append(weakref.ref(self))
-        Watched.values = [one for part in self.parts().values() for one in part.tensors]
+        Watched.values = [tensor for part in self.parts().values() for tensor in part.tensors]
 
 
 def backbone() -> Any:
@@ -60,7 +60,7 @@ def test_the_estimator_and_its_file_hold_the_target_path_alone(
     )
     made.fit(X, y, sensitive_features=groups)
     (part,) = Watched.made
-    sensitive = [one.detach().clone() for one in Watched.values]
+    sensitive = [value.detach().clone() for value in Watched.values]
     Watched.values.clear()
     gc.collect()
     assert part() is None, "something of the estimator still holds the sensitive heads"

@@ -35,7 +35,7 @@ def two_attributes() -> Material:
 
 def jobs_of(given: Material, *treatments: tuple[Any, ...], seeds: tuple[int, ...] = (1,)) -> list[Job]:
     rows = np.arange(len(given.train))
-    return [Job(rows, seed, treatments=own) for own in treatments for seed in seeds]
+    return [Job(rows, seed, treatments=treatment) for treatment in treatments for seed in seeds]
 
 
 def trained(given: Material, *treatments: tuple[Any, ...], **more: Any) -> list[Outcome]:
@@ -85,11 +85,11 @@ def test_a_head_beside_others_is_the_head_alone() -> None:
     treated = [(Parade(alpha=alpha, rho=rho),) for alpha in (0.1, 0.9) for rho in (1.0, 2000.0)]
     together = stack_of(two_attributes(), *treated, seeds=(1, 2))
     first_steps(together, 20)
-    for place, (own, seed) in enumerate((own, seed) for own in treated for seed in (1, 2)):
+    for index, (own, seed) in enumerate((own, seed) for own in treated for seed in (1, 2)):
         alone = stack_of(two_attributes(), own, seeds=(seed,))
         first_steps(alone, 20)
         for one, other in zip(leaves_of(together), leaves_of(alone), strict=True):
-            assert float((one[place] - other[0]).detach().abs().max()) < 1e-10
+            assert float((one[index] - other[0]).detach().abs().max()) < 1e-10
 
 
 def test_a_grid_of_weights_trains_as_one_stack() -> None:
@@ -133,7 +133,7 @@ def test_on_pictures_the_sensitive_loss_reaches_the_network_and_without_weights_
     given = planted_pictures(seed=0).told(target=False, group=False)
     how = {"backbone": "small", "batch_size": 24, "epochs": 2, "learning_rate": 3e-3}
     weights = ({"alpha": 0.0, "rho": 0.0}, {"alpha": 0.9, "rho": 0.0}, {"alpha": 0.9, "rho": 1000.0})
-    plain, nothing, alone, both = trained(given, (), *((Parade(**own),) for own in weights), **how)
+    plain, nothing, alone, both = trained(given, (), *((Parade(**weight),) for weight in weights), **how)
     assert np.array_equal(plain.kept["embedding.test"], nothing.kept["embedding.test"])
     assert not np.array_equal(plain.kept["embedding.test"], alone.kept["embedding.test"])
     assert not np.array_equal(alone.kept["embedding.test"], both.kept["embedding.test"])
@@ -148,11 +148,11 @@ def test_a_trial_keeps_the_dev_rows_as_each_sensitive_head_embeds_them_in_the_en
     named = Named("metric_learner", 1, QUICK)
     ended = train(given, named, jobs_of(given, (Parade(),), seeds=seeds), EXACT)
     for trial, one in enumerate(ended):
-        for place, head in enumerate(separated.heads):
+        for index, head in enumerate(separated.heads):
             weight, bias = (value.detach()[trial].numpy() for value in head.head.parameters)
             rows = given.dev.inputs.astype(np.float64) @ weight + bias
             rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-            kept = one.kept[f"sensitive.{place}"]
+            kept = one.kept[f"sensitive.{index}"]
             assert kept.dtype == np.float16
             np.testing.assert_allclose(kept, rows, atol=1e-3)
         assert not any("last epoch" in note for note in one.notes)

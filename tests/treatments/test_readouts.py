@@ -16,7 +16,7 @@ from equipoise.treatments.domain_discriminative import READOUTS, balanced
 from helpers.cases.treatment import names
 
 SHAPES = [(10, 2), (3, 4), (2, 2)]
-KINDS = [(DomainDiscriminative, one) for one in READOUTS] + [
+KINDS = [(DomainDiscriminative, readout) for readout in READOUTS] + [
     (DomainIndependent, one) for one in ("known_domain", "sum")
 ]
 

@@ -211,7 +211,7 @@ def test_a_study_adjusts_the_scores_of_the_untreated_model(learner: Any, tmp_pat
     status = study.status(tmp_path / "study.db")
     assert status.done == status.total == 5
     material = study.material
-    (plain,) = (one for one in study.trials() if one.treatment == "untreated")
+    (plain,) = (trial for trial in study.trials() if trial.treatment == "untreated")
     (before,) = study.work.outcomes([plain])
     for trial in study.trials():
         if len(trial.treatments) > 1 or trial is plain:

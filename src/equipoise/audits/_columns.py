@@ -241,7 +241,7 @@ def axes_of(spec: AuditSpec) -> tuple[dict[str, Axis], dict[str, dict[Label, Lab
         axes[name] = Axis(column, None if request is None else edges_of(spec.table, column, request))
         edges = axes[name].edges
         if edges is not None:
-            words[name] = {str(place): text for place, text in enumerate(bin_names(edges))}
+            words[name] = {str(index): text for index, text in enumerate(bin_names(edges))}
     unused = set(spec.bins) - set(columns.values())
     if unused:
         raise BadInput(

@@ -80,20 +80,20 @@ def intervals_of(contrasts: Sequence[Contrast], level: float) -> list[tuple[floa
     """Return the interval of every contrast at one level, and its kind."""
     found: list[tuple[float, float, str]] = [(float("nan"), float("nan"), "")] * len(contrasts)
     parts: tuple[tuple[Sequence[tuple[float, ...] | None], Callable[..., tuple[Floats, Floats]], str], ...] = (
-        ([None if one.rare else one.counts for one in contrasts], difference_interval, "score"),
-        ([one.counts if one.rare else None for one in contrasts], exact_difference_interval, "exact"),
-        ([one.pairs for one in contrasts], pair_interval, "score"),
+        ([None if contrast.rare else contrast.counts for contrast in contrasts], difference_interval, "score"),
+        ([contrast.counts if contrast.rare else None for contrast in contrasts], exact_difference_interval, "exact"),
+        ([contrast.pairs for contrast in contrasts], pair_interval, "score"),
     )
     for counts, interval, how in parts:
-        counted = {place: part for place, part in enumerate(counts) if part is not None}
+        counted = {index: part for index, part in enumerate(counts) if part is not None}
         if counted:
             ends = interval(*np.array(list(counted.values())).T, level)
             for place, low, high in zip(counted, *ends, strict=True):
                 found[place] = (float(low), float(high), how)
-    for place, contrast in enumerate(contrasts):
+    for index, contrast in enumerate(contrasts):
         if contrast.counts is None and contrast.pairs is None:
             half = float(stats.t.isf((1.0 - level) / 2.0, contrast.degrees)) * contrast.spread
-            found[place] = (contrast.record.value - half, contrast.record.value + half, contrast.how)
+            found[index] = (contrast.record.value - half, contrast.record.value + half, contrast.how)
     return found
 
 
@@ -164,7 +164,11 @@ def rate_contrasts(view: View, needs: str) -> list[Contrast]:
 
 def _with_p_of_counts(contrasts: list[Contrast]) -> list[Contrast]:
     """Test all differences of counts at once: by the score test, where an outcome is rare by the exact one."""
-    tested = [place for place, one in enumerate(contrasts) if one.counts is not None and one.record.reason is None]
+    tested = [
+        index
+        for index, contrast in enumerate(contrasts)
+        if contrast.counts is not None and contrast.record.reason is None
+    ]
     if not tested:
         return contrasts
     counts = np.array([contrasts[place].counts for place in tested]).T

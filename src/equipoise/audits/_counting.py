@@ -353,9 +353,9 @@ def _label_rows(table: Table, pairs: Mapping[str, tuple[str, str]], counter: _Co
     known = np.ones(eager.rows, dtype=bool)
     for side in range(2):
         matrix = np.zeros((eager.rows, len(pairs)), dtype=bool)
-        for place, (label, pair) in enumerate(pairs.items()):
+        for index, (label, pair) in enumerate(pairs.items()):
             coded = eager.coded(Axis(pair[side]))
-            matrix[:, place] = np.array([name in present[label] for name in coded.labels], dtype=bool)[coded.codes]
+            matrix[:, index] = np.array([name in present[label] for name in coded.labels], dtype=bool)[coded.codes]
             known &= np.array([name is not None for name in coded.labels], dtype=bool)[coded.codes]
         sides.append(matrix)
     axes = {

@@ -82,7 +82,7 @@ class GroupStatistic:
 
 def same_tests(statistics: Iterable[GroupStatistic]) -> dict[str, str]:
     """Return which measures test one hypothesis: a ratio that of its gap."""
-    return {one.ratio: one.gap for one in statistics if one.ratio is not None}
+    return {statistic.ratio: statistic.gap for statistic in statistics if statistic.ratio is not None}
 
 
 def most_tests(statistics: int, groups: Iterable[int]) -> int:
@@ -141,7 +141,7 @@ def audit_groups(
         How many tests the report has at the most.
     """
     view = _Groups(means, tuple(groups), attribute, settings)
-    records = [record for place, one in enumerate(statistics) for record in view.values(one, place)]
+    records = [record for index, statistic in enumerate(statistics) for record in view.values(statistic, index)]
     compared = view.compared()
     if len(compared.groups) >= 2:
         comparison = _Comparison(compared, statistics)
@@ -149,7 +149,7 @@ def audit_groups(
         testing.add(comparison.contrasts(drawn.get("contrasts")))
         records += testing.add_gaps(comparison.gaps(drawn.get("gaps")), 1.0 - LEVEL)
     else:
-        records += [record for one in statistics for record in view.no_gaps(one)]
+        records += [record for statistic in statistics for record in view.no_gaps(statistic)]
     kept = [group for group, people in zip(groups, means.people, strict=True) if people >= settings.suppress_below]
     return list(suppressed(records, kept, settings.suppress_below))
 
@@ -175,7 +175,7 @@ class _Groups:
         """Return the groups that are compared: without people of no group, and without those that are hidden."""
         least = max(self.settings.suppress_below, 1)
         kept = [
-            place for place, (group, people) in enumerate(zip(self.groups, self.means.people, strict=True))
+            index for index, (group, people) in enumerate(zip(self.groups, self.means.people, strict=True))
             if people >= least and (self.settings.include_missing or not is_missing(group))
         ]  # fmt: skip
         return replace(self, means=self.means.only(kept), groups=tuple(self.groups[place] for place in kept))
@@ -278,10 +278,10 @@ class _Comparison:
     def contrasts(self, drawn: Sequence[NullSample] | None) -> Iterator[Contrast]:
         """Yield the difference of each group from those it is compared with."""
         width = len(self.statistics)
-        for place, one in enumerate(self.statistics):
+        for index, statistic in enumerate(self.statistics):
             for row, (group, _, called) in enumerate(self.opponents):
-                sample = None if drawn is None else drawn[row * width + place]
-                yield self._contrast(one, (row, place), self.view.groups[group], called, sample)
+                sample = None if drawn is None else drawn[row * width + index]
+                yield self._contrast(statistic, (row, index), self.view.groups[group], called, sample)
 
     def _contrast(
         self, one: GroupStatistic, at: tuple[int, int], group: str, called: str, sample: NullSample | None
@@ -313,22 +313,22 @@ class _Comparison:
 
     def gaps(self, drawn: Sequence[NullSample] | None) -> Iterator[tuple[Record, GapTest | None]]:
         """Yield the largest difference of any two groups by each statistic, and the smallest ratio."""
-        for place, one in enumerate(self.statistics):
-            apart = _column(self.apart, place)
+        for index, statistic in enumerate(self.statistics):
+            apart = _column(self.apart, index)
             known = ~np.isnan(apart.value)
-            test = self._gap_test(place, None if drawn is None else drawn[place])
+            test = self._gap_test(index, None if drawn is None else drawn[index])
             if not known.any():
-                yield from ((record, None) for record in self.view.no_gaps(one))
+                yield from ((record, None) for record in self.view.no_gaps(statistic))
                 continue
             row = int(np.nanargmax(np.abs(apart.value)))
             low, high = self._names(self.every, row, apart)
             record = Record(
-                measure=one.gap, kind="gap", label=one.label, attribute=self.view.attribute, group=low, against=high,
-                value=float(abs(apart.value[row])), approximate=self._approximate(place),
+                measure=statistic.gap, kind="gap", label=statistic.label, attribute=self.view.attribute, group=low,
+                against=high, value=float(abs(apart.value[row])), approximate=self._approximate(index),
             )  # fmt: skip
             yield record, test
-            if one.ratio is not None:
-                yield self._ratio(one, apart), None if test is None else replace(test, bound=None)
+            if statistic.ratio is not None:
+                yield self._ratio(statistic, apart), None if test is None else replace(test, bound=None)
 
     def _ratio(self, one: GroupStatistic, apart: MeanDifferences) -> Record:
         """Return the smallest value over the largest, of any two groups; undefined where none is above 0."""

@@ -208,9 +208,9 @@ def flat_name(record: Record) -> str:
 def statements(records: Sequence[Record], better_of: Callable[[str], Better]) -> Iterator[Finding]:
     """Yield a finding for each contrast and gap that was tested or could not be."""
     people = _people(records)
-    for place, record in enumerate(records):
+    for index, record in enumerate(records):
         if record.kind == "contrast" or (record.kind in COMPARED and record.finding is not None):
-            yield _statement(record, place, people, better_of)
+            yield _statement(record, index, people, better_of)
 
 
 def _subject(record: Record) -> Subject:

@@ -242,11 +242,11 @@ def bound_of(
 def resolve(bounds: Sequence[Bound], alphas: Sequence[float]) -> list[tuple[float | None, float | None]]:
     """Return the (low, high) of every bound, all pairs of all of them at once."""
     requests = [bound.requests(alpha) for bound, alpha in zip(bounds, alphas, strict=True)]
-    ends = pair_bounds([one for own in requests for one in own])
+    ends = pair_bounds([one for request in requests for one in request])
     made, start = [], 0
-    for bound, alpha, own in zip(bounds, alphas, requests, strict=True):
-        made.append(bound.finish(ends[start : start + len(own)], alpha))
-        start += len(own)
+    for bound, alpha, request in zip(bounds, alphas, requests, strict=True):
+        made.append(bound.finish(ends[start : start + len(request)], alpha))
+        start += len(request)
     return made
 
 
@@ -379,7 +379,7 @@ class MultipleTesting:
         (an impact ratio and 1 minus it) all are findings or none is.
         """
         keys = hypotheses([*records, *(contrast.record for contrast in self.contrasts)], self.same)
-        tested = [place for place, record in enumerate(records) if record.p is not None]
+        tested = [index for index, record in enumerate(records) if record.p is not None]
         p = np.array([records[place].p for place in tested] + [contrast.p for contrast in self.contrasts], dtype=float)
         adjusted, found, number = corrected_together(p, [keys[place] for place in tested] + keys[len(records) :])
         self.tests, self.level = number, 1.0 - RATE * max(found, 1) / max(number, 1)
@@ -388,15 +388,15 @@ class MultipleTesting:
             for place, value in zip(tested, adjusted[: len(tested)], strict=True)
         }  # fmt: skip
         self._bound(records, changes)
-        for place, own in changes.items():
-            ends = (own.get(end, getattr(records[place], end)) for end in ("low", "high"))
-            own["finding"] = is_finding(own["p_adjusted"], *ends, null=_null(records[place]))
+        for place, change in changes.items():
+            ends = (change.get(end, getattr(records[place], end)) for end in ("low", "high"))
+            change["finding"] = is_finding(change["p_adjusted"], *ends, null=_null(records[place]))
         for same in _same_number([(keys[place], place) for place in tested], records):
             if not all(changes[place]["finding"] for place in same):
                 for place in same:
                     changes[place]["finding"] = False
         corrected = [
-            replace(record, **changes[place]) if place in changes else record for place, record in enumerate(records)
+            replace(record, **changes[index]) if index in changes else record for index, record in enumerate(records)
         ]
         made = [*corrected, *self._contrast_records(adjusted[len(tested) :].tolist())]
         return made if self.margin is None else _with_equivalence(made, keys)

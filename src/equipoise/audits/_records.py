@@ -76,8 +76,8 @@ def _per_group(measure: Measure, view: View) -> Iterator[Record]:
     values = ratio(numerators, denominators)
     parts = (values, numerators, denominators, *rate_intervals(measure, view, values))
     if not measure.classwise:
-        for place, group in enumerate(view.shown.groups):
-            yield _rate(measure, view, group, "overall", None, tuple(part[place] for part in parts))
+        for index, group in enumerate(view.shown.groups):
+            yield _rate(measure, view, group, "overall", None, tuple(part[index] for part in parts))
         return
     for class_place, name in _classes(view, view.shown):
         for place, group in enumerate(view.shown.groups):
@@ -143,8 +143,8 @@ def _means(measure: Measure, view: View, values: Floats) -> Iterator[Record]:
     compared = [view.shown.groups.index(group) for group in view.compared.groups if group in view.shown.groups]
     rows = values[compared] if compared else values
     common = np.asarray(~np.isnan(rows).any(axis=0))
-    for place, group in enumerate(view.shown.groups):
-        chosen = values[place][common]
+    for index, group in enumerate(view.shown.groups):
+        chosen = values[index][common]
         value = mean_over_classes(chosen, strict=True) if len(chosen) else float("nan")
         value = float("nan") if view.strict and not common.all() else value
         reason = left_out_classes(measure, view.shown.classes, common, strict=view.strict)
@@ -384,10 +384,10 @@ def clustered(
     """
     rates = ratio(*measure.function(table))
     trials = np.full_like(rates, np.nan)
-    for place, group in enumerate(groups):
+    for index, group in enumerate(groups):
         if behind.of([group]) >= MIN_UNITS:
             x, n = measure.function(_of_clusters(behind, group, table))
-            trials[place] = clustered_trials(x[:, 0], n[:, 0], level)
+            trials[index] = clustered_trials(x[:, 0], n[:, 0], level)
     return np.nan_to_num(rates) * trials, trials
 
 

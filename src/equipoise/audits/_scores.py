@@ -73,7 +73,7 @@ STATISTICS = (
 def score_evidence(view: View, generator: np.random.Generator, draws: int) -> Evidence:
     """Return errors, tests and bounds of the values of scores."""
     shown, compared = (
-        {one.name: one.error(tally) for one in STATISTICS if one.error is not None}
+        {statistic.name: statistic.error(tally) for statistic in STATISTICS if statistic.error is not None}
         for tally in (view.shown, view.compared)
     )
     return Evidence(shown, compared, _gaps(view, generator, draws) if len(view.compared.groups) > 1 else {})
@@ -109,17 +109,17 @@ def _gaps(view: View, generator: np.random.Generator, draws: int) -> dict[str, G
     scores: ScoreHistogram = view.compared
     found: dict[str, GapTest] = {}
     for within in (True, False):
-        statistics = [one for one in STATISTICS if one.within_class == within]
+        statistics = [statistic for statistic in STATISTICS if statistic.within_class == within]
         rows = np.asarray(scores.rows, dtype=np.float64).sum(axis=-1)
         people = rows.min(axis=-1) if within else rows.sum(axis=-1)
         kept = [group for group, number in zip(scores.groups, people, strict=True) if number >= view.least_people]
         left_out = tuple(group for group in scores.groups if group not in kept)
         if len(kept) < 2:
             reason = because(AuditReason.FEW_LARGE_GROUPS, least=view.least_people, whom="people")
-            found |= {one.gap: GapTest(reason=reason, left_out=left_out) for one in statistics}
+            found |= {statistic.gap: GapTest(reason=reason, left_out=left_out) for statistic in statistics}
             continue
         large = scores if not left_out else scores.only(kept)
-        defined = {one.name: one for one in statistics if not np.isnan(one.values(large)).any()}
+        defined = {statistic.name: statistic for statistic in statistics if not np.isnan(statistic.values(large)).any()}
         compared = {name: _statistic(one, large) for name, one in defined.items()}
         tests = score_p(large, compared, within_class=within, generator=generator, draws=draws, tests=view.tests)
         for name, one in defined.items():
@@ -283,9 +283,9 @@ def calibration_points(
     if not scores.scale.probabilities:
         return
     curve = calibration_curve(scores)
-    for place, group in enumerate(scores.groups):
+    for index, group in enumerate(scores.groups):
         for step in range(CALIBRATION_BINS):
-            weight = float(curve.weight[place, step])
+            weight = float(curve.weight[index, step])
             if weight > 0:
                 yield CalibrationPoint(
                     attribute=attribute,
@@ -293,7 +293,7 @@ def calibration_points(
                     split=split,
                     low=step / CALIBRATION_BINS,
                     high=(step + 1) / CALIBRATION_BINS,
-                    mean_score=float(curve.mean_score[place, step]),
-                    observed=float(curve.observed[place, step]),
+                    mean_score=float(curve.mean_score[index, step]),
+                    observed=float(curve.observed[index, step]),
                     weight=weight,
                 )

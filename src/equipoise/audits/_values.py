@@ -170,14 +170,16 @@ def clustered_evidence(
 
     def numbers(totals: Floats) -> dict[str, Floats]:
         drawn = read(totals)
-        return {one.name: one.values(drawn) for one in statistics}
+        return {statistic.name: statistic.values(drawn) for statistic in statistics}
 
     known = unit_values(units, numbers, generator, draws, behind)
-    with_error = [one.name for one in statistics if one.error is not None]
+    with_error = [statistic.name for statistic in statistics if statistic.error is not None]
     return Evidence(
         shown={name: known.errors_for(name, view.shown.groups) for name in with_error},
         compared={name: known.errors(name) for name in with_error},
-        gaps={one.gap: known.gap(one.name, view.risk) for one in statistics} if len(behind.groups) > 1 else {},
+        gaps={statistic.gap: known.gap(statistic.name, view.risk) for statistic in statistics}
+        if len(behind.groups) > 1
+        else {},
         untold=known.untold,
         units=known,
     )

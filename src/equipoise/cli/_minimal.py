@@ -47,7 +47,7 @@ def _run(arguments: Sequence[str]) -> None:
 
 def _read(arguments: Sequence[str]) -> tuple[str, dict[str, str]]:
     """Read the arguments; what is not understood is answered with what would be."""
-    said, plain, rest = {"--part": "1/1"}, [], [one for one in arguments if one not in ("--quiet", "-q")]
+    said, plain, rest = {"--part": "1/1"}, [], [argument for argument in arguments if argument not in ("--quiet", "-q")]
     while rest:
         first = rest.pop(0)
         if first in OPTIONS and rest:

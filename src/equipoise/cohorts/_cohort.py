@@ -232,7 +232,7 @@ class Cohort:
 
 def _check_labels(labels: Sequence[str], features: Sequence[str]) -> None:
     """Refuse a label that is named twice, or that would be learnt from."""
-    twice = [name for place, name in enumerate(labels) if name in labels[:place]]
+    twice = [name for index, name in enumerate(labels) if name in labels[:index]]
     both = [name for name in labels if name in features]
     if twice or both:
         raise BadInput(

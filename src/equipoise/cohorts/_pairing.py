@@ -87,7 +87,7 @@ def _arrays(path: Path, columns: Columns, optional: Sequence[str]) -> EagerTable
         if name in shapes and name not in known:
             raise BadInput(f"{name!r} of {path.name} has shape {shapes[name]}", available="one value per row")
     check_names(columns, known, path.name)
-    extra = [name for name in optional if name in known and all(shapes[name] == shapes[one] for one in columns)]
+    extra = [name for name in optional if name in known and all(shapes[name] == shapes[column] for column in columns)]
     wanted = dict.fromkeys([*columns, *extra])
     return EagerTable({name: np.asarray(read_array(path, name)) for name in wanted}, path.name)
 

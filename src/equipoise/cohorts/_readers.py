@@ -541,8 +541,8 @@ def _uneven_lines(file: str, delimiter: str, quote: str) -> tuple[str, str]:
         reader = csv.reader(lines, delimiter=delimiter, quotechar=quote or '"')
         number = 0
         first = ""
-        for place, fields in enumerate(_fields(reader)):
-            if not fields or place > MOST_LINES:
+        for index, fields in enumerate(_fields(reader)):
+            if not fields or index > MOST_LINES:
                 continue
             if not first:
                 number, first = len(fields), _told(reader.line_num, fields, delimiter)

@@ -297,7 +297,7 @@ class LazyTable(Table):
         if scale.cuts is None:
             keys: dict[str, nw.Expr] = {**self._expressions(axes), "bin": scale.bin_expression(value)}
             return count_lazily(frame, keys, self._named(weight), [value, value * value])
-        named = {f"axis_{place}": expression for place, expression in enumerate(self._expressions(axes).values())}
+        named = {f"axis_{index}": expression for index, expression in enumerate(self._expressions(axes).values())}
         weights = [] if weight is None else [_col(self._inner[weight]).alias("heavy")]
         chosen = frame.select(*(e.alias(name) for name, e in named.items()), value.alias("score"), *weights)
         keys = {name: _col(inner) for name, inner in zip(axes, named, strict=True)}
@@ -347,7 +347,7 @@ class LazyTable(Table):
         return ColumnRange(float(low), float(high), int(rows) - int(known))
 
     def means(self, columns: Sequence[str]) -> list[float]:
-        named = [self._number(name).mean().alias(f"mean_{place}") for place, name in enumerate(columns)]
+        named = [self._number(name).mean().alias(f"mean_{index}") for index, name in enumerate(columns)]
         return [float(mean) for mean in collect_rows(self.frame.select(*named))[0]]
 
     def check_weights(self, weight: str) -> None:
@@ -435,7 +435,7 @@ def _plainly_named(frame: nw.LazyFrame[Any], columns: list[str]) -> tuple[nw.Laz
     native = frame.to_native()
     if not hasattr(native, "fetchall") or all(re.fullmatch(r"\w+", column) for column in columns):
         return frame, {column: column for column in columns}
-    inner = {column: f"column_{place}" for place, column in enumerate(columns)}
+    inner = {column: f"column_{index}" for index, column in enumerate(columns)}
     quoted = ('"{}" AS {}'.format(column.replace('"', '""'), name) for column, name in inner.items())
     return nw.from_native(native.project(", ".join(quoted))), inner
 

@@ -302,7 +302,7 @@ def _numbered(columns: Sequence[Coded]) -> tuple[Rows, tuple[str, ...]]:
     )
     places = np.stack(np.unravel_index(distinct, shape), axis=1).tolist()
     labels = [[column.labels[code] for column, code in zip(columns, place, strict=True)] for place in places]
-    names = {place: group_name(label) for place, label in enumerate(labels) if None not in label}
+    names = {index: group_name(label) for index, label in enumerate(labels) if None not in label}
     order = ordered(names.values())
     numbers = np.array([order.index(names[place]) if place in names else -1 for place in range(len(labels))])
     return numbers[inverse.reshape(-1)].astype(np.int64), tuple(order)

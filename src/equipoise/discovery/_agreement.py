@@ -109,17 +109,17 @@ class Agreement(Result):
     @property
     def searched(self) -> tuple[Winner, ...]:
         """The names of directions that were searched for."""
-        return tuple(one for one in self.winners if one.method == SEARCHED)
+        return tuple(winner for winner in self.winners if winner.method == SEARCHED)
 
     @property
     def decoys(self) -> tuple[Winner, ...]:
         """The names of other directions, which were put among them."""
-        return tuple(one for one in self.winners if one.method != SEARCHED)
+        return tuple(winner for winner in self.winners if winner.method != SEARCHED)
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain JSON values: undefined is null."""
         numbers = ("raters", "same", "kappa", "chance", "chance_high", "p", "blanks")
-        winners = [{**record_as_json(one), "agreed": one.agreed} for one in self.winners]
+        winners = [{**record_as_json(winner), "agreed": winner.agreed} for winner in self.winners]
         values = {name: _plain(getattr(self, name)) for name in numbers}
         return {"schema": self.schema, **values, **reason_as_json(self.reason), "winners": winners}
 
@@ -132,12 +132,12 @@ class Agreement(Result):
             kind="agreement", measure="same_name", estimate=self.same, p=self.p, n=self.raters, reason=self.reason,
             direction=Direction.DIFFERENT if shown else Direction.INCONCLUSIVE, source="same",
         )  # fmt: skip
-        for place, one in enumerate(self.winners):
-            if one.method == SEARCHED:
+        for index, winner in enumerate(self.winners):
+            if winner.method == SEARCHED:
                 yield Finding(
-                    kind="name", measure="share_of_raters", estimate=one.share, group=one.direction, label=one.name,
-                    n=one.raters, place=place,
-                    direction=Direction.DIFFERENT if shown and one.agreed else Direction.INCONCLUSIVE,
+                    kind="name", measure="share_of_raters", estimate=winner.share, group=winner.direction,
+                    label=winner.name, n=winner.raters, place=index,
+                    direction=Direction.DIFFERENT if shown and winner.agreed else Direction.INCONCLUSIVE,
                 )  # fmt: skip
 
     def _described(self) -> Sequence[str]:
@@ -154,9 +154,9 @@ def agree(key: Mapping[str, Coded], sheets: Sequence[Mapping[str, Named]], *, se
     if not sheets:
         raise BadInput("No filled-in sheet was given", available="at least one, and two to measure agreement")
     given = [[same_word(sheet[code].name) if code in sheet else "" for code in key] for sheet in sheets]
-    places = {name: place for place, name in enumerate(sorted({name for row in given for name in row if name}))}
+    places = {name: index for index, name in enumerate(sorted({name for row in given for name in row if name}))}
     answers = np.array([[places.get(name, BLANK) for name in row] for row in given], dtype=np.int64)
-    winners = tuple(_winner(code, one, sheets, answers[:, place]) for place, (code, one) in enumerate(key.items()))
+    winners = tuple(_winner(code, one, sheets, answers[:, index]) for index, (code, one) in enumerate(key.items()))
     same, kappa = same_share(answers), fleiss_kappa(answers)
     chance, high, p = _by_chance(answers, same, seed)
     # A search's own directions come first, 2 before 10.
@@ -265,9 +265,9 @@ def agreed_names(planes: Sequence[Hyperplane], key: Mapping[str, Coded], found: 
                 available="the directions and the key of one search",
             )
     return {
-        one.direction: one.name
-        for one in found.winners
-        if one.method == SEARCHED and one.agreed and one.name is not None and one.direction in by_name
+        winner.direction: winner.name
+        for winner in found.winners
+        if winner.method == SEARCHED and winner.agreed and winner.name is not None and winner.direction in by_name
     }
 
 

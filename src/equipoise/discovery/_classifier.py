@@ -171,15 +171,15 @@ def slopes(
     for start in range(0, len(flat), size):
         part = flat[start : start + size].requires_grad_()
         images = generator.drawn(part)
-        for place, classifier in enumerate(classifiers):
+        for index, classifier in enumerate(classifiers):
             values = classifier.probabilities(images)
-            p[place, start : start + size] = values.detach()
+            p[index, start : start + size] = values.detach()
             if not values.requires_grad:  # it does not look at the picture
                 continue
             (gradient,) = torch.autograd.grad(
-                values.sum(), part, retain_graph=place + 1 < len(classifiers), materialize_grads=True
+                values.sum(), part, retain_graph=index + 1 < len(classifiers), materialize_grads=True
             )
-            slope[place, start : start + size] = gradient
+            slope[index, start : start + size] = gradient
     _check(generator, flat, p)
     return p.reshape(-1, *latents.shape[:-1]), slope.reshape(-1, *latents.shape)
 

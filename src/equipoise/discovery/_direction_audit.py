@@ -333,11 +333,11 @@ def _held_out(cohort: Cohort, split: str) -> NDArray[np.int64]:
     if cohort.split is None or split not in cohort.splits:
         raise BadInput(
             f"The cohort {cohort.name!r} has no split {split!r}, so it is unknown which rows were held out",
-            available=", ".join(one for one in cohort.splits if one != TRAIN) or "a split column with test rows",
+            available=", ".join(split for split in cohort.splits if split != TRAIN) or "a split column with test rows",
             help="name the column of train and test as split= of the cohort.",
         )
     labels = [label_of(value) for value in cohort[cohort.split].tolist()]
-    return np.array([place for place, label in enumerate(labels) if label == split], dtype=np.int64)
+    return np.array([index for index, label in enumerate(labels) if label == split], dtype=np.int64)
 
 
 def _predictions(cohort: Cohort, given: object, held: NDArray[np.int64]) -> NDArray[Any]:
@@ -385,7 +385,7 @@ def _gaps(rows: Cohort, found: NDArray[np.int64], favour: str | None) -> Floats:
         tables[plane] = np.bincount(cells, weight[kept], minlength=2 * number**2).reshape(2, number, number)
     odds = equalized_odds.by_class(Confusion(tables, (LOWER_HALF, UPPER_HALF), tuple(classes)))
     if favour is None:
-        return np.array([mean_over_classes(one) for one in odds])
+        return np.array([mean_over_classes(gaps) for gaps in odds])
     if favour not in classes:
         raise BadInput(f"No held-out row is of the class {favour!r}", available=", ".join(classes))
     return odds[:, classes.index(favour)]

@@ -120,10 +120,10 @@ def known_changes(
 ) -> tuple[KnownChange, ...]:
     """Walk every named attribute on the latents of an evaluator."""
     found: list[KnownChange] = []
-    for place, plane in enumerate(named):
+    for index, plane in enumerate(named):
         found.append(known_change(evaluator, plane, strips))
         if report is not None:
-            report(place + 1, len(named))
+            report(index + 1, len(named))
     return tuple(found)
 
 
@@ -417,7 +417,7 @@ def _compared(
     baselines = baseline_directions(generator, named, asked)
     told = progress.stage(COMPARING)
     shown: list[Shown] = []
-    for place, (method, make) in enumerate(baselines.items()):
+    for index, (method, make) in enumerate(baselines.items()):
         best = chosen(generator, classifier, make(), named, asked)
         if best is None:
             continue
@@ -427,5 +427,5 @@ def _compared(
         )  # fmt: skip
         (one,) = judgement.ranked
         shown.append(Shown(method, one, drawn.along(one.given if one.plane is None else one.plane)))
-        told(place + 1, len(baselines))
+        told(index + 1, len(baselines))
     return tuple(shown)

@@ -246,7 +246,7 @@ class Investigation(Result):
     @property
     def confirmed(self) -> tuple[Shown, ...]:
         """The directions of the search that the classifier was shown to react to."""
-        return tuple(one for one in self.directions if one.confirmed)
+        return tuple(direction for direction in self.directions if direction.confirmed)
 
     def as_json(self) -> dict[str, object]:
         """Return everything but the pictures as plain JSON values."""
@@ -259,8 +259,8 @@ class Investigation(Result):
             "target": self.target,
             "reference": self.reference,
             "strip_alphas": list(self.strip_alphas),
-            "directions": [_direction_json(one, rank) for rank, one in enumerate(self.directions, start=1)],
-            "methods": [_direction_json(one, None) for one in self.methods],
+            "directions": [_direction_json(direction, rank) for rank, direction in enumerate(self.directions, start=1)],
+            "methods": [_direction_json(method, None) for method in self.methods],
             "known": [_known_json(one) for one in self.known],
             "notes": list(self.notes),
             "curves": [[[_rounded(value) for value in row] for row in part] for part in self.curves.tolist()],
@@ -272,13 +272,13 @@ class Investigation(Result):
         return record.kind, record.method if record.kind == "baseline" else record.name
 
     def _statements(self) -> Iterator[Finding]:
-        for place, one in enumerate(self.directions):
-            judged = one.judged
+        for index, direction in enumerate(self.directions):
+            judged = direction.judged
             yield Finding(
                 kind="direction", measure="total_change", estimate=judged.way,
-                direction=Direction.DIFFERENT if one.confirmed else Direction.INCONCLUSIVE, group=judged.name,
+                direction=Direction.DIFFERENT if direction.confirmed else Direction.INCONCLUSIVE, group=judged.name,
                 low=judged.way_low, high=judged.way_high, level=self.judging.level, n=self.judging.latents,
-                reason=judged.reason, place=place,
+                reason=judged.reason, place=index,
             )  # fmt: skip
 
     def _described(self) -> Sequence[str]:
@@ -291,8 +291,8 @@ class Investigation(Result):
         """Return the directions, the baselines and the known attributes as tables for a paper."""
         headings = ("Direction", "Verdict", "Total change", "Interval", "Variation per step", "Random, median",
                     "Random, 95%", "Rank", "Steadiness")  # fmt: skip
-        found = [_table_row(one.judged.name, one) for one in self.directions]
-        baselines = [_table_row(one.method, one) for one in self.methods]
+        found = [_table_row(direction.judged.name, direction) for direction in self.directions]
+        baselines = [_table_row(method.method, method) for method in self.methods]
         known = [
             (one.name, one.change[0], Interval(*one.change[1:]), one.variation[0], one.flips[0],
              Interval(*one.flips[1:]))
@@ -310,7 +310,9 @@ class Investigation(Result):
 
 
 def _records(made: Investigation) -> Iterator[DirectionRecord]:
-    shown = [("direction", one) for one in made.directions] + [("baseline", one) for one in made.methods]
+    shown = [("direction", direction) for direction in made.directions] + [
+        ("baseline", method) for method in made.methods
+    ]
     for kind, one in shown:
         judged = one.judged
         yield DirectionRecord(

@@ -61,13 +61,13 @@ def random_orthogonal_directions(
     drawn = stream(seed, "random directions").normal(size=(number, size))
     drawn -= (drawn @ rows.T) @ rows
     middle = np.zeros(size) if centre is None else centre
-    return tuple(Hyperplane(f"random {place + 1}", one).moved_through(middle) for place, one in enumerate(drawn))
+    return tuple(Hyperplane(f"random {index + 1}", one).moved_through(middle) for index, one in enumerate(drawn))
 
 
 def axes(size: int, centre: ArrayLike | None = None) -> tuple[Hyperplane, ...]:
     """Return the latent dimensions themselves, which a disentangled VAE takes for attributes."""
     middle = np.zeros(size) if centre is None else centre
-    return tuple(Hyperplane(f"axis {place}", row).moved_through(middle) for place, row in enumerate(np.eye(size)))
+    return tuple(Hyperplane(f"axis {index}", row).moved_through(middle) for index, row in enumerate(np.eye(size)))
 
 
 def pca_directions(
@@ -92,7 +92,7 @@ def pca_directions(
     z = latents.double()
     moved = ((left * values).T @ (z - z.mean(0)))[:number].cpu().numpy()
     middle = z.mean(0).cpu().numpy()
-    return tuple(Hyperplane(f"component {place + 1}", row).moved_through(middle) for place, row in enumerate(moved))
+    return tuple(Hyperplane(f"component {index + 1}", row).moved_through(middle) for index, row in enumerate(moved))
 
 
 def lowest(
@@ -137,7 +137,7 @@ def hessian_directions(
         optimiser.step()
     rows = torch.linalg.qr(raw.detach()).Q.T.cpu().numpy()
     middle = generator.middle(seed)
-    return tuple(Hyperplane(f"calm {place + 1}", row).moved_through(middle) for place, row in enumerate(rows))
+    return tuple(Hyperplane(f"calm {index + 1}", row).moved_through(middle) for index, row in enumerate(rows))
 
 
 # What is told on the way: the directions judged, of how many.
@@ -269,11 +269,11 @@ def judge(
     named = (*(() if target is None else (target,)), *known)
     evaluator = Evaluator(generator, classifier, walked, asked, reference)
     judged: list[Judged] = []
-    for place, plane in enumerate(planes):
+    for index, plane in enumerate(planes):
         before = [one.plane for one in judged if one.plane is not None]
         judged.append(evaluator.judged(plane, named, before))
         if report is not None:
-            report(place + 1, len(planes))
+            report(index + 1, len(planes))
     told = [_decided(one, asked) for one in judged]
     ranked = tuple(
         sorted(told, key=lambda one: (one.verdict != SearchVerdict.FOUND, -np.nan_to_num(one.variation, nan=-1.0)))
@@ -332,7 +332,7 @@ class Evaluator:
         seed = int(stream(self.asked.seed, "null", measured.name).integers(2**31))
         others = random_orthogonal_directions(size, self.asked.nulls, seed, away, self.centre)
         aside = self._aside(measured.plane)
-        chance = np.array([max(self._variation(one, offset) for offset in aside) for one in others])
+        chance = np.array([max(self._variation(other, offset) for offset in aside) for other in others])
         own = self._variation(measured.plane)
         return replace(
             measured, chance=float(np.median(chance)), chance_high=float(np.quantile(chance, 0.95)),

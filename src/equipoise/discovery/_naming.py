@@ -116,7 +116,7 @@ class Sheet(Result):
 
 def sheet_of(investigation: Investigation, seed: int = 0) -> Sheet:
     """Return the directions of an investigation and of its baselines under shuffled codes."""
-    decoys = [one for one in investigation.methods if one.method != SEARCHED]
+    decoys = [method for method in investigation.methods if method.method != SEARCHED]
     shown = [one for one in (*investigation.directions, *decoys) if one.strips]
     if not shown:
         raise BadInput(
@@ -125,7 +125,7 @@ def sheet_of(investigation: Investigation, seed: int = 0) -> Sheet:
         )  # fmt: skip
     order = stream(seed, "naming sheet").permutation(len(shown))
     return Sheet(
-        lines=tuple((code_of(place), shown[int(one)]) for place, one in enumerate(order)), seed=seed,
+        lines=tuple((code_of(index), shown[int(one)]) for index, one in enumerate(order)), seed=seed,
         provenance=investigation.provenance,
     )  # fmt: skip
 

@@ -273,7 +273,7 @@ class Probe:
             "settings": asdict(self.settings), "image": list(self.image), "basis": self.basis.tolist(),
             "middle": self.middle.tolist(), "spread": self.spread.tolist(),
             "r2": {name: value if np.isfinite(value) else None for name, value in self.r2.items()},
-            "stands": [[one.step, one.losses] for one in self.stands],
+            "stands": [[stand.step, stand.losses] for stand in self.stands],
         }  # fmt: skip
         write_networks(path, FILE, said, {"probe": self.network})
 

@@ -237,12 +237,14 @@ class _Run:
         self.kept = _tensor(objective, kept)
         starts = [stream(asked.seed, "start", place, restart) for restart in range(restarts)]
         size = objective.generator.latent_size
-        normals = [one.normal(size=size) for one in starts]
+        normals = [start.normal(size=size) for start in starts]
         normals[: len(begun)] = [one.normal for one in begun]
         self.normals = self._free(_tensor(objective, np.stack(normals)))
         # The plane starts through the middle of a sample of the prior, which for a normal prior is the origin.
         middle = _tensor(objective, objective.generator.middle(self._seed("middle")))
-        self.offsets = -(self.normals @ middle) + 0.1 * _tensor(objective, np.array([one.normal() for one in starts]))
+        self.offsets = -(self.normals @ middle) + 0.1 * _tensor(
+            objective, np.array([start.normal() for start in starts])
+        )
         self.offsets[: len(begun)] = _tensor(objective, np.array([one.offset for one in begun]))
         self.normals.requires_grad_()
         self.offsets.requires_grad_()

@@ -265,20 +265,20 @@ def hyperplanes_from_labels(
     if not 0.0 < held_out < 1.0:
         raise BadInput(f"held_out is {held_out!r}", available="a share above 0 and below 1")
     columns = [one for name, values in attributes.items() for one in columns_of(name, values, len(z), name in circular)]
-    constant = [one for one in columns if one.values.min() == one.values.max()]
-    columns = [one for one in columns if one not in constant]
+    constant = [column for column in columns if column.values.min() == column.values.max()]
+    columns = [column for column in columns if column not in constant]
     fits = {one.name: Fit(one.name, one.measure, float("nan"), because(FitReason.SAME_VALUE)) for one in constant}
     test = np.zeros(len(z), dtype=bool)
     test[stream(seed, "held-out latents").permutation(len(z))[: max(round(held_out * len(z)), 2)]] = True
     while columns:
         _check_room(columns, z.shape[1], how)
-        planes = _fitted(z[~test], [one.take(~test) for one in columns], how, seed)
-        found = [_judged(z, one, plane, test, least) for one, plane in zip(columns, planes, strict=True)]
+        planes = _fitted(z[~test], [column.take(~test) for column in columns], how, seed)
+        found = [_judged(z, column, plane, test, least) for column, plane in zip(columns, planes, strict=True)]
         fits |= {fit.name: fit for fit in found}
         if all(fit.kept for fit in found):
             return Truth(tuple(planes), _in_order(fits, attributes, circular), how)
         # What cannot be fitted takes room from the others where normals are at right angles: they are fitted again.
-        columns = [one for one, fit in zip(columns, found, strict=True) if fit.kept]
+        columns = [column for column, fit in zip(columns, found, strict=True) if fit.kept]
     return Truth((), _in_order(fits, attributes, circular), how)
 
 
@@ -328,8 +328,8 @@ def _check_room(columns: Sequence[Column], dimensions: int, how: How) -> None:
 def _fitted(z: Floats, columns: Sequence[Column], how: How, seed: int) -> list[Hyperplane]:
     fit = {"orthonormal": orthonormal, "regression": by_regression, "authors": orthonormal_by_authors}[how]
     normals, offsets = fit(z, columns, seed)
-    return [Hyperplane(one.name, normal, float(offset))
-            for one, normal, offset in zip(columns, normals, offsets, strict=True)]  # fmt: skip
+    return [Hyperplane(column.name, normal, float(offset))
+            for column, normal, offset in zip(columns, normals, offsets, strict=True)]  # fmt: skip
 
 
 def _judged(z: Floats, column: Column, plane: Hyperplane, test: NDArray[np.bool_], least: Mapping[str, float]) -> Fit:

@@ -86,7 +86,7 @@ class LabelColumns:
 
     def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
         self.columns = tuple(columns)
-        self._values = np.stack([np.asarray(one, dtype=object) for one in columns.values()], axis=1)
+        self._values = np.stack([np.asarray(column, dtype=object) for column in columns.values()], axis=1)
         self.shape = self._values.shape
 
     def __len__(self) -> int:
@@ -109,7 +109,7 @@ def _several(y: object) -> Targets:
     matrix = check_array(y, dtype=None, ensure_all_finite=False, input_name="y")
     names = [f"label {place}" for place in range(matrix.shape[1])] if columns is None else list(map(str, columns))
     codes = np.stack(
-        [presence_codes(matrix[:, place], f"column {name!r} of y") for place, name in enumerate(names)], axis=1
+        [presence_codes(matrix[:, index], f"column {name!r} of y") for index, name in enumerate(names)], axis=1
     )
     _refuse_missing((codes < 0).any(axis=1), "y")
     check_labels_vary(codes, names, f"the {len(codes):,} rows of y")

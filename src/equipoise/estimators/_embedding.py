@@ -87,7 +87,7 @@ class TreatedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Treate
         treatments = chosen_treatments(self.treatment, self.treatment_settings)
         self.__dict__.pop("embedding_", None)
         # What acts before or after training needs rows that are held out, as in a study.
-        around = [one for moment in ("transform", "erase") for one in overrides(treatments, moment)]
+        around = [override for moment in ("transform", "erase") for override in overrides(treatments, moment)]
         if learner.name == METRIC_LEARNER and not around:
             self._fit_by_metric(learner, treatments, X, y, sensitive_features)
         else:

@@ -226,8 +226,8 @@ class SavedModel:
         from equipoise.audits import audit
 
         codes = {label: presence_codes(columns[label], f"label column {label!r}") for label in self.classes}
-        truth = {label: np.where(own < 0, np.nan, own) for label, own in codes.items()}
-        said = {f"predicted {label}": predicted[:, place] for place, label in enumerate(self.classes)}
+        truth = {label: np.where(code < 0, np.nan, code) for label, code in codes.items()}
+        said = {f"predicted {label}": predicted[:, index] for index, label in enumerate(self.classes)}
         # Pictures and matrices are no columns of an audit.
         flat = {name: column for name, column in columns.items() if np.ndim(column) == 1}
         return audit(
@@ -445,10 +445,10 @@ def _file(path: Path, digest: object) -> bytes:
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     _, tensors = FILE.read(path)
-    strange = [f"{name!r} ({one.dtype})" for name, one in tensors.items() if str(one.dtype)[6:] not in NUMBERS]
+    strange = [f"{name!r} ({tensor.dtype})" for name, tensor in tensors.items() if str(tensor.dtype)[6:] not in NUMBERS]
     if strange:
         raise BadInput(f"The saved weights have {listing(strange, 3)}", available=listing(NUMBERS))
-    return {name: one.numpy() for name, one in tensors.items()}
+    return {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
 def _digest(content: bytes) -> str:

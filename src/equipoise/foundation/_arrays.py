@@ -124,7 +124,7 @@ def as_columns(given: object, what: str = "sensitive_features") -> dict[str, Col
         return {str(series.name or "group"): series}
     if isinstance(given, (list, tuple)) and _lists_columns(given):
         named = [(getattr(column, "name", None), as_column(column, f"{what}[{n}]")) for n, column in enumerate(given)]
-        names = [str(name or f"group_{place}") for place, (name, _) in enumerate(named)]
+        names = [str(name or f"group_{index}") for index, (name, _) in enumerate(named)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise BadInput(

@@ -142,7 +142,7 @@ def accepts(**spellings: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         parameters = inspect.signature(function).parameters
-        known = [name for name, one in parameters.items() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        known = [name for name, parameter in parameters.items() if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
         open_ended = len(known) < len(parameters)
 
         @wraps(function)

@@ -48,7 +48,7 @@ def imported(path: Path) -> ModuleType:
 def attribute(module: ModuleType, path: Path, name: str) -> Any:
     """Return what a file of Python defines under a name."""
     if not hasattr(module, name):
-        known = [one for one in vars(module) if not one.startswith("_")]
+        known = [name for name in vars(module) if not name.startswith("_")]
         raise unknown_name("name", name, known, path.name)
     return getattr(module, name)
 

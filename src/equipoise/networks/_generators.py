@@ -40,8 +40,8 @@ def vae_decoder(latent_size: int, channels: int = 1, width: int = WIDTH) -> torc
     nn = require("torch", extra="train", purpose="The decoder of a VAE").nn
     widths = [width * times for times in DECODER]
     layers: list[Any] = [nn.Unflatten(1, (latent_size, 1, 1)), nn.Conv2d(latent_size, widths[0], 1), nn.ReLU()]
-    for place, (before, after) in enumerate(pairwise(widths)):
-        layers += [nn.ConvTranspose2d(before, after, 4, 2, 1 if place == 0 else 0), nn.ReLU()]
+    for index, (before, after) in enumerate(pairwise(widths)):
+        layers += [nn.ConvTranspose2d(before, after, 4, 2, 1 if index == 0 else 0), nn.ReLU()]
     return _begun_vae(nn.Sequential(*layers, nn.ConvTranspose2d(widths[-1], channels, 3)))
 
 
@@ -73,8 +73,8 @@ def dcgan_generator(latent_size: int, channels: int = 3, width: int = 64) -> tor
     nn = require("torch", extra="train", purpose="A DCGAN").nn
     layers: list[Any] = [nn.Unflatten(1, (latent_size, 1, 1))]
     before = latent_size
-    for place, times in enumerate(WIDER):
-        step = (4, 1, 0) if place == 0 else (4, 2, 1)
+    for index, times in enumerate(WIDER):
+        step = (4, 1, 0) if index == 0 else (4, 2, 1)
         layers += [
             nn.ConvTranspose2d(before, width * times, *step, bias=False),
             nn.BatchNorm2d(width * times),
@@ -89,9 +89,9 @@ def dcgan_discriminator(channels: int = 3, width: int = 64) -> torch.nn.Module:
     nn = require("torch", extra="train", purpose="A DCGAN").nn
     layers: list[Any] = []
     before = channels
-    for place, times in enumerate(reversed(WIDER)):
-        layers.append(nn.Conv2d(before, width * times, 4, 2, 1, bias=place == 0))
-        layers += [] if place == 0 else [nn.BatchNorm2d(width * times)]
+    for index, times in enumerate(reversed(WIDER)):
+        layers.append(nn.Conv2d(before, width * times, 4, 2, 1, bias=index == 0))
+        layers += [] if index == 0 else [nn.BatchNorm2d(width * times)]
         layers.append(nn.LeakyReLU(0.2))
         before = width * times
     return _begun_dcgan(nn.Sequential(*layers, nn.Conv2d(before, 1, 4), nn.Flatten()))

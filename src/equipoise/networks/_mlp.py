@@ -45,11 +45,11 @@ class StackedMLP:
     @property
     def values(self) -> list[torch.Tensor]:
         """All that the networks have learnt: here the parameters."""
-        return [one.detach() for one in self.parameters]
+        return [parameter.detach() for parameter in self.parameters]
 
     def set_values(self, values: Sequence[torch.Tensor]) -> None:
         """Go on with other values, ``[trial, ...]``, as leaves."""
-        self.set_parameters([one.detach().requires_grad_() for one in values])
+        self.set_parameters([value.detach().requires_grad_() for value in values])
 
     @property
     def shown(self) -> dict[str, torch.Tensor]:
@@ -94,12 +94,12 @@ def stacked_mlp(
     shapes = list(pairwise(sizes))
     rows = [width_in for width_in, _ in shapes] + [1] * len(shapes)
     drawn = [np.empty((len(seeds), row, width)) for row, (_, width) in zip(rows, shapes * 2, strict=True)]
-    for place, seed in enumerate(seeds):
+    for index, seed in enumerate(seeds):
         generator = stream(seed, part)
         for layer, (width_in, _) in enumerate(shapes):
             bound = width_in**-0.5
             for values in (drawn[layer], drawn[len(shapes) + layer]):
-                values[place] = generator.uniform(-bound, bound, values.shape[1:])
+                values[index] = generator.uniform(-bound, bound, values.shape[1:])
     made = [library.from_numpy(values).to(dtype).to(device) for values in drawn]
     # The output's weights lie in memory as they are read, [R, out, in].
     made[len(shapes) - 1] = made[len(shapes) - 1].mT.contiguous().mT

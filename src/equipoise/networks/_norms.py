@@ -335,7 +335,7 @@ def freeze_norms(network: torch.nn.Module) -> None:
             available="frozen_norm=True with a backbone that has torch.nn.BatchNorm2d or its like",
             help="leave frozen_norm out: other normalisations count nothing over batches.",
         )
-    uncounted = [name for name, one in norms.items() if getattr(one, "running_mean", None) is None]
+    uncounted = [name for name, norm in norms.items() if getattr(norm, "running_mean", None) is None]
     if uncounted:
         raise BadInput(
             f"frozen_norm=True was given, and {listing(uncounted, 4)} of the backbone keeps no running statistics, so "
@@ -343,12 +343,12 @@ def freeze_norms(network: torch.nn.Module) -> None:
             available="normalisations with track_running_stats=True",
             help="leave frozen_norm out, or build the backbone with running statistics.",
         )
-    for one in norms.values():
-        one.requires_grad_(False)
+    for norm in norms.values():
+        norm.requires_grad_(False)
         # A module around it may switch to training at any time: its class answers for it.
-        kind: Any = type(one)
-        one.__class__ = frozen_kind(kind)
-        one.eval()
+        kind: Any = type(norm)
+        norm.__class__ = frozen_kind(kind)
+        norm.eval()
 
 
 @cache

@@ -65,7 +65,7 @@ class StackedModule:
     @property
     def values(self) -> list[torch.Tensor]:
         """Parameters and buffers, without gradients."""
-        return [one.detach() for one in self._values.values()]
+        return [value.detach() for value in self._values.values()]
 
     def set_values(self, values: Sequence[torch.Tensor]) -> None:
         """Go on with other values, ``[trial, ...]``."""
@@ -86,7 +86,7 @@ class StackedModule:
     def __call__(self, inputs: torch.Tensor) -> tuple[torch.Tensor, Any]:
         """Return logits and hidden layer of every trial."""
         if len(inputs) == 1:
-            alone = {name: one[0] for name, one in self._values.items()}
+            alone = {name: value[0] for name, value in self._values.items()}
             logits, hidden, shown = self._called(alone, inputs[0])
             self.shown = {name: layer[None] for name, layer in shown.items()}
             return logits[None], None if hidden is None else hidden[None]

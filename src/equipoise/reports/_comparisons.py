@@ -66,7 +66,7 @@ def metrics_of(result: EvidenceResult) -> list[str]:
 
 def by_cell(result: EvidenceResult) -> dict[Place, PlacedEffect]:
     """Return the record of each technique and metric, with its place."""
-    return {(record.technique, record.metric): (place, record) for place, record in enumerate(result.records)}
+    return {(record.technique, record.metric): (index, record) for index, record in enumerate(result.records)}
 
 
 def with_largest_effects(
@@ -117,7 +117,7 @@ def nearest_treatments(result: StudyResult, most: int) -> tuple[list[str], str |
     for rank in ranks_of(result):
         if not math.isnan(rank.rank):
             ranks.setdefault(rank.treatment, []).append(rank.rank)
-    mean = {name: sum(own) / len(own) for name, own in ranks.items()}
+    mean = {name: sum(rank) / len(rank) for name, rank in ranks.items()}
     chosen = set(sorted(names, key=lambda name: (name != result.baseline, mean.get(name, math.inf)))[:most])
     note = f"Shown are the {most} of {len(names)} treatments that come nearest to the optimum, and the baseline."
     return [name for name in names if name in chosen], note
@@ -283,15 +283,15 @@ def changed_cell(found: tuple[int, StudyRecord] | None) -> Cell:
 
 def plain_columns(*titles: Text, numbers: Sequence[str] = ()) -> list[Column]:
     """Return columns of words, then columns of numbers; the second stays where a medium is narrow."""
-    words = [Column(title, kept=place == 1) for place, title in enumerate(titles)]
+    words = [Column(title, kept=index == 1) for index, title in enumerate(titles)]
     return [*words, *(Column(title, number=True) for title in numbers)]
 
 
 def listed(parts: list[tuple[str | Name, ...]]) -> Text:
     """Join texts by commas."""
     joined: list[str | Name] = []
-    for place, part in enumerate(parts):
-        joined += [*([", "] if place else []), *part]
+    for index, part in enumerate(parts):
+        joined += [*([", "] if index else []), *part]
     return tuple(joined)
 
 

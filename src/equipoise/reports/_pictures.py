@@ -72,11 +72,13 @@ class Album:
     """The strips of a page as addresses that hold the pictures, all shrunk alike until they fit."""
 
     def __init__(self, strips: Sequence[Strip], most_bytes: int = MOST_BYTES) -> None:
-        every = list({id(one): one for one in strips}.values())
+        every = list({id(strip): strip for strip in strips}.values())
         side = max((max(one.pictures.shape[1:3]) for one in every), default=1)
         self.factor = -(-side // MOST_SIDE)
         while True:
-            self._made = {id(one): [_address(shrunk(own, self.factor)) for own in one.pictures] for one in every}
+            self._made = {
+                id(one): [_address(shrunk(picture, self.factor)) for picture in one.pictures] for one in every
+            }
             size = sum(len(address) for own in self._made.values() for address in own)
             if size <= most_bytes or self.factor >= side:
                 break

@@ -269,13 +269,13 @@ def splits_of(result: AuditResult) -> list[str | None]:
 def main_records(result: AuditResult, kinds: Sequence[str]) -> Iterator[Placed]:
     """Yield the records a reader wants first: of the favourable class if there is one, else over all classes."""
     scope = "favourable" if result.favourable is not None else "overall"
-    for place, record in enumerate(result.records):
+    for index, record in enumerate(result.records):
         if record.kind not in kinds or record.control is not None or record.label is not None:
             continue
         if record.variant != "micro" and (
             record.scope == scope or (record.scope == "overall" and not is_classwise(record.measure))
         ):
-            yield place, record
+            yield index, record
 
 
 def groups_of(records: Sequence[Placed]) -> list[str]:
@@ -286,8 +286,8 @@ def groups_of(records: Sequence[Placed]) -> list[str]:
 def contrasts_of(result: GroupResult, subject: Subject) -> list[Placed]:
     """Return the signed contrasts of a subject, those within the values of a control column left out."""
     return [
-        (place, record)
-        for place, record in enumerate(result.records)
+        (index, record)
+        for index, record in enumerate(result.records)
         if record.kind == "contrast" and record.control is None and subject.has(record)
     ]
 

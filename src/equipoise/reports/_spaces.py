@@ -58,15 +58,15 @@ def space_order(measure: str) -> tuple[int, str]:
 def values_of(result: AuditResult, subject: Subject | None) -> list[Placed]:
     """Return the values of a subject's groups; of everyone for None."""
     return [
-        (place, record)
-        for place, record in enumerate(result.records)
+        (index, record)
+        for index, record in enumerate(result.records)
         if record.kind in ("rate", "value") and (subject.has(record) if subject else not record.attribute)
     ]
 
 
 def gaps_of(result: AuditResult, subject: Subject) -> list[Placed]:
     """Return every gap of a subject by every rule, measures in their order."""
-    found = [(place, r) for place, r in enumerate(result.records) if r.kind == "gap" and subject.has(r)]
+    found = [(index, r) for index, r in enumerate(result.records) if r.kind == "gap" and subject.has(r)]
     return sorted(found, key=lambda item: space_order(item[1].measure))
 
 

@@ -362,7 +362,7 @@ class Result:
     @cached_property
     def findings(self) -> Records[Finding]:
         """The confirmed statements: differences that are significant after correction, and equivalences shown."""
-        return _findings("findings", (one for one in self.statements if one.confirmed))
+        return _findings("findings", (statement for statement in self.statements if statement.confirmed))
 
     def _statements(self) -> Iterable[Finding]:
         return ()
@@ -399,7 +399,7 @@ class Result:
         return [plural(len(self.records), "record"), self._findings_described()]
 
     def _findings_described(self) -> str:
-        tests = sum(one.tested for one in self.statements)
+        tests = sum(statement.tested for statement in self.statements)
         return f"{plural(len(self.findings), 'finding')} of {plural(tests, 'test')}"
 
     def flat(self) -> tuple[list[str], list[list[object]]]:

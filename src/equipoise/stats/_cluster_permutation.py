@@ -80,8 +80,8 @@ def unit_profiles(*arrays: NDArray[Any]) -> Units:
     probability below 10^-20.
     """
     hashes = np.zeros((len(arrays[0]), 2), dtype=np.uint64)
-    for place, array in enumerate(arrays):
-        _mix_in(hashes, array, np.random.default_rng(20_011 + place))
+    for index, array in enumerate(arrays):
+        _mix_in(hashes, array, np.random.default_rng(20_011 + index))
     return Units.of_codes(np.unique(hashes, axis=0, return_inverse=True)[1].reshape(-1))
 
 

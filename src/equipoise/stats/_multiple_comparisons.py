@@ -246,8 +246,8 @@ def largest_studentised(rates: Floats, variances: Floats, kept: Flags) -> Floats
         largest = reduce_axis(-2, np.where(usable & (variance > 0), z, 0.0), np.maximum)
     else:
         with np.errstate(divide="ignore", invalid="ignore"):
-            for place, first in enumerate(groups[:-1]):
-                others = groups[place + 1 :]
+            for index, first in enumerate(groups[:-1]):
+                others = groups[index + 1 :]
                 variance = variances[..., [first], :] + variances[..., others, :]
                 z = np.abs(rates[..., [first], :] - rates[..., others, :]) / np.sqrt(variance)
                 use = usable[..., [first], :] & usable[..., others, :] & (variance > 0)
@@ -321,9 +321,9 @@ def candidate_pairs(
 
 def pair_bounds(requests: Sequence[PairBound]) -> list[float]:
     """Return for each request the largest lower end of a difference, or the least upper end of a ratio (low / high)."""
-    found = [one.known for one in requests]
+    found = [request.known for request in requests]
     for kind in ("difference", "ratio"):
-        places = [place for place, one in enumerate(requests) if one.kind == kind and len(one.counts)]
+        places = [index for index, request in enumerate(requests) if request.kind == kind and len(request.counts)]
         if not places:
             continue
         counts = np.concatenate([requests[place].counts for place in places])

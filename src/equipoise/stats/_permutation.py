@@ -335,13 +335,13 @@ def sequential_permutation(
     """
     tests = {name: SequentialTests(values, name in signed, enough) for name, values in observed.items()}
     null: dict[str, list[Floats]] = {name: [] for name in tests}
-    obvious = {name: np.zeros(len(own), dtype=np.bool_) for name, own in tests.items()}
+    obvious = {name: np.zeros(len(test), dtype=np.bool_) for name, test in tests.items()}
     made, looked = 0, not cheap
 
     names: list[str] = []
 
     def open_tests() -> int:
-        names[:] = [name for name, own in tests.items() if not (own.settled | obvious[name]).all()]
+        names[:] = [name for name, test in tests.items() if not (test.settled | obvious[name]).all()]
         return len(names)
 
     def draw(number: int) -> None:
@@ -360,13 +360,13 @@ def sequential_permutation(
     draw_until_settled(open_tests, draw, most=most, first=first, largest=largest)
     capped = needed is not None and most < needed
     smallest, found = _p_of_counts(np.zeros(1, dtype=np.int64), np.array([most])), {}
-    for name, own in tests.items():
-        sample = np.concatenate(null[name]) if null[name] else np.empty((0, len(own)))
-        p = np.where(obvious[name] & (own.extreme[0] == 0), smallest, own.p).tolist()
-        limited = (capped & ~own.settled).tolist()
+    for name, test in tests.items():
+        sample = np.concatenate(null[name]) if null[name] else np.empty((0, len(test)))
+        p = np.where(obvious[name] & (test.extreme[0] == 0), smallest, test.p).tolist()
+        limited = (capped & ~test.settled).tolist()
         found[name] = [
-            NullSample(*one, sample[:, place])
-            for place, one in enumerate(zip(p, own.draws.tolist(), limited, strict=True))
+            NullSample(*one, sample[:, index])
+            for index, one in enumerate(zip(p, test.draws.tolist(), limited, strict=True))
         ]
     return found
 

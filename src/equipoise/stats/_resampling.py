@@ -39,10 +39,10 @@ def bootstrap_counts(
         return np.asarray(generator.standard_gamma(shape, size=(draws, *cells.shape)) * scale, dtype=np.float64)
     flat = np.rint(cells.reshape(len(cells), -1)).astype(np.int64)
     made = np.zeros((draws, *flat.shape))
-    for place, counts in enumerate(flat):
+    for index, counts in enumerate(flat):
         total = int(counts.sum())
         if total:
-            made[:, place] = generator.multinomial(total, counts / total, size=draws)
+            made[:, index] = generator.multinomial(total, counts / total, size=draws)
     return made.reshape(draws, *cells.shape)
 
 
@@ -135,9 +135,9 @@ def _two_columns(table: NDArray[np.int64], draws: int, generator: np.random.Gene
     left = np.full(draws, table[:, 0].sum())
     rest = int(sizes.sum())
     made = np.zeros((draws, *table.shape), dtype=np.int64)
-    for place, size in enumerate(sizes):
-        taken = generator.hypergeometric(left, rest - left, size) if place < len(sizes) - 1 else left
-        made[:, place, 0], made[:, place, 1] = taken, size - taken
+    for index, size in enumerate(sizes):
+        taken = generator.hypergeometric(left, rest - left, size) if index < len(sizes) - 1 else left
+        made[:, index, 0], made[:, index, 1] = taken, size - taken
         left, rest = left - taken, rest - int(size)
     return made
 
@@ -263,7 +263,7 @@ def row_blocks(sums: Floats, places: Integers, groups: int, generator: np.random
         return blocks
     # A tiny group asks for small blocks; of the large groups a share of those tells enough.
     most = max(MOST_BLOCKS // groups, 10 * FEWEST_BLOCKS)
-    return [own[:most] for own in blocks]
+    return [block[:most] for block in blocks]
 
 
 def _blocks(sums: Floats, size: int, generator: np.random.Generator) -> Floats:
@@ -283,7 +283,7 @@ def block_p(
     A draw in which a number is undefined counts as one that is as far off: p is then too large, never too small.
     Sums taken in another order differ in their last digits, so a draw a hair below what was seen is equal to it.
     """
-    seen = read(np.stack([own.sum(axis=0) for own in blocks])[None])
+    seen = read(np.stack([block.sum(axis=0) for block in blocks])[None])
     observed = {name: np.sqrt(statistic(seen)) * (1 - 1e-9) for name, statistic in statistics.items()}
 
     def far_where_undefined(name: str, drawn: Read) -> Floats:
@@ -304,7 +304,7 @@ def block_p(
 
 def _permuted(blocks: list[Floats], draws: int, generator: np.random.Generator) -> Floats:
     """Return the groups' sums ``[draw, group, sum]`` with blocks permuted; the largest group has what is left."""
-    pool, sizes = np.concatenate(blocks), np.array([len(own) for own in blocks])
+    pool, sizes = np.concatenate(blocks), np.array([len(block) for block in blocks])
     largest = int(np.argmax(sizes))
     others = [group for group in range(len(blocks)) if group != largest]
     ends = np.cumsum(sizes[others])

@@ -135,7 +135,7 @@ def calibration_p(
 
     def permute(number: int, still: Sequence[str]) -> dict[str, Floats]:
         uniform = generator.random((number, len(still), sizes.shape[1]))
-        return {name: nulls[int(name)].errors(uniform[:, place]) for place, name in enumerate(still)}
+        return {name: nulls[int(name)].errors(uniform[:, index]) for index, name in enumerate(still)}
 
     found = sequential_permutation(
         dict(zip(names, error, strict=True)), permute, lambda name, errors: errors[name][:, None],

@@ -184,10 +184,10 @@ def _blocks(x: Sequence[ArrayLike], y: Sequence[ArrayLike] | None, seed: int) ->
     first = [np.sort(np.asarray(sample, dtype=np.float64)) for sample in x]
     second = None if y is None else [np.sort(np.asarray(sample, dtype=np.float64)) for sample in y]
     sizes: dict[tuple[int, ...], list[int]] = {}
-    for place, sample in enumerate(first):
-        size: tuple[int, ...] = (len(sample),) if second is None else (len(sample), len(second[place]))
+    for index, sample in enumerate(first):
+        size: tuple[int, ...] = (len(sample),) if second is None else (len(sample), len(second[index]))
         if min(size) >= (1 if second is None else 2):
-            sizes.setdefault(size, []).append(place)
+            sizes.setdefault(size, []).append(index)
     made = []
     for key, places in sizes.items():
         generator = np.random.default_rng([seed, *key])
@@ -410,9 +410,9 @@ def _stacked(
 ) -> Iterator[tuple[Key, NDArray[np.int64], Floats, Floats]]:
     """Yield the pairs of samples that share a key, stacked; a sample without runs is left out."""
     groups: dict[Key, list[int]] = {}
-    for place, key in enumerate(keys):
-        if len(x[place]) and len(y[place]):
-            groups.setdefault(key, []).append(place)
+    for index, key in enumerate(keys):
+        if len(x[index]) and len(y[index]):
+            groups.setdefault(key, []).append(index)
     for key, rows in groups.items():
         yield key, np.array(rows), np.stack([x[row] for row in rows]), np.stack([y[row] for row in rows])
 

@@ -181,7 +181,7 @@ def check(
         added_trials=len(study.trials()) * sum(arm.added for arm in study.arms) // len(study.arms),
         size=drawing.size,
         conditions=tuple(
-            (condition_text(named), drawing.feasibility(place)) for place, (named, _) in enumerate(study.conditions)
+            (condition_text(named), drawing.feasibility(index)) for index, (named, _) in enumerate(study.conditions)
         ),
     )
     names = [name for name, _ in made.conditions]
@@ -258,7 +258,11 @@ def _spreads(
         except BadInput:
             # What was done does not fit the plan as it is now.
             return assumed_spreads(study)
-        own = (one for one in result.records if (one.measure, one.attribute) == (result.fairness, result.attribute))
+        own = (
+            record
+            for record in result.records
+            if (record.measure, record.attribute) == (result.fairness, result.attribute)
+        )
         found = spreads_of(SpreadSource.STORE, map(record_as_json, own))
         if found is not None:
             return found
@@ -304,7 +308,7 @@ def _probe(work: Work) -> float | None:
         if trials and _timed(trials[0]) not in each:
             began = time.perf_counter()
             outcomes = short.outcomes(trials)
-            if all(one.failure is not None for one in outcomes):
+            if all(outcome.failure is not None for outcome in outcomes):
                 raise BadInput(
                     f"One epoch of {trials[0].treatment} was tried and failed: {outcomes[0].failure}",
                     help="fix the cause, or check the plan without --probe, which trains nothing.",

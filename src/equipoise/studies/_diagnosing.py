@@ -85,7 +85,7 @@ def diagnose(study: Study, steps: int = STEPS, *, command: Iterable[str] | None 
     check_device(work)
     if study.functions:
         raise BadInput("A custom training function has no steps that can be inspected", available="a learner")
-    trial = next((one for one in study.trials() if work.can_train(one)), None)
+    trial = next((trial for trial in study.trials() if work.can_train(trial)), None)
     if trial is None:
         raise BadInput("No condition of the plan can be drawn", help="equipoise study check says what is missing.")
     settings = settings_of(trial)
@@ -94,7 +94,7 @@ def diagnose(study: Study, steps: int = STEPS, *, command: Iterable[str] | None 
     values = kind.completed(job.learner, study.material.task)
     again = is_jittered(trial.rounding)
     jobs = [replace(job, repeat=place if again else trial.repeat) for place in (0, 1)]
-    both: list[Prepared] = [prepared(one, study.material, values) for one in jobs]
+    both: list[Prepared] = [prepared(job, study.material, values) for job in jobs]
     inputs = transformed(study.material, both[0].transformations)
     with _rounding(trial.rounding) as without, kind().watched(inputs, settings) as make:
         found = first_difference(lambda place: make(both[place]), steps, row_order_differs=again)

@@ -97,7 +97,7 @@ class Refit:
     @property
     def equal(self) -> bool:
         """Whether the store holds the trial, and every row is predicted as it has it."""
-        return bool(self.agreements) and all(one.same == one.rows for one in self.agreements)
+        return bool(self.agreements) and all(agreement.same == agreement.rows for agreement in self.agreements)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -117,9 +117,11 @@ class Refit:
         if not self.agreements:
             return "The store does not hold this trial, so that nothing was compared."
         if self.equal:
-            rows = " and ".join(f"{one.rows:,} {one.split} rows" for one in self.agreements)
+            rows = " and ".join(f"{agreement.rows:,} {agreement.split} rows" for agreement in self.agreements)
             return f"It predicts what the store holds for all {rows}."
-        shares = " and ".join(f"{one.share:.2%} of {one.rows:,} {one.split} rows" for one in self.agreements)
+        shares = " and ".join(
+            f"{agreement.share:.2%} of {agreement.rows:,} {agreement.split} rows" for agreement in self.agreements
+        )
         why = (
             "another machine or other versions of libraries than those of the study may round differently"
             if self.deterministic
@@ -192,7 +194,8 @@ def refit(
     if outcome.model is None:
         raise BadInput(
             f"{cell} has no model to save. {outcome.no_model or ''}".strip(),
-            available=f"the learners {listing(name for name, one in all_learners().items() if one.model is not None)}",
+            available="the learners "
+            + listing(name for name, learner in all_learners().items() if learner.model is not None),
         )
     tell("Auditing the model", TRAINING)
     agreements = () if stored is None else tuple(_agreement(split, outcome, stored[split]) for split in SPLITS)
@@ -217,7 +220,7 @@ def _chosen(
     if seed not in study.seeds:
         raise BadInput(f"The study has no seed {seed}", available=listing(study.seeds), help="--seed (seed=)")
     trials = [trial for trial in study.trials() if trial.seed == seed and trial.repeat == 0]
-    texts = LearnerTexts([one.named for one in study.learners])
+    texts = LearnerTexts([learner.named for learner in study.learners])
     wanted: list[tuple[str, str | None, Callable[[Trial], Sequence[str]]]] = [
         ("treatment", treatment, _treatment_names),
         ("condition", condition, lambda trial: (trial.condition.name, condition_text(trial.condition))),
@@ -361,10 +364,11 @@ def _saved(
     assert outcome.model is not None
     about: dict[str, Any] = {
         "study": study.name, "cell": cell, "condition": condition_text(trial.condition), "rows": trial.size,
-        "learner": trial.learner.name, "treatments": [str(one) for one in trial.treatments], "seed": trial.seed,
-        "rounding": trial.rounding, "precision": trial.precision, "device": trial.device,
+        "learner": trial.learner.name, "treatments": [str(treatment) for treatment in trial.treatments],
+        "seed": trial.seed, "rounding": trial.rounding, "precision": trial.precision, "device": trial.device,
         "selection": trial.selection, "best_epoch": outcome.best_epoch or None, "trial": trial.key,
-        "agreement": {one.split: one.share for one in agreements} or None, "notes": list(outcome.notes),
+        "agreement": {agreement.split: agreement.share for agreement in agreements} or None,
+        "notes": list(outcome.notes),
     }  # fmt: skip
     made = provenance(
         fingerprint=study.fingerprint, command=command, data=study.original.name, rows=len(material.train),

@@ -225,8 +225,8 @@ class Study:
         CB and JB at alpha 0 are the data as they are, both of them: they are trained once, and counted once.
         """
         found: dict[int, tuple[int, ...]] = {}
-        for place, first in enumerate(self.drawing.first_alike(self.seeds)):
-            found[first] = (*found[first], place) if first in found else ()
+        for index, first in enumerate(self.drawing.first_alike(self.seeds)):
+            found[first] = (*found[first], index) if first in found else ()
         return found
 
     @cached_property
@@ -307,7 +307,7 @@ class Study:
             _design.check_scores(self._performance, self.learners)
         draws, undrawn, partitions = self._draws()
         about: dict[str, Any] = {"cohort": self.original.name, "data": data_fingerprint(self.original)}
-        sources = {one.name: one.source for one in self.functions if one.source is not None}
+        sources = {function.name: function.source for function in self.functions if function.source is not None}
         about |= {"sources": sources} if sources else {}
         if self.functions:
             # A function trains one trial at a time; a stack of several is recorded together.
@@ -316,10 +316,10 @@ class Study:
             return OwnWork(
                 self.material, stacks, draws, undrawn=undrawn, about=about,
                 cohort=shown_cohort(self.cohort, with_test_groups=needs),
-                functions={one.name: one for one in self.functions}, favourable=self.cohort.favourable,
+                functions={function.name: function for function in self.functions}, favourable=self.cohort.favourable,
                 scored=needs_scores(self._performance),
             )  # fmt: skip
-        learners = {named_key(one.named): one.values for one in self.learners}
+        learners = {named_key(learner.named): learner.values for learner in self.learners}
         if sources := _design.sources_of(self.learners):
             about["sources"] = sources
         work = Work(self.material, (), draws, undrawn=undrawn, learners=learners, about=about, partitions=partitions)

@@ -200,7 +200,7 @@ class Cells:
         """Tell which cells are listed, and where those stand in the flat array of combinations by labels."""
         places = [self._combination_places(width, combinations)]
         for position, wanted in enumerate(labels, start=width):
-            order = {label: place for place, label in enumerate(wanted)}
+            order = {label: index for index, label in enumerate(wanted)}
             names = np.array([order.get(label, -1) for label in self.labels[position]], dtype=np.int64)
             places.append(names[self.codes[:, position]])
         shape = (len(combinations), *(len(wanted) for wanted in labels))
@@ -211,7 +211,7 @@ class Cells:
 
     def _combination_places(self, width: int, combinations: Sequence[tuple[Label, ...]]) -> Integers:
         """Return where each row's first labels stand among the combinations; -1 where they do not."""
-        index = {combination: place for place, combination in enumerate(combinations)}
+        index = {combination: index for index, combination in enumerate(combinations)}
         head = Cells(self.axes[:width], self.labels[:width], self.codes[:, :width], self.sums)
         _, inverse, rows = head._distinct()
         names = [
@@ -226,7 +226,7 @@ class Cells:
         names, codes = [], []
         for own, column in zip(self.labels, self.codes.T, strict=True):
             used = sorted({own[code] for code in np.unique(column)}, key=lambda label: (label is not None, label or ""))
-            index = {label: place for place, label in enumerate(used)}
+            index = {label: index for index, label in enumerate(used)}
             codes.append(np.array([index.get(label, -1) for label in own], dtype=np.int64)[column])
             names.append(used)
         order = np.lexsort(codes[::-1]) if codes else np.arange(len(self.sums))

@@ -395,7 +395,7 @@ def group_places(axes: Mapping[str, Coded], attributes: Sequence[str], groups: S
     """Return the place of each row's group among these names; -1 where it is in none of them."""
     columns = [axes[group_axis(attribute)] for attribute in attributes]
     shape = tuple(len(column.labels) for column in columns)
-    index = {group: place for place, group in enumerate(groups)}
+    index = {group: index for index, group in enumerate(groups)}
     joint = np.ravel_multi_index(tuple(column.codes for column in columns), shape)
     seen, inverse = np.unique(joint, return_inverse=True) if len(columns) > 1 else (np.arange(shape[0]), joint)
     codes = zip(*(part.tolist() for part in np.unravel_index(seen, shape)), strict=True)

@@ -255,7 +255,7 @@ def _add_second(matrices: Sums, groups: Codes, block: Sums) -> None:
 
 
 def _united(first: tuple[Label, ...], second: tuple[Label, ...]) -> dict[Label, int]:
-    return {label: place for place, label in enumerate(dict.fromkeys([*first, *second]))}
+    return {label: index for index, label in enumerate(dict.fromkeys([*first, *second]))}
 
 
 def _recoded(shard: EmbeddingMoments, classes: dict[Label, int], groups: dict[Label, int]) -> Codes:

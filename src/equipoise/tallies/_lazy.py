@@ -60,7 +60,7 @@ def count_lazily(
     if weight is not None:
         heavy = nw.col(weight).cast(nw.Float64())
         parts = [heavy, heavy * heavy, *(quantity * heavy for quantity in quantities)]
-    summed = {f"equipoise_sum_{place}": part for place, part in enumerate(parts)}
+    summed = {f"equipoise_sum_{index}": part for index, part in enumerate(parts)}
     columns = frame.select(*named, *(part.alias(name) for name, part in summed.items()))
     sums = [nw.len().alias("equipoise_rows"), *(nw.col(name).sum() for name in summed)]
     grouped = columns.group_by(*keys).agg(*sums)

@@ -308,7 +308,7 @@ def score_units(
     axes = [group_axis(attribute) for attribute in attributes]
     groups = group_labels(cells, attributes, include_missing=True, only=like.groups)
     bins = np.searchsorted(like.starts, np.arange(len(like.scale.edges)), side="right") - 1
-    coarse = cells.relabel(SCORE_AXIS, {str(place): str(bin_) for place, bin_ in enumerate(bins.tolist())})
+    coarse = cells.relabel(SCORE_AXIS, {str(index): str(bin_) for index, bin_ in enumerate(bins.tolist())})
     labels = [SIDES, [str(bin_) for bin_ in range(len(like.starts))]]
     return _sided(coarse, of_class).crossed_by(unit, axes, groups, [TARGET_AXIS, SCORE_AXIS], labels)
 

@@ -81,7 +81,7 @@ def _check_order(measure: Measure, rows: Rows, generator: np.random.Generator) -
 def _check_names(measure: Measure, rows: Rows) -> None:
     classes, points, groups = rows
     # The new names stand in another order than the old ones.
-    names = {name: f"group {9 - place}" for place, name in enumerate(sorted(set(groups.tolist())))}
+    names = {name: f"group {9 - index}" for index, name in enumerate(sorted(set(groups.tolist())))}
     renamed = np.array([names[name] for name in groups.tolist()])
     other_classes = np.array([f"class {199 - label}" for label in classes.tolist()])
     for variant in _variants(measure):

@@ -114,7 +114,7 @@ def _check_order(measure: Measure, rows: Rows, generator: np.random.Generator) -
 def _check_names(measure: Measure, rows: Rows) -> None:
     target, outcome, group, weights = rows
     # The new names stand in another order than the old ones.
-    names = {name: f"group {9 - place}" for place, name in enumerate(sorted(set(group.tolist())))}
+    names = {name: f"group {9 - index}" for index, name in enumerate(sorted(set(group.tolist())))}
     renamed = np.array([names[name] for name in group.tolist()])
     first = value_of(measure, rows)
     second = value_of(measure, (target, outcome, renamed, weights))

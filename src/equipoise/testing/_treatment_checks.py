@@ -137,11 +137,11 @@ class _Checked:
     def __init__(
         self, treatments: Sequence[Mapping[str, Any]], learner: Named, seed: int, cohort: Mapping[str, Any]
     ) -> None:
-        self.name, self.learner, self.seed = " + ".join(one["name"] for one in treatments), learner, seed
+        self.name, self.learner, self.seed = " + ".join(treatment["name"] for treatment in treatments), learner, seed
         self.treatments: list[tuple[type[Treatment], dict[str, Any]]] = []
-        for one in treatments:
-            kind: Any = registry.get("treatment", one["name"]).thing
-            self.treatments.append((kind, {name: value for name, value in one.items() if name != "name"}))
+        for treatment in treatments:
+            kind: Any = registry.get("treatment", treatment["name"]).thing
+            self.treatments.append((kind, {name: value for name, value in treatment.items() if name != "name"}))
         self.two_classes = any(kind.two_classes for kind, _ in self.treatments)
         trained = learner_of(learner.name)
         source: Callable[..., Planted] = planted_pictures if trained.takes_pictures else planted

@@ -32,7 +32,7 @@ class StackedAdam:
         trials = len(self.parameters[0])
         self.rates = _each(rates, trials)
         self.decays = _each(decays, trials)
-        self._averages = {name: [self._torch.zeros_like(one) for one in self.parameters] for name in STATE}
+        self._averages = {name: [self._torch.zeros_like(parameter) for parameter in self.parameters] for name in STATE}
         # How many steps each parameter has taken: one count for all, until a step leaves one of them out.
         count = self._torch.zeros((), dtype=self._torch.float32, device=self.parameters[0].device)
         self._counts = [count] * len(self.parameters)
@@ -53,22 +53,25 @@ class StackedAdam:
         A parameter without a gradient had no part in the loss: it is left as it is, as torch's own Adam does.
         """
         if gradients is None:
-            gradients = [one.grad for one in self.parameters]
-            for one in self.parameters:
-                one.grad = None
+            gradients = [parameter.grad for parameter in self.parameters]
+            for parameter in self.parameters:
+                parameter.grad = None
         lists: list[list[Any]] = [
-            [one.detach() for one in self.parameters],
-            [one if one is None else _laid(one, other) for one, other in zip(gradients, self.parameters, strict=True)],
+            [parameter.detach() for parameter in self.parameters],
+            [
+                gradient if gradient is None else _laid(gradient, other)
+                for gradient, other in zip(gradients, self.parameters, strict=True)
+            ],
             *(self._averages[name] for name in STATE),
         ]
         counts = self._counts
-        if any(one is None for one in gradients):
-            reached = [place for place, one in enumerate(gradients) if one is not None]
+        if any(gradient is None for gradient in gradients):
+            reached = [index for index, gradient in enumerate(gradients) if gradient is not None]
             if counts[0] is counts[-1]:
-                counts = self._counts = [one.clone() for one in counts]
+                counts = self._counts = [count.clone() for count in counts]
             lists = [[many[place] for place in reached] for many in lists]
             counts = [counts[place] for place in reached]
-        for count in {id(one): one for one in counts}.values():
+        for count in {id(count): count for count in counts}.values():
             count += 1
         if not counts:
             return
@@ -88,7 +91,7 @@ class StackedAdam:
 
     def state(self) -> dict[str, torch.Tensor]:
         """Return what is remembered of each parameter, where it lies; a count that they share is named once."""
-        averages = {f"{name} {place}": one for name, many in self._averages.items() for place, one in enumerate(many)}
+        averages = {f"{name} {index}": one for name, many in self._averages.items() for index, one in enumerate(many)}
         counts = {id(count): (place, count) for place, count in reversed(list(enumerate(self._counts)))}
         return averages | {f"steps {place}": count for place, count in counts.values()}
 

@@ -171,7 +171,7 @@ class Batch:
     def detached(self) -> Batch:
         """Return the same without a way back to the network."""
         parts = {name: getattr(self, name) for name in ("hidden", "output", "loss", "features")}
-        kept: dict[str, Any] = {name: None if one is None else one.detach() for name, one in parts.items()}
+        kept: dict[str, Any] = {name: None if part is None else part.detach() for name, part in parts.items()}
         return Batch(
             self.places,
             self.target,
@@ -362,14 +362,14 @@ class CallbackList(Sequence[TrainingCallback]):
         for method, what in CLAIMS.items():
             check_one_decides((type(one).__name__ for one in self._own(method)), what)
         made: dict[str, Part] = {}
-        for place, one in enumerate(self.callbacks):
-            for name, part in one.parts().items():
-                made[name if name not in made and name != NETWORK else f"{name} {place}"] = part
+        for index, callback in enumerate(self.callbacks):
+            for name, part in callback.parts().items():
+                made[name if name not in made and name != NETWORK else f"{name} {index}"] = part
         object.__setattr__(self, "parts", made)
 
     def _own(self, method: str) -> list[TrainingCallback]:
         """Return the callbacks that have a method of their own."""
-        return [one for one in self.callbacks if overridden(type(one), TrainingCallback, method)]
+        return [callback for callback in self.callbacks if overridden(type(callback), TrainingCallback, method)]
 
     def __len__(self) -> int:
         return len(self.callbacks)
@@ -380,16 +380,16 @@ class CallbackList(Sequence[TrainingCallback]):
     @property
     def repeats(self) -> int:
         """How many steps are taken on each batch."""
-        return max((one.repeats for one in self.callbacks), default=1)
+        return max((callback.repeats for callback in self.callbacks), default=1)
 
     def begin(self, epoch: int) -> None:
         """Prepare an epoch."""
-        for one in self.callbacks:
-            one.begin(epoch)
+        for callback in self.callbacks:
+            callback.begin(epoch)
 
     def eligible(self, epoch: int) -> bool:
         """Tell whether dev rows may choose an epoch."""
-        return all(one.eligible(epoch) for one in self.callbacks)
+        return all(callback.eligible(epoch) for callback in self.callbacks)
 
     def phase(self, epoch: int) -> str:
         """Return what happens in an epoch."""
@@ -397,21 +397,23 @@ class CallbackList(Sequence[TrainingCallback]):
 
     def moved(self, phase: str) -> tuple[str, ...]:
         """Name the parts that move in a phase."""
-        named = [moved for one in self.callbacks if (moved := one.moved(phase)) is not None]
+        named = [moved for callback in self.callbacks if (moved := callback.moved(phase)) is not None]
         if not named:
             return (NETWORK, *self.parts)
         # A part of a callback that says nothing of phases moves in all of them.
-        silent = [name for one in self.callbacks if one.moved(phase) is None for name in one.parts()]
+        silent = [name for callback in self.callbacks if callback.moved(phase) is None for name in callback.parts()]
         return (*named[0], *silent)
 
     def batches(self, epoch: int, row_losses: Callable[[], torch.Tensor]) -> torch.Tensor | None:
         """Return the batches that a treatment makes, if one does; ``row_losses`` is called where they are wanted."""
-        found = (one.batches(epoch, row_losses() if one.needs_row_losses else None) for one in self.callbacks)
+        found = (
+            callback.batches(epoch, row_losses() if callback.needs_row_losses else None) for callback in self.callbacks
+        )
         return next((batches for batches in found if batches is not None), None)
 
     def row_loss(self, output: torch.Tensor, target: torch.Tensor, group: torch.Tensor) -> torch.Tensor | None:
         """Return the loss of each row where a treatment has one of its own."""
-        found = (one.row_loss(output, target, group) for one in self.callbacks)
+        found = (callback.row_loss(output, target, group) for callback in self.callbacks)
         return next((losses for losses in found if losses is not None), None)
 
     @property
@@ -436,11 +438,11 @@ class CallbackList(Sequence[TrainingCallback]):
     def _loss(self, batch: Batch) -> torch.Tensor:
         """Return the loss of each trial before penalties."""
         if self._acting["combined_loss"]:
-            anchors = (one.anchor_losses(batch) for one in self.callbacks)
+            anchors = (callback.anchor_losses(batch) for callback in self.callbacks)
             losses = next((rows for rows in anchors if rows is not None), None) or batch.row_losses()
-            own = (one.combined_loss(losses) for one in self.callbacks)
+            own = (callback.combined_loss(losses) for callback in self.callbacks)
         else:
-            own = (one.batch_loss(batch) for one in self.callbacks)
+            own = (callback.batch_loss(batch) for callback in self.callbacks)
         loss = next((total for total in own if total is not None), None)
         return batch.mean(batch.loss) if loss is None else loss
 
@@ -464,13 +466,17 @@ class CallbackList(Sequence[TrainingCallback]):
 
     def state(self) -> dict[str, torch.Tensor]:
         """Return what callbacks remember."""
-        return {f"{place}.{name}": one for place, own in enumerate(self.callbacks) for name, one in own.state().items()}
+        return {
+            f"{index}.{name}": one
+            for index, callback in enumerate(self.callbacks)
+            for name, one in callback.state().items()
+        }
 
     def restore(self, state: Mapping[str, torch.Tensor]) -> None:
         """Put back what callbacks remembered."""
-        for place, own in enumerate(self.callbacks):
-            start = f"{place}."
-            own.restore({name.removeprefix(start): one for name, one in state.items() if name.startswith(start)})
+        for index, callback in enumerate(self.callbacks):
+            start = f"{index}."
+            callback.restore({name.removeprefix(start): one for name, one in state.items() if name.startswith(start)})
 
 
 STEP_MOMENTS = ("batch_loss", "combined_loss", "before_step", "objective", "gradients")
@@ -518,13 +524,17 @@ def check_one_decides(names: Iterable[str], what: str) -> None:
 
 def recipe_of_treatments(treatments: Sequence[Any]) -> OwnRecipe | None:
     """Return the optimiser and length of training that a treatment has of its own; two are refused."""
-    recipes = {type(one).__name__: own for one in treatments if (own := one.recipe()) is not None}
+    recipes = {type(treatment).__name__: own for treatment in treatments if (own := treatment.recipe()) is not None}
     check_one_decides(recipes, "optimiser")
     return next(iter(recipes.values()), None)
 
 
 def outputs_of(treatments: Sequence[Any], classes: int, groups: int) -> int:
     """Return how many outputs a network of classes has: one for each class, or what a treatment asks for."""
-    asked = {type(one).__name__: own for one in treatments if (own := one.outputs(classes, groups)) is not None}
+    asked = {
+        type(treatment).__name__: own
+        for treatment in treatments
+        if (own := treatment.outputs(classes, groups)) is not None
+    }
     check_one_decides(asked, "outputs")
     return next(iter(asked.values()), classes)

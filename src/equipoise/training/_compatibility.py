@@ -147,7 +147,11 @@ def all_learners() -> dict[str, type[Learner]]:
     from equipoise.training._learner import Learner
 
     entries = registry.entries("learner")
-    return {one.name: one.thing for one in entries if isinstance(one.thing, type) and issubclass(one.thing, Learner)}
+    return {
+        entry.name: entry.thing
+        for entry in entries
+        if isinstance(entry.thing, type) and issubclass(entry.thing, Learner)
+    }
 
 
 def check_compatible(
@@ -194,7 +198,11 @@ def all_treatments() -> dict[str, type[Treatment]]:
     from equipoise.training._treatment import Treatment
 
     entries = registry.entries("treatment")
-    return {one.name: one.thing for one in entries if isinstance(one.thing, type) and issubclass(one.thing, Treatment)}
+    return {
+        entry.name: entry.thing
+        for entry in entries
+        if isinstance(entry.thing, type) and issubclass(entry.thing, Treatment)
+    }
 
 
 def compatibility_matrix(task: str | None = None) -> dict[str, dict[str, Incompatibility | None]]:

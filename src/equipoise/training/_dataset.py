@@ -244,7 +244,7 @@ def _rows_of_splits(cohort: Cohort) -> dict[str, Codes]:
             help='name them all: Cohort.from_frame(frame, target=["cat", "dog"], task="multilabel", ...).',
         )
     coded = None if cohort.split is None else factorise(cohort[cohort.split])
-    found = {} if coded is None else {shown(label): place for place, label in enumerate(coded.labels)}
+    found = {} if coded is None else {shown(label): index for index, label in enumerate(coded.labels)}
     absent = [name for name in SPLITS if name not in found]
     if coded is None or absent:
         raise BadInput(

@@ -145,7 +145,7 @@ class CategoryColumn:
     def encode(self, column: NDArray[Any]) -> Inputs:
         """Return 1 in the column of each row's value; a value that no training row has is 0 in all of them."""
         coded = self._coded(column)
-        places = {value: place for place, value in enumerate(self.values)}
+        places = {value: index for index, value in enumerate(self.values)}
         recode = np.array([places.get(shown(label), -1) for label in coded.labels], dtype=np.int64)
         codes = recode[coded.codes]
         inputs = np.zeros((len(column), len(self.values)), dtype=np.float32)
@@ -168,7 +168,7 @@ class CategoryColumn:
     def restore(cls, said: Mapping[str, Any]) -> CategoryColumn:
         """Make it again from its state."""
         values = said.get("values")
-        if not isinstance(values, list | tuple) or not values or not all(isinstance(one, str) for one in values):
+        if not isinstance(values, list | tuple) or not values or not all(isinstance(value, str) for value in values):
             raise _damaged(said)
         if len(set(values)) < len(values):
             raise _damaged(said)
@@ -338,7 +338,11 @@ class InputEncoder:
     def unknown_values(self, data: object) -> dict[str, tuple[str, ...]]:
         """Return, by column, the categories of a frame that no training row has: they are 0 in all inputs of it."""
         columns = self._columns(data)
-        found = {one.name: one.unknown(columns[one.name]) for one in self.columns if isinstance(one, CategoryColumn)}
+        found = {
+            column.name: column.unknown(columns[column.name])
+            for column in self.columns
+            if isinstance(column, CategoryColumn)
+        }
         return {name: values for name, values in found.items() if values}
 
     def state(self) -> list[dict[str, Any]]:
@@ -368,7 +372,7 @@ def _pictures(name: str, column: NDArray[Any], features: Sequence[str]) -> Pictu
             available="one value per row, a matrix of numbers, or pictures: uint8 [row, height, width, channel]",
             help="pictures without a channel get one by array[..., None]; from 0..1 by (255 * array).astype('u1').",
         )
-    others = [one for one in features if one != name]
+    others = [feature for feature in features if feature != name]
     if others:
         raise BadInput(
             f"The feature {name!r} holds pictures, and there are other features: {listing(others)}",

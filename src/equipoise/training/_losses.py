@@ -79,7 +79,7 @@ def weights_of_trials(trials: Sequence[Prepared], material: Material) -> NDArray
         return None
     assert material.train.target is not None
     target = material.train.target
-    found = [weights_of_labels(one.values[LABEL_WEIGHTS], target[one.rows], material.labels) for one in trials]
+    found = [weights_of_labels(trial.values[LABEL_WEIGHTS], target[trial.rows], material.labels) for trial in trials]
     known = [one for one in found if one is not None]
     return np.stack(known) if known else None
 

@@ -187,18 +187,18 @@ class FittedModel(ABC):
         """Return everything but arrays, as values that JSON can write."""
         made = self.own_settings()
         if self.transformations:
-            made[TRANSFORMATIONS] = [part_described(one) for one in self.transformations]
+            made[TRANSFORMATIONS] = [part_described(transformation) for transformation in self.transformations]
         if self.postprocessor is not None:
             made[POSTPROCESSOR] = part_described(self.postprocessor)
         if self.adjustments:
-            made[ADJUSTMENTS] = [part_described(one) for one in self.adjustments]
+            made[ADJUSTMENTS] = [part_described(adjustment) for adjustment in self.adjustments]
         return made
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Return all arrays by name."""
         made = self.own_tensors()
-        for place, one in enumerate(self.transformations):
-            made |= part_arrays(one, f"{TRANSFORMATIONS}.{place}.")
+        for index, transformation in enumerate(self.transformations):
+            made |= part_arrays(transformation, f"{TRANSFORMATIONS}.{index}.")
         if self.postprocessor is not None:
             made |= part_arrays(self.postprocessor, f"{POSTPROCESSOR}.")
         for place, adjustment in enumerate(self.adjustments):
@@ -231,7 +231,7 @@ class FittedModel(ABC):
         ``module`` is what arrays cannot say: the factory of a torch module, or the fitted scikit-learn estimator.
         """
         parts = (TRANSFORMATIONS, POSTPROCESSOR, ADJUSTMENTS)
-        own = {name: one for name, one in tensors.items() if not name.startswith(parts)}
+        own = {name: tensor for name, tensor in tensors.items() if not name.startswith(parts)}
         made = cls.own_restore(settings, own, module)
         made.transformations = restored_parts(settings, tensors, TRANSFORMATIONS, Transformation)
         made.adjustments = restored_parts(settings, tensors, ADJUSTMENTS, Adjustment)
@@ -269,7 +269,7 @@ def restored_parts(settings: Mapping[str, Any], tensors: Mapping[str, NDArray[An
     described = settings.get(name, [])
     if not isinstance(described, Sequence) or isinstance(described, str):
         raise BadInput(f"The model describes its {name} as {described!r}", available="a list")
-    return tuple(_restored(one, tensors, f"{name}.{place}.", kind) for place, one in enumerate(described))
+    return tuple(_restored(one, tensors, f"{name}.{index}.", kind) for index, one in enumerate(described))
 
 
 def _restored(described: Any, tensors: Mapping[str, NDArray[Any]], before: str, kind: Any) -> Any:
@@ -278,7 +278,7 @@ def _restored(described: Any, tensors: Mapping[str, NDArray[Any]], before: str, 
     thing = part_of_kind(str(described.get("kind")))
     if not issubclass(thing, kind):
         raise BadInput(f"The part {thing.kind!r} of a model is no {kind.__name__}")
-    arrays = {name.removeprefix(before): one for name, one in tensors.items() if name.startswith(before)}
+    arrays = {name.removeprefix(before): tensor for name, tensor in tensors.items() if name.startswith(before)}
     return thing.restore({**described["state"], **arrays})
 
 
@@ -324,8 +324,8 @@ class Mixture:
     def predict_proba(self, inputs: NDArray[Any]) -> NDArray[np.float64]:
         """Return the weight of the classifiers that predict each class."""
         second = sum(
-            weight * np.asarray(one.predict(inputs), dtype=np.float64)
-            for weight, one in zip(self.weights, self.classifiers, strict=True)
+            weight * np.asarray(classifier.predict(inputs), dtype=np.float64)
+            for weight, classifier in zip(self.weights, self.classifiers, strict=True)
         )
         chance = np.clip(second, 0.0, 1.0)
         return np.stack([1.0 - chance, chance], axis=1)

@@ -109,15 +109,15 @@ class MlpModel(NetworkModel):
         """Return weights ``[in, out]`` and biases ``[out]`` of each layer."""
         pairs = zip(self.network.weights, self.network.biases, strict=True)
         made: dict[str, NDArray[Any]] = {}
-        for place, (weight, bias) in enumerate(pairs):
-            made[f"weight.{place}"], made[f"bias.{place}"] = array_of(weight[0]), array_of(bias[0, 0])
+        for index, (weight, bias) in enumerate(pairs):
+            made[f"weight.{index}"], made[f"bias.{index}"] = array_of(weight[0]), array_of(bias[0, 0])
         return made
 
     @classmethod
     def of_values(cls, stack: Stack, place: int, values: Sequence[torch.Tensor]) -> Self:
         """Return the perceptron of the trial at a place of a stack, by its values at the chosen epoch."""
         number = len(values) // 2
-        lone = [one.detach().cpu()[None] for one in values]
+        lone = [value.detach().cpu()[None] for value in values]
         assert isinstance(stack.network, StackedMLP)
         network = StackedMLP(lone[:number], lone[number:], stack.network.activation)
         width, outputs = int(lone[0].shape[1]), int(lone[number - 1].shape[2])
@@ -133,8 +133,8 @@ class MlpModel(NetworkModel):
         units = [checked_whole(one, "a hidden layer", MOST_UNITS) for one in known["hidden"][:MOST_LAYERS]]
         sizes = [common["inputs"], *units, common["outputs"]]
         shapes: dict[str, tuple[int, ...]] = {}
-        for place, (before, after) in enumerate(pairwise(sizes)):
-            shapes |= {f"weight.{place}": (before, after), f"bias.{place}": (after,)}
+        for index, (before, after) in enumerate(pairwise(sizes)):
+            shapes |= {f"weight.{index}": (before, after), f"bias.{index}": (after,)}
         found = checked_tensors(tensors, shapes, common["precision"])
         number = len(sizes) - 1
         weights = [found[f"weight.{place}"][None] for place in range(number)]
@@ -171,7 +171,7 @@ class ModuleModel(NetworkModel):
         """Return the module of a trial of a stack: a fresh one of its kind, with the values at the chosen epoch."""
         dtype = dtype_of(stack.settings)
         network = StackedModule([module], dtype=dtype, device="cpu")
-        network.set_values([one.detach().cpu()[None] for one in values])
+        network.set_values([value.detach().cpu()[None] for value in values])
         network.training(False)
         with stack.torch.no_grad():
             output, _ = network(stack.inputs[:1].cpu()[None])

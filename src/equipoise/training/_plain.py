@@ -129,7 +129,7 @@ class _Epoch:
         if self.training.recorder is not None:
             self.training.recorder.wait()
         joined: NDArray[np.float64] = torch.stack(self._losses).double().cpu().numpy()
-        return {name: joined[place :: len(self._names)] for place, name in enumerate(self._names)}
+        return {name: joined[index :: len(self._names)] for index, name in enumerate(self._names)}
 
 
 @dataclass(frozen=True)

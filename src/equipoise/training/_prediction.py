@@ -85,9 +85,9 @@ def predictions_of(outputs: torch.Tensor, task: str, scale: Scale) -> list[Predi
     """Return what each network says by its outputs ``[trial, row, output]``: the class with most, numbers or labels."""
     if task == "regression":
         numbers: NDArray[Any] = outputs[..., 0].double().numpy() * scale.spread + scale.mean
-        return [Predicted(one.astype(np.float32)) for one in numbers]
+        return [Predicted(number.astype(np.float32)) for number in numbers]
     codes, scores = codes_of(outputs, task).numpy(), probabilities(outputs, task).float().numpy()
-    return [Predicted(one, score) for one, score in zip(codes, scores, strict=True)]
+    return [Predicted(code, score) for code, score in zip(codes, scores, strict=True)]
 
 
 NO_PART = "A treatment of this trial predicts by something that it does not give: its predictions cannot be made again."
@@ -123,7 +123,7 @@ def after_training(trial: Prepared, ended: Outcome, representations: Any) -> Out
     begun = time.perf_counter()
     try:
         check_one_after(trial.treatments)
-        (treatment,) = (one for one in trial.treatments if type(one).__name__ in acting)
+        (treatment,) = (treatment for treatment in trial.treatments if type(treatment).__name__ in acting)
         found: Afterwards | None = treatment.after(representations())
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
         return failed(error, replace(ended, dev=None, test=None, model=None))
@@ -231,7 +231,7 @@ def representations_of(
         hidden("train"), train.ids[rows], *(_of(one, rows) for one in (train.target, train.group, train.cell))
     )
     dev, test = (replace(getattr(material, split), inputs=hidden(split)) for split in ("dev", "test"))
-    if not any(one.needs_group_at_prediction for one in trial.treatments):
+    if not any(treatment.needs_group_at_prediction for treatment in trial.treatments):
         test = replace(test, group=None)
     return Representations(
         train=chosen,

@@ -63,9 +63,9 @@ def prepared(job: Job, material: Material, values: dict[str, Any], *, transforms
     """
     rows, weights = _checked(job.rows, material), None
     transformations: list[Transformation] = []
-    for place, treatment in enumerate(job.treatments):
+    for index, treatment in enumerate(job.treatments):
         check_material(treatment, material)
-        generator = stream(job.seed, "choose", place, type(treatment).__name__)
+        generator = stream(job.seed, "choose", index, type(treatment).__name__)
         chosen = treatment.choose(training_rows(rows, material), generator)
         if chosen is not None:
             rows = rows[chosen]
@@ -74,7 +74,7 @@ def prepared(job: Job, material: Material, values: dict[str, Any], *, transforms
         if weighed is not None:
             weights = _good(weighed, len(rows), treatment) * (1.0 if weights is None else weights)
         if transforms and has_own(type(treatment), "transform"):
-            generator = stream(job.seed, "transform", place, type(treatment).__name__)
+            generator = stream(job.seed, "transform", index, type(treatment).__name__)
             fitted = treatment.transform(_training_inputs(rows, weights, material), generator)
             if fitted is not None:
                 transformations.append(fitted)
@@ -146,7 +146,7 @@ def _through(rows: Rows, transformations: Sequence[Transformation]) -> Rows:
 
 def overrides(treatments: Sequence[Treatment], method: str) -> list[str]:
     """Return the names of the treatments that have a method of their own, such as ``during``."""
-    return [type(one).__name__ for one in treatments if has_own(type(one), method)]
+    return [type(treatment).__name__ for treatment in treatments if has_own(type(treatment), method)]
 
 
 def _checked(rows: Codes, material: Material) -> Codes:
@@ -202,23 +202,29 @@ def stacks_of(
 
 def kind_of(job: Prepared, table: Table) -> Hashable:
     """Return what all jobs of a stack share; ``table`` has the hyper-parameters of the learner."""
-    treatments = tuple((type(one), _shape(one.parameters, one.values)) for one in job.treatments)
+    treatments = tuple(
+        (type(treatment), _shape(treatment.parameters, treatment.values)) for treatment in job.treatments
+    )
     return len(job.rows), _shape(table, job.values), treatments, tuple(map(_digest, job.transformations))
 
 
 def trainings_of(jobs: Sequence[Prepared]) -> list[list[int]]:
     """Return the positions of the jobs of each training, in order: they agree in all but their readouts."""
     found: dict[Hashable, list[int]] = {}
-    for place, job in enumerate(jobs):
-        found.setdefault(_training(job, place), []).append(place)
+    for index, job in enumerate(jobs):
+        found.setdefault(_training(job, index), []).append(index)
     return list(found.values())
 
 
 def _training(job: Prepared, place: int) -> Hashable:
     """Name the training of a job; one that has no readouts to choose from is a training of its own."""
-    if not any(isinstance(one, Readout) for treatment in job.treatments for one in treatment.parameters.values()):
+    if not any(
+        isinstance(parameter, Readout) for treatment in job.treatments for parameter in treatment.parameters.values()
+    ):
         return place
-    treatments = tuple((type(one), _unread(one.parameters, one.values)) for one in job.treatments)
+    treatments = tuple(
+        (type(treatment), _unread(treatment.parameters, treatment.values)) for treatment in job.treatments
+    )
     rows = hashlib.sha256(job.rows.tobytes()).digest()
     return job.seed, job.job.repeat, rows, _unread({}, job.values), treatments
 

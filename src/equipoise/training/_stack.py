@@ -267,12 +267,14 @@ class Stack:
     def keep(self, trials: list[int]) -> None:
         """Go on with these of the running trials only (positions among the running)."""
         chosen = self.torch.tensor(trials, dtype=self.torch.long, device=self.settings.device)
-        self.network.set_values([one[chosen] for one in self.network.values])
+        self.network.set_values([value[chosen] for value in self.network.values])
         self.optimisers[NETWORK].keep(chosen, self.network.parameters)
         for name, part in self.callbacks.parts.items():
             if part.layer is None:
                 raise AssertionError(f"the part {name} of a stack is no layer, and cannot go on with fewer trials")
-            part.layer.set_parameters([one.detach()[chosen].requires_grad_() for one in part.layer.parameters])
+            part.layer.set_parameters(
+                [parameter.detach()[chosen].requires_grad_() for parameter in part.layer.parameters]
+            )
             self.optimisers[name].keep(chosen, part.layer.parameters)
         self.rows, self.target, self.cell, self.group = (
             one[chosen] for one in (self.rows, self.target, self.cell, self.group)
@@ -334,14 +336,14 @@ class Stack:
         if all(trial.weights is None for trial in self.trials):
             return None
         ones = np.ones(self.rows.shape[1])
-        return self.tensor(np.stack([ones if one.weights is None else one.weights for one in self.trials]))
+        return self.tensor(np.stack([ones if trial.weights is None else trial.weights for trial in self.trials]))
 
     def _context(self, material: Material, known: Mapping[str, Any]) -> TrainingContext:
         """Return what callbacks see of all trials."""
         self.network.training(False)
         with self.torch.no_grad():
             hidden = self.network(self.gathered(self.inputs, self.rows[:, :1]))[1]
-        if any(Need.HIDDEN in required(type(one)) for one in self.trials[0].treatments):
+        if any(Need.HIDDEN in required(type(treatment)) for treatment in self.trials[0].treatments):
             hidden = layer(hidden)
 
         def shape_of(name: str) -> tuple[int, ...]:

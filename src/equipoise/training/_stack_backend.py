@@ -162,13 +162,13 @@ class StackedNetworks(StackBackend):
         begun = time.perf_counter()
         outputs = [self._outputs(rows) for rows in (self.material.dev, self.material.test)]
         reads = bool(overrides(self.trials[0].treatments, "read"))
-        plain = None if reads else [predictions_of(own, self.material.task, stack.scale) for own in outputs]
+        plain = None if reads else [predictions_of(output, self.material.task, stack.scale) for output in outputs]
         share = (time.perf_counter() - begun) / len(self.trials)
 
         def said(trial: int) -> Afterwards:
             if plain is not None:
                 return Afterwards(plain[0][trial], plain[1][trial])
-            return read(self.trials[trial], self.material, *(own[trial].float().numpy() for own in outputs))
+            return read(self.trials[trial], self.material, *(output[trial].float().numpy() for output in outputs))
 
         return [
             outcome

@@ -57,14 +57,14 @@ def train(
     kind = learner_of(learner.name)
     outcomes: dict[int, Outcome] = {}
     ready: list[tuple[int, Prepared]] = []
-    for place, job in enumerate(jobs):
+    for index, job in enumerate(jobs):
         try:
             for treatment in job.treatments:
                 check_compatible(kind, learner.name, type(treatment), type(treatment).__name__, material.task)
             values = kind.completed({**learner.settings, **job.learner}, material.task)
-            ready.append((place, prepared(job, material, values)))
+            ready.append((index, prepared(job, material, values)))
         except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-            outcomes[place] = failed(error)
+            outcomes[index] = failed(error)
     made = kind()
 
     def size_of(alike: Sequence[Prepared]) -> int:

@@ -162,13 +162,13 @@ class Trainer:
         if not going:
             return
         losses = backend.epoch(number, going)
-        for trial, own in zip(going, losses, strict=True):
-            broken = np.flatnonzero(~np.isfinite(own))
+        for trial, loss in zip(going, losses, strict=True):
+            broken = np.flatnonzero(~np.isfinite(loss))
             if len(broken):
-                step = backend.step_name(trial, number, int(broken[0]) + 1, len(own))
+                step = backend.step_name(trial, number, int(broken[0]) + 1, len(loss))
                 self.standings[trial].stop(BROKEN_LOSS.format(step=step))
         if not backend.chooses or backend.looks(number):
-            means = {trial: float(own.mean()) for trial, own in zip(going, losses, strict=True)}
+            means = {trial: float(loss.mean()) for trial, loss in zip(going, losses, strict=True)}
             judge = self._judge if backend.chooses else self._follow
             judge(number, [trial for trial in going if not self.standings[trial].stopped], means)
         spent = (time.perf_counter() - begun) / len(going)
@@ -214,15 +214,15 @@ class Trainer:
         if not self.backend.eligible(number):
             criterion, self.ineligible = np.full(len(told), np.inf), number
         better = []
-        for place, at in enumerate(told):
+        for index, at in enumerate(told):
             trial = trials[at]
             standing = self.standings[trial]
             loss = losses[trial] if reading.losses is None else float(reading.losses[at])
-            seen = Epoch(number, loss, float(found.performance[place]), float(found.fairness[place]))
+            seen = Epoch(number, loss, float(found.performance[index]), float(found.fairness[index]))
             standing.history.append(seen)
-            standing.learnt |= not bool(found.has_collapsed[place])
-            if criterion[place] < standing.best:
-                standing.best, standing.best_epoch = float(criterion[place]), number
+            standing.learnt |= not bool(found.has_collapsed[index])
+            if criterion[index] < standing.best:
+                standing.best, standing.best_epoch = float(criterion[index]), number
                 better.append(trial)
             patience, since = self.backend.patience, max(standing.best_epoch, self.ineligible)
             if patience is not None and not last and standing.learnt and number - since >= patience:

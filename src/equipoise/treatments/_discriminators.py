@@ -93,7 +93,7 @@ class Discriminators(TrainingCallback):
     def keep(self, trials: torch.Tensor) -> None:
         """Go on with these trials and their discriminators."""
         places = (trials[:, None] * self.copies + self._torch.arange(self.copies, device=trials.device)).reshape(-1)
-        kept = [one.detach()[places].requires_grad_() for one in self.networks.parameters]
+        kept = [parameter.detach()[places].requires_grad_() for parameter in self.networks.parameters]
         self.networks.set_parameters(kept)
         self.optimiser.keep(places, kept)
         self.strengths = self.strengths[trials]
@@ -101,7 +101,7 @@ class Discriminators(TrainingCallback):
 
     def state(self) -> dict[str, torch.Tensor]:
         """Return the discriminators and what their optimiser remembers."""
-        values = {f"network {place}": one for place, one in enumerate(self.networks.parameters)}
+        values = {f"network {index}": parameter for index, parameter in enumerate(self.networks.parameters)}
         return values | self.optimiser.state()
 
     def _inputs(self, hidden: torch.Tensor, batch: Batch) -> torch.Tensor:

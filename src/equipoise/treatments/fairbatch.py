@@ -101,15 +101,15 @@ class FairBatches(TrainingCallback):
 def moved_shares(shares: Floats, sums: Floats, counts: Codes, step: float) -> Floats:
     """Return the next epoch's shares ``[class, group]``, from the sums of losses and the number of rows in cells."""
     moved = shares.copy()
-    for place, (present, total) in enumerate(zip(counts > 0, counts.sum(axis=1), strict=True)):
+    for index, (present, total) in enumerate(zip(counts > 0, counts.sum(axis=1), strict=True)):
         if present.sum() < 2:
             continue
-        apart = sums[place, present] / counts[place, present] - sums[place].sum() / total
+        apart = sums[index, present] / counts[index, present] - sums[index].sum() / total
         # The last of several that lie equally far, as in the authors' code.
         furthest = len(apart) - 1 - int(np.argmax(np.abs(apart[::-1])))
         change = np.full(len(apart), -step / (len(apart) - 1))
         change[furthest] = step
-        new = moved[place, present] + np.sign(apart[furthest]) * change
+        new = moved[index, present] + np.sign(apart[furthest]) * change
         new -= min(float(new.min()), 0.0)
-        moved[place, present] = new / new.sum()
+        moved[index, present] = new / new.sum()
     return moved

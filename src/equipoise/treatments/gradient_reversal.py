@@ -74,14 +74,14 @@ class Adversary(TrainingCallback):
         self.warm_up = int(in_common(trials, "warm_up") * context.epochs)
         width = int(in_common(trials, "width"))
         inputs = [prod(context.layer(self.layer)), *[width] * (HIDDEN - 1)]
-        self.hidden = [context.linear(f"adversary {place}", size, width) for place, size in enumerate(inputs)]
+        self.hidden = [context.linear(f"adversary {index}", size, width) for index, size in enumerate(inputs)]
         self.norms = [batch_norm(context, width) for _ in inputs]
         self.output = context.linear("adversary output", width, len(context.groups))
 
     def parts(self) -> Mapping[str, Part]:
         """Return the adversary, layer by layer."""
-        hidden = {f"adversary {place}": part for place, part in enumerate(self.hidden)}
-        norms = {f"adversary norm {place}": part for place, part in enumerate(self.norms)}
+        hidden = {f"adversary {index}": part for index, part in enumerate(self.hidden)}
+        norms = {f"adversary norm {index}": part for index, part in enumerate(self.norms)}
         return {**hidden, **norms, "adversary output": self.output}
 
     def phase(self, epoch: int) -> str:

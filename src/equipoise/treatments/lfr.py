@@ -436,7 +436,7 @@ class PrototypeRepresentation(Treatment):
     """
 
     parameters: ClassVar[Table] = {
-        name: one for name, one in LearnedFairRepresentations.parameters.items() if name != "threshold"
+        name: parameter for name, parameter in LearnedFairRepresentations.parameters.items() if name != "threshold"
     }
     tasks: ClassVar[tuple[str, ...]] = ("class",)
     not_for_labels: ClassVar[str] = "it is defined for a target of two classes, and rows have several labels"

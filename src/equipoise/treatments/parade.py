@@ -107,7 +107,7 @@ class Separated(TrainingCallback):
 
         It is for the maps of a report. An embedding that is not finite in float16 is not kept.
         """
-        found = {place: head.of_trial(trial, features["dev"]) for place, head in enumerate(self.heads)}
+        found = {index: head.of_trial(trial, features["dev"]) for index, head in enumerate(self.heads)}
         return {f"sensitive.{place}": points for place, points in found.items() if np.isfinite(points).all()}
 
 
@@ -235,7 +235,7 @@ class SensitiveHead:
     def of_trial(self, trial: int, rows: NDArray[np.float32]) -> NDArray[np.float16]:
         """Return rows ``[row, feature]`` as the head of one trial embeds them now."""
         with self.torch.no_grad():
-            weight, bias = (one[trial] for one in self.head.parameters)
+            weight, bias = (parameter[trial] for parameter in self.head.parameters)
             found = self.torch.as_tensor(rows).to(weight) @ weight + bias
             if self.loss.unit_length:
                 found = self.torch.nn.functional.normalize(found, dim=-1)

@@ -208,7 +208,7 @@ def test_a_technique_whose_every_value_is_missing_is_undecided(judge: Judge) -> 
 def test_pairs_are_tested_by_their_differences(judge: Judge) -> None:
     # Every seed moves down by 0.01 to 0.06, far less than seeds differ: only pairs can show it.
     base = [0.1, 0.5, 0.9, 0.3, 0.7, 0.2]
-    moved = [value - 0.01 * (place + 1) for place, value in enumerate(base)]
+    moved = [value - 0.01 * (index + 1) for index, value in enumerate(base)]
     table = {"base": {"DP": base}, "t": {"DP": moved}}
     assert only(judge(table), "t").verdict == "none"
     record = only(judge(table, pair="seed"), "t")

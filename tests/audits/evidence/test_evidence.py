@@ -101,7 +101,7 @@ def every_arrangement(x: list[float], y: list[float]) -> float:
 
     observed, extreme, number = size(x, y), 0, 0
     for chosen in itertools.combinations(range(len(pooled)), len(x)):
-        rest = [value for place, value in enumerate(pooled) if place not in chosen]
+        rest = [value for index, value in enumerate(pooled) if index not in chosen]
         other = size([pooled[place] for place in chosen], rest)
         extreme += other >= observed * (1 - 1e-9) - 1e-9
         number += 1

@@ -146,7 +146,7 @@ def test_a_difference_may_be_significant_and_within_its_margin(judge: Judge) -> 
         "small": {"DP": [value + 0.005 for value in base]},
         "same": {"DP": base[::-1]},
         "far": {"DP": [value + 0.1 for value in base]},
-        "wild": {"DP": [value + 0.1 * (-1) ** place for place, value in enumerate(base)]},
+        "wild": {"DP": [value + 0.1 * (-1) ** index for index, value in enumerate(base)]},
     }
     result = judge(table, margin=0.02)
     told = {name: (only(result, name).verdict, only(result, name).equivalent) for name in table if name != "base"}
@@ -174,7 +174,7 @@ def test_without_a_margin_nothing_is_said_of_equivalence(judge: Judge) -> None:
 
 
 def test_metrics_may_have_margins_of_their_own(judge: Judge) -> None:
-    table = {name: {"DP": normal(place, 6), "DI": normal(9 + place, 6)} for place, name in enumerate(("base", "t"))}
+    table = {name: {"DP": normal(index, 6), "DI": normal(9 + index, 6)} for index, name in enumerate(("base", "t"))}
     result = judge(table, margin={"DI": 5.0})
     assert only(result, "t").margin is None
     assert (only(result, "t", "DI").margin, only(result, "t", "DI").equivalent) == (5.0, True)

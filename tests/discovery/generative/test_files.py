@@ -68,7 +68,9 @@ def test_what_was_saved_comes_back_on_the_device_asked_for(kind: str, tmp_path: 
     networks = [value for value in vars(made).values() if isinstance(value, torch.nn.Module)]
     assert networks
     assert all(
-        weight.device.type == "cpu" and not weight.requires_grad for one in networks for weight in one.parameters()
+        weight.device.type == "cpu" and not weight.requires_grad
+        for network in networks
+        for weight in network.parameters()
     )
     made.save(tmp_path / "again.safetensors")
     assert (tmp_path / "kept.safetensors").read_bytes() == (tmp_path / "again.safetensors").read_bytes()

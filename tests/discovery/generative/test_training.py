@@ -58,8 +58,8 @@ def test_every_kind_trains_repeats_under_its_seed_and_is_kept(kind: Any, tmp_pat
     assert set(told[0].losses) == {"loss", "reconstruction", "divergence"}
     assert tuple(told) == first.stands
     again = train_vae(SpritePictures(), kind, VAESettings(**SMALL))
-    for one, other in zip(weights(first.decoder), weights(again.decoder), strict=True):
-        assert torch.equal(one, other)
+    for weight, other in zip(weights(first.decoder), weights(again.decoder), strict=True):
+        assert torch.equal(weight, other)
     first.save(tmp_path / "vae.safetensors")
     read = load_vae(tmp_path / "vae.safetensors")
     assert (read.kind, read.channels, read.stands) == (kind, 1, first.stands)
@@ -117,8 +117,8 @@ def test_a_vae_is_that_of_a_loop_written_out() -> None:
         optimiser.step()
         losses.append([float(value.detach()) for value in (loss, missed / number, apart / number)])
     for ours, theirs in ((made.encoder, encoder), (made.decoder, decoder)):
-        for one, other in zip(weights(ours), weights(theirs), strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+        for weight, other in zip(weights(ours), weights(theirs), strict=True):
+            torch.testing.assert_close(weight, other, rtol=1e-4, atol=1e-6)
     means_told = [list(done.losses.values()) for done in made.stands]
     expected = [np.mean(losses[begin : begin + 3], axis=0) for begin in (0, 3, 6)]
     np.testing.assert_allclose(means_told, expected, rtol=1e-5, atol=1e-6)

@@ -39,8 +39,8 @@ def classes() -> AuditResult:
     generator = np.random.default_rng(3)
     kind, site = generator.choice(["cat", "dog", "owl"], 360), generator.choice(["n", "s", "w"], 360, p=[0.5, 0.3, 0.2])
     points = generator.normal(size=(360, 5))
-    for place, name in enumerate(["dog", "owl"]):
-        points[:, place] += 3.0 * (kind == name) * np.where(site == "w", 0.3, 1.0)
+    for index, name in enumerate(["dog", "owl"]):
+        points[:, index] += 3.0 * (kind == name) * np.where(site == "w", 0.3, 1.0)
     return audit_embedding(
         points, rows={"kind": kind, "site": site}, target="kind", sensitive_features="site", draws=100, k=3,
         downstream=["logistic_regression", "k_means"], map="tsne",
@@ -90,7 +90,7 @@ def many_groups() -> AuditResult:
     groups = {"region": [f"region {place:02d}" for place in region], "part": [f"part {place % 25}" for place in region]}
     return audit_embedding(
         points, target=kind, draws=20, least_people=5,
-        sensitive_features={name: np.array(own) for name, own in groups.items()},
+        sensitive_features={name: np.array(group) for name, group in groups.items()},
     )  # fmt: skip
 
 

@@ -32,9 +32,9 @@ def columns(rows: Rows) -> dict[str, list[object]]:
 
 def drawn(changes: Mapping[str, Mapping[str, tuple[float, float]]], runs: int) -> Rows:
     generator = np.random.default_rng(runs)
-    for technique, own in changes.items():
+    for technique, change in changes.items():
         for metric, (mean, spread) in BASE.items():
-            shift, times = own.get(metric, (0.0, 1.0))
+            shift, times = change.get(metric, (0.0, 1.0))
             for run, value in enumerate(generator.normal(mean + shift, spread * times, runs)):
                 yield technique, metric, str(run), float(value)
 
@@ -77,13 +77,13 @@ def classes() -> EvidenceResult:
     """Told class by class; some classes flip, two of them from 0 % to 100 %."""
     generator = np.random.default_rng(8)
     rows = [
-        (technique, metric, str(run), float(np.clip(generator.normal(level, 0.06 + 2.0 * (place == 3)), 0, 1)), name)
+        (technique, metric, str(run), float(np.clip(generator.normal(level, 0.06 + 2.0 * (index == 3)), 0, 1)), name)
         for technique, level in (("untreated", 0.25), ("reweighting", 0.18), ("adversarial", 0.3))
         for metric in ("DP", "EOTP")
-        for place, name in enumerate(("cat", "dog", "ship", "<b>truck</b>"))
+        for index, name in enumerate(("cat", "dog", "ship", "<b>truck</b>"))
         for run in range(12)
     ]
-    table = {name: [row[place] for row in rows] for place, name in enumerate((*NAMES, "class"))}
+    table = {name: [row[index] for row in rows] for index, name in enumerate((*NAMES, "class"))}
     return equipoise.evidence(table, **NAMES, baseline="untreated", by="class")
 
 
@@ -91,12 +91,12 @@ def classes() -> EvidenceResult:
 def hostile() -> EvidenceResult:
     """Names of techniques, metrics, runs and columns that try to run, to break out or to break the page."""
     generator = np.random.default_rng(2)
-    techniques = [f"{name}{place}" for place, name in enumerate(HOSTILE)]
+    techniques = [f"{name}{index}" for index, name in enumerate(HOSTILE)]
     rows = columns(
         (technique, metric, f"</script>{run}", float(value))
-        for place, technique in enumerate(techniques)
+        for index, technique in enumerate(techniques)
         for metric in ("<b>DP</b> {{ 7*7 }}", "</script><script>window.injected = 2</script>", "a.b['c']")
-        for run, value in enumerate(generator.normal(0.3 + 0.01 * place, 0.01, 6))
+        for run, value in enumerate(generator.normal(0.3 + 0.01 * index, 0.01, 6))
     )
     return equipoise.evidence(
         rows,

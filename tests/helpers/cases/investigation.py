@@ -75,8 +75,8 @@ def investigation(**parts: Any) -> Investigation:
         reason=None,
         directions=(first, shown("direction 2", place=1, strength=0.7), shown("direction 3", place=2, strength=0.1)),
         methods=tuple(
-            shown(name, method, place=place, strength=strength)
-            for place, (method, name, strength) in enumerate((
+            shown(name, method, place=index, strength=strength)
+            for index, (method, name, strength) in enumerate((
                 ("axes", "axis 3", 0.8), ("pca", "component 1", 0.4), ("hessian", "calm 2", 0.3),
                 ("random", "random 7", 0.2), ("random orthogonal", "random 4", 0.2),
             ))
@@ -191,7 +191,7 @@ def many() -> Investigation:
     directions = tuple(shown(f"direction {n + 1}", place=n, side=200, latents=3) for n in range(14))
     return investigation(
         directions=directions, curves=np.random.default_rng(0).normal(size=(14, 20, 500)),
-        methods=tuple(replace(one, strips=directions[0].strips) for one in found().methods),
+        methods=tuple(replace(method, strips=directions[0].strips) for method in found().methods),
     )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def label_pictures(rows: int = 64, side: int = 12, seed: int = 0) -> Cohort:
     for label in range(3):
         pictures[present[:, label] == 1, :, :, label] //= 3
     columns = {
-        "picture": pictures, **{name: present[:, place] for place, name in enumerate(LABELS)},
+        "picture": pictures, **{name: present[:, index] for index, name in enumerate(LABELS)},
         "sex": np.array(["f", "m"])[generator.integers(0, 2, rows)],
         "split": np.array(["train"] * (rows // 2) + ["dev"] * (rows // 4) + ["test"] * (rows - rows // 2 - rows // 4)),
     }  # fmt: skip

@@ -71,11 +71,11 @@ def errors(given: list[Any], added: bool, relu: bool) -> dict[str, float]:
     assert ours["y"].is_contiguous(memory_format=torch.channels_last)
     near = theirs.pop("near")
     found = {}
-    for name, one in theirs.items():
-        apart = (ours[name].double() - one.to(ours[name].device)).abs()
+    for name, their in theirs.items():
+        apart = (ours[name].double() - their.to(ours[name].device)).abs()
         if name in ("x", "past"):
             apart = apart.masked_fill(near, 0.0)
-        found[name] = float(apart.max() / one.abs().max().clamp(min=1.0).to(apart.device))
+        found[name] = float(apart.max() / their.abs().max().clamp(min=1.0).to(apart.device))
     return found
 
 

@@ -28,8 +28,8 @@ def metric_context(
     import torch
 
     if codes is None:
-        codes = np.stack([[own_codes(seed, place, number, unknown) for seed in seeds]
-                          for place, number in enumerate(groups)])  # fmt: skip
+        codes = np.stack([[own_codes(seed, index, number, unknown) for seed in seeds]
+                          for index, number in enumerate(groups)])  # fmt: skip
     nothing = torch.zeros(len(seeds), ROWS, dtype=torch.long)
     settings = Settings(precision="float64")
     return TrainingContext(
@@ -92,8 +92,8 @@ class SlowParade:
         import torch
 
         self.torch = torch
-        self.head = [one[trial].detach().clone().requires_grad_() for one in head.head.parameters]
-        self.xi = [one[trial].detach().clone().requires_grad_() for one in head.separation.parameters]
+        self.head = [parameter[trial].detach().clone().requires_grad_() for parameter in head.head.parameters]
+        self.xi = [parameter[trial].detach().clone().requires_grad_() for parameter in head.separation.parameters]
         self.beta = head.learnt["beta"][trial].detach().clone().requires_grad_()
 
     def of_length_one(self, row: Any) -> Any:
@@ -105,8 +105,8 @@ class SlowParade:
 
     def own_loss(self, features: Any, codes: Sequence[int], numbers: Any) -> Any:
         """L_SA of the rows whose value is known."""
-        known = [place for place, code in enumerate(codes) if code >= 0]
-        points = [point for place, point in enumerate(self.points(features)) if place in known]
+        known = [index for index, code in enumerate(codes) if code >= 0]
+        points = [point for index, point in enumerate(self.points(features)) if index in known]
         labels = [codes[place] for place in known]
         first, second = ([float(numbers[row][place]) for place in known] for row in (0, 1))
         plain = [point.detach().tolist() for point in points]

@@ -91,22 +91,22 @@ def write_bird_folder(folder: Path) -> None:
     def write(name: str, lines: list[str]) -> None:
         (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
-    write("images.txt", [f"{place} {file}" for place, file in enumerate(files, start=1)])
-    write("classes.txt", [f"{place} {name}" for place, name in enumerate(SPECIES, start=1)])
-    write("image_class_labels.txt", [f"{place} {species + 1}" for place, (species, _) in enumerate(rows, start=1)])
+    write("images.txt", [f"{index} {file}" for index, file in enumerate(files, start=1)])
+    write("classes.txt", [f"{index} {name}" for index, name in enumerate(SPECIES, start=1)])
+    write("image_class_labels.txt", [f"{index} {species + 1}" for index, (species, _) in enumerate(rows, start=1)])
     write("train_test_split.txt", [f"{place} {place % 2}" for place in range(1, len(rows) + 1)])
     table = class_table()
     write(
         "attributes/class_attribute_labels_continuous.txt", [" ".join(f"{one:.6f}" for one in line) for line in table]
     )
     (folder.parent / "attributes.txt").write_text(
-        "".join(f"{place} {name}\n" for place, name in enumerate(attribute_names(), start=1)), encoding="utf-8"
+        "".join(f"{index} {name}\n" for index, name in enumerate(attribute_names(), start=1)), encoding="utf-8"
     )
     write("attributes/image_attribute_labels.txt", image_labels(rows))
-    for place, file in enumerate(files):
+    for index, file in enumerate(files):
         path = folder / "images" / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(np.full((20 + place, 30, 3), 10 * place, dtype=np.uint8)).save(path)
+        Image.fromarray(np.full((20 + index, 30, 3), 10 * index, dtype=np.uint8)).save(path)
 
 
 def image_labels(rows: list[tuple[int, int]]) -> list[str]:

@@ -112,8 +112,8 @@ def agreed() -> Agreement:
     """Three raters who agree on most of a sheet."""
     methods = ("search", "search", "search", "axes", "random", "random orthogonal")
     codes = {
-        code: Coded(f"direction {place + 1}" if method == "search" else method, method, "found", ())
-        for place, (code, method) in enumerate(zip("ABCDEF", methods, strict=True))
+        code: Coded(f"direction {index + 1}" if method == "search" else method, method, "found", ())
+        for index, (code, method) in enumerate(zip("ABCDEF", methods, strict=True))
     }
     names = ("colour", "size", "colour", "pose", "light", "size")
     raters = [{code: Named(name, 3) for code, name in zip(codes, names, strict=True)} for _ in range(3)]

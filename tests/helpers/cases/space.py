@@ -37,8 +37,8 @@ def trials_of(
 ) -> list[Prepared]:
     """Return trials on all training rows, one a seed; a list among the values has one for each seed."""
     made = []
-    for place, seed in enumerate(seeds):
-        own = {name: value[place] if isinstance(value, list) else value for name, value in values.items()}
+    for index, seed in enumerate(seeds):
+        own = {name: value[index] if isinstance(value, list) else value for name, value in values.items()}
         job = Job(np.arange(len(material.train)), seed=seed, treatments=tuple(treatments))
         made.append(prepared(job, material, learner.completed(own)))
     return made

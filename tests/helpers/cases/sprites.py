@@ -106,9 +106,9 @@ def stopped() -> Document:
 def hostile() -> Document:
     """Names that try to run, everywhere a document has text."""
     made = document(HOSTILE[:2], 3, TABLE, skewed=True)
-    for place, name in enumerate(HOSTILE[:6]):
-        made["generators"][place] |= {"generator": name, "skew": {"target": name, "biased": name, "agreement": 0.9}}
-        made["generators"][place]["fits"] = [{"name": name, "measure": name, "value": None, "reason": name}]
+    for index, name in enumerate(HOSTILE[:6]):
+        made["generators"][index] |= {"generator": name, "skew": {"target": name, "biased": name, "agreement": 0.9}}
+        made["generators"][index]["fits"] = [{"name": name, "measure": name, "value": None, "reason": name}]
         made["words"][name] = name
         made["methods"][name] = name
         made["settings"]["planes"][name] = name

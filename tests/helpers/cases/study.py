@@ -107,7 +107,7 @@ def study(
         name=name,
         layout=Layout(("sex", "race"), groups, tuple(classes), favourable=classes[1]),
         trials=tuple(trials),
-        tables={split: np.stack(own).astype(np.float64) for split, own in tables.items()},
+        tables={split: np.stack(table).astype(np.float64) for split, table in tables.items()},
         seconds=np.array(seconds),
         environments=kinds,
         environment=np.array(places),
@@ -141,7 +141,7 @@ def curves() -> StudyResult:
     """Nine treatments over five alphas in two modes."""
     names = ("untreated", "downsampling", "reweighting", "adversarial", "diverse_adversarial", "fairbatch",
              "equal_opportunity_class", "equal_opportunity_global", "inlp")  # fmt: skip
-    arms = [replace(ARMS[0], name=name, rates=(0.60 + 0.015 * place, 0.78)) for place, name in enumerate(names)]
+    arms = [replace(ARMS[0], name=name, rates=(0.60 + 0.015 * index, 0.78)) for index, name in enumerate(names)]
     conditions = [interpolation(a, mode) for mode in ("group_given_class", "joint") for a in (0, 0.5, 1, 1.5, 2)]
     return result_of(study(arms=arms, conditions=conditions, seeds=6, repeats=1, people=1_500))
 
@@ -150,8 +150,8 @@ def curves() -> StudyResult:
 def settings() -> StudyResult:
     """A grid of hyper-parameters, a control selected both ways, failures, and two environments."""
     grid = [
-        replace(ARMS[2], settings={"strength": strength, "layers": 2}, rates=(0.6 + 0.03 * place, 0.76))
-        for place, strength in enumerate((0.01, 0.1, 1.0, 10.0))
+        replace(ARMS[2], settings={"strength": strength, "layers": 2}, rates=(0.6 + 0.03 * index, 0.76))
+        for index, strength in enumerate((0.01, 0.1, 1.0, 10.0))
     ]
     control = replace(ARMS[0], selection="performance", correct=0.94)
     data = study(
@@ -177,7 +177,7 @@ def odd() -> StudyResult:
 @cache
 def hostile() -> StudyResult:
     """Names that try to run, to break out or to break the page."""
-    arms = [Arm("untreated"), *(Arm(f"{name}{place}", rates=(0.7, 0.75)) for place, name in enumerate(HOSTILE[:8]))]
+    arms = [Arm("untreated"), *(Arm(f"{name}{index}", rates=(0.7, 0.75)) for index, name in enumerate(HOSTILE[:8]))]
     data = study(
         arms=arms, seeds=1, repeats=4, people=800, name=HOSTILE[0], classes=(HOSTILE[1], HOSTILE[2]),
         sexes=(HOSTILE[4], HOSTILE[5]),
@@ -271,7 +271,7 @@ def picture_data(
     whole = np.stack(predictions)
     return StudyData(
         name="cifar10s", layout=Layout(("domain",), groups, classes), trials=tuple(trials),
-        tables={split: np.stack(own).astype(np.float64) for split, own in tables.items()},
+        tables={split: np.stack(table).astype(np.float64) for split, table in tables.items()},
         seconds=np.ones(len(trials)), environments=(HERE,), environment=np.zeros(len(trials), dtype=np.int64),
         rows=TestRows(np.arange(2 * images), group, truth, cluster), predictions=lambda asked: whole[list(asked)],
     )  # fmt: skip

@@ -53,11 +53,11 @@ class Drawn:
         """Return the trials as a store takes them."""
         return [
             Recorded(
-                one, "done", {split: Predicted(self.said[split, place]) for split in ("dev", "test")}, (), 1,
+                trial, "done", {split: Predicted(self.said[split, index]) for split in ("dev", "test")}, (), 1,
                 seconds=1.0, environment=HERE,
-                kept={name: array for (name, at), array in self.kept.items() if at == place},
+                kept={name: array for (name, at), array in self.kept.items() if at == index},
             )
-            for place, one in enumerate(data.trials)
+            for index, trial in enumerate(data.trials)
         ]  # fmt: skip
 
     def arrays(self, truth: EvaluationLabels | None, remembered: Remembered | None = None) -> KeptArrays:
@@ -144,9 +144,9 @@ def study(
     truth = _truth(target, colour_of, classes, colours)
     data = StudyData(
         name=name,
-        layout=Layout(("colour",), tuple((one,) for one in colours), tuple(classes)),
+        layout=Layout(("colour",), tuple((colour,) for colour in colours), tuple(classes)),
         trials=tuple(trials),
-        tables={split: np.stack(own).astype(np.float64) for split, own in tables.items()},
+        tables={split: np.stack(table).astype(np.float64) for split, table in tables.items()},
         seconds=np.ones(len(trials)),
         environments=(HERE,),
         environment=np.zeros(len(trials), dtype=np.int64),
@@ -162,7 +162,9 @@ def _truth(
     target: Mapping[str, np.ndarray], colour_of: np.ndarray, classes: Sequence[str], colours: Sequence[str]
 ) -> EvaluationLabels:
     splits = {split: SplitLabels(own, colour_of[own]) for split, own in target.items()}
-    return EvaluationLabels(COHORT, "class", tuple(classes), ("colour",), tuple((one,) for one in colours), splits)
+    return EvaluationLabels(
+        COHORT, "class", tuple(classes), ("colour",), tuple((colour,) for colour in colours), splits
+    )
 
 
 def _nearest(points: np.ndarray, centres: np.ndarray) -> np.ndarray:

@@ -69,13 +69,13 @@ def class_ratio(
     counts: Any, classes: Sequence[str], groups: Sequence[str], *, shares: dict[str, float], stereotyping: Any = "none"
 ) -> list[list[float]]:
     P, found = exact(counts), []
-    for place, share in enumerate(rest_shared(shares, classes)):
+    for index, share in enumerate(rest_shared(shares, classes)):
         if stereotyping == "none":
             inside = [1 / len(groups)] * len(groups)
         elif stereotyping == "as_given":
-            inside = [float(p / sum(P[place])) for p in P[place]]
+            inside = [float(p / sum(P[index])) for p in P[index]]
         else:
-            inside = inside_class(P, place, stereotyping)
+            inside = inside_class(P, index, stereotyping)
         found.append([share * part for part in inside])
     return found
 
@@ -90,7 +90,7 @@ def stereotyping(
         parts = [float(sum(row)) for row in P]
     else:
         parts = rest_shared(shares, classes)
-    return [[whole * part for part in inside_class(P, place, ratio)] for place, whole in enumerate(parts)]
+    return [[whole * part for part in inside_class(P, index, ratio)] for index, whole in enumerate(parts)]
 
 
 def minoritised(

@@ -185,7 +185,7 @@ def gap_reference(name: str) -> Reference:
             return NAN
         values = [Asked(embedded).value(name, place) for place in range(len(embedded.groups))]
         largest = sizes.index(max(sizes))
-        others = [value for place, value in enumerate(values) if place != largest]
+        others = [value for index, value in enumerate(values) if index != largest]
         gap = values[largest] - sum(others) / len(others)
         return -gap if name in BETTER_LOW else gap
 

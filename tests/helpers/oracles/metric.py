@@ -42,11 +42,11 @@ def mean(values: Sequence[float]) -> float:
 
 
 def positives_of(labels: Sequence[int], anchor: int) -> list[int]:
-    return [place for place, label in enumerate(labels) if label == labels[anchor] and place != anchor]
+    return [index for index, label in enumerate(labels) if label == labels[anchor] and index != anchor]
 
 
 def negatives_of(labels: Sequence[int], anchor: int) -> list[int]:
-    return [place for place, label in enumerate(labels) if label != labels[anchor]]
+    return [index for index, label in enumerate(labels) if label != labels[anchor]]
 
 
 # Losses.
@@ -108,7 +108,7 @@ def arcface(points: Points, labels: Sequence[int], triplets: Found, learnt: Any)
         cosines = [min(max(dot(point, vector), 1e-10), 1 - 1e-10) for vector in vectors]
         logits = [16 * cosine for cosine in cosines]
         logits[label] = 16 * math.cos(math.acos(cosines[label]) + 0.5)
-        terms.append(math.log(sum(math.exp(one) for one in logits)) - logits[label])
+        terms.append(math.log(sum(math.exp(logit) for logit in logits)) - logits[label])
     return mean(terms)
 
 
@@ -117,7 +117,7 @@ def proxy_nca(points: Points, labels: Sequence[int], triplets: Found, learnt: An
     terms = []
     for point, label in zip(points, labels, strict=True):
         squares = [squared(of_length(point, 3), proxy) for proxy in proxies]
-        others = sum(math.exp(-square) for place, square in enumerate(squares) if place != label)
+        others = sum(math.exp(-square) for index, square in enumerate(squares) if index != label)
         terms.append(squares[label] + math.log(others))
     return mean(terms)
 

@@ -298,11 +298,11 @@ def test_every_chart_can_be_had_as_a_file(tmp_path: Path) -> None:
 def pointers(tree: Tree) -> list[tuple[str, str]]:
     """Return every number on a page as it is shown, after the JSON pointer that its attributes make."""
     found = []
-    for one in tree.elements:
-        if "data-f" in one.attributes:
-            part, place, field = (str(one.attributes.get(name)) for name in ("data-list", "data-r", "data-f"))
+    for element in tree.elements:
+        if "data-f" in element.attributes:
+            part, place, field = (str(element.attributes.get(name)) for name in ("data-list", "data-r", "data-f"))
             single = part in ("counts", "above_chance", "right_angled_above_chance")
-            found.append((f"/{part}/{field}" if single else f"/{part}/{place}/{field}", one.words))
+            found.append((f"/{part}/{field}" if single else f"/{part}/{place}/{field}", element.words))
     return found
 
 

@@ -23,12 +23,12 @@ def test_planes_of_either_time_are_read_with_their_reasons(tmp_path: Path) -> No
     fits = (Fit("x", "AUC", 0.9), Fit("y", "AUC", 0.53, low), Fit("z", "AUC", float("nan"), none))
     path = tmp_path / "planes.json"
     save_planes(path, GeneratorPlanes((), fits), asked)
-    assert [(one.name, one.reason) for one in load_planes(path, asked).fits] == [(one.name, one.reason) for one in fits]
+    assert [(fit.name, fit.reason) for fit in load_planes(path, asked).fits] == [(fit.name, fit.reason) for fit in fits]
     older = json.loads(path.read_text(encoding="utf-8"))
     for one in older["fits"]:
         del one["reason_code"], one["details"]
     path.write_text(json.dumps(older), encoding="utf-8")
     read = load_planes(path, asked).fits
     assert [None if one.reason is None else str(one.reason) for one in read] == [
-        None if one.reason is None else str(one.reason) for one in fits
+        None if fit.reason is None else str(fit.reason) for fit in fits
     ]

@@ -52,9 +52,9 @@ class Encoded:
 def test_planes_of_factors_are_found_and_what_cannot_be_seen_is_dropped() -> None:
     made = fitted_planes(Encoded(), rows=3_000, calm_steps=0)  # type: ignore[arg-type]
     assert [plane.name for plane in made.planes] == ["scale", "orientation sine", "orientation cosine", "x", "y"]
-    for place, plane in enumerate((made.half("scale"), made.half("x"), made.half("y"), made.half("orientation"))):
+    for index, plane in enumerate((made.half("scale"), made.half("x"), made.half("y"), made.half("orientation"))):
         assert plane is not None
-        assert abs(plane.normal[place]) > 0.95
+        assert abs(plane.normal[index]) > 0.95
     assert "shape: AUC is 0.5" in made.unfitted(Pair("shape", "x"))
     assert made.unfitted(Pair("x", "shape")) == made.unfitted(Pair("shape", "y"))
     assert made.unfitted(Pair("x", "y")) == ""

@@ -41,8 +41,8 @@ def test_an_interval_of_clusters_is_that_of_a_slow_loop() -> None:
     slow = []
     draws = np.random.default_rng(3)
     for _ in range(10_000):
-        taken = [value for name in draws.integers(0, 7, 7) for value, one in zip(values, clusters, strict=True)
-                 if one == f"g{name}"]  # fmt: skip
+        taken = [value for name in draws.integers(0, 7, 7) for value, cluster in zip(values, clusters, strict=True)
+                 if cluster == f"g{name}"]  # fmt: skip
         slow.append(np.mean(taken))
     expected = np.quantile(slow, [0.025, 0.975])
     assert (low, high) == pytest.approx(tuple(expected), abs=0.02)

@@ -82,7 +82,7 @@ def made(arms: Sequence[Arm], collapsed: Sequence[str] = (), **fields: Any) -> S
         distance="distance_to_optimum", baseline="untreated",
         cells=tuple(cell(arm[0], collapsed=arm[0] in collapsed, distance=arm[1]) for arm in arms),
         # A treatment that is hardly ever drawn as the best is not one that may be it.
-        ranks=tuple(rank(arm[0], arm[1], place + 1.0, arm[2], arm[2] > 0.05) for place, arm in enumerate(known)),
+        ranks=tuple(rank(arm[0], arm[1], index + 1.0, arm[2], arm[2] > 0.05) for index, arm in enumerate(known)),
         **fields,
     )  # fmt: skip
     return replace(result, claims=claims_of(result))
@@ -187,7 +187,7 @@ def test_a_collapsed_baseline_is_named_first_and_no_seeds_are_counted_from_it() 
     arms = [UNTREATED, ("inlp", 0.2, 1.0, "none", "none", "none")]
     result = made(arms, collapsed=["untreated"])
     assert headline(result).startswith("The untreated model itself has collapsed under as given: ")
-    [claim] = [one for one in result.claims if one.kind is ClaimKind.NOTHING_CONFIRMED]
+    [claim] = [claim for claim in result.claims if claim.kind is ClaimKind.NOTHING_CONFIRMED]
     assert claim.needed is None
     assert made(arms).claims[0].needed is not None
 

@@ -55,7 +55,9 @@ def spreads(data: StudyData, measure: str, draws: int = 400) -> tuple[float, flo
     """The spread of a measure of the first technique, and of the difference of the two."""
     study = measure_study(data, measures=["DP"])
     drawn: Redrawn = redrawn(data, study.cells, study.quantities, draws=draws)
-    place = next(place for place, own in enumerate(study.quantities) if measure in (own.measure, own.alias))
+    place = next(
+        index for index, quantity in enumerate(study.quantities) if measure in (quantity.measure, quantity.alias)
+    )
     return float(drawn.spread()[0, place]), float(np.sqrt(drawn.variance_of_change(1, 0, seeds=1)[place]))
 
 

@@ -26,10 +26,10 @@ def test_every_pair_of_treatments_is_compared_on_request_and_corrected_apart() -
     plain, asked = result_of(data), result_of(data, against="all")
     assert plain.contrasts == ()
     assert plain.as_json()["records"] == asked.as_json()["records"], "no comparison with the baseline changes"
-    pairs = {(one.treatment, one.against) for one in asked.contrasts}
+    pairs = {(contrast.treatment, contrast.against) for contrast in asked.contrasts}
     assert pairs == {("adversarial", "reweighting"), ("inlp", "reweighting"), ("inlp", "adversarial")}
-    adjusted = benjamini_hochberg([one.p for one in asked.contrasts])
-    assert [one.p_adjusted for one in asked.contrasts] == pytest.approx(adjusted.tolist(), nan_ok=True)
+    adjusted = benjamini_hochberg([contrast.p for contrast in asked.contrasts])
+    assert [contrast.p_adjusted for contrast in asked.contrasts] == pytest.approx(adjusted.tolist(), nan_ok=True)
     for one in asked.contrasts:
         if not math.isnan(one.p):
             assert (one.verdict in ("lower", "higher")) == (one.change_low > 0 or one.change_high < 0)
@@ -63,7 +63,7 @@ def test_contrasts_have_a_table_on_the_page_and_each_number_is_that_of_the_json(
 def test_one_treatment_is_compared_with_all_others_and_an_unknown_one_is_refused() -> None:
     data = study(conditions=CONDITION, seeds=4, repeats=1, people=500)
     found = result_of(data, against=["reweighting"])
-    assert {(one.treatment, one.against) for one in found.contrasts} == {
+    assert {(contrast.treatment, contrast.against) for contrast in found.contrasts} == {
         ("adversarial", "reweighting"), ("inlp", "reweighting"),
     }  # fmt: skip
     with pytest.raises(BadInput, match=r"(?s)'rewighting'.*reweighting"):

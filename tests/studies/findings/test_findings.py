@@ -52,11 +52,11 @@ def test_ranks_follow_the_means_and_probabilities_add_up() -> None:
     found = ranked(measured.values["test"], measured.cells, higher)
     assert found.best.sum(axis=0) == pytest.approx(1)
     assert found.best_single.sum(axis=0) == pytest.approx(1)
-    for place, quantity in enumerate(measured.quantities):
+    for index, quantity in enumerate(measured.quantities):
         means = [measured.mean(cell, "test", quantity.measure, quantity.attribute) for cell in measured.cells]
-        order = np.argsort(np.argsort([-mean if higher[place] else mean for mean in means]))
+        order = np.argsort(np.argsort([-mean if higher[index] else mean for mean in means]))
         if len(set(means)) == len(means):
-            assert found.rank[:, place].tolist() == (order + 1).tolist()
+            assert found.rank[:, index].tolist() == (order + 1).tolist()
 
 
 def test_equal_treatments_are_best_equally_often_and_a_clear_one_always() -> None:
@@ -65,9 +65,9 @@ def test_equal_treatments_are_best_equally_often_and_a_clear_one_always() -> Non
     generator = np.random.default_rng(0)
     noise = generator.normal(0, 1, 5)
     values = np.zeros((len(data), 2))
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         values[cell.places, 0] = noise  # the same runs in every cell: always tied
-        values[cell.places, 1] = noise + 100 * (place == 2)
+        values[cell.places, 1] = noise + 100 * (index == 2)
     found = ranked(values, cells, [True, True])
     assert found.best[:, 0] == pytest.approx([1 / 3] * 3)
     assert found.rank[:, 0].tolist() == [2.0] * 3

@@ -48,14 +48,14 @@ def test_p_is_the_test_of_paired_seeds_and_of_people_who_all_seeds_share() -> No
     result = result_of(data)
     draws = redrawn(data, found.cells, found.quantities)
     treated, base = found.cells[1], found.cells[0]
-    for place, quantity in enumerate(found.quantities):
+    for index, quantity in enumerate(found.quantities):
         [record] = result.find(treatment="reweighting", measure=quantity.measure, attribute=quantity.attribute)
         sides = [
-            [found.values[TEST][cell.places[cell.seeds == seed], place].mean() for seed in range(5)]
+            [found.values[TEST][cell.places[cell.seeds == seed], index].mean() for seed in range(5)]
             for cell in (treated, base)
         ]
         differences = np.array(sides[0]) - np.array(sides[1])
-        people = float(draws.variance_of_change(1, 0, 5)[place])
+        people = float(draws.variance_of_change(1, 0, 5)[index])
         expected = sources_p(differences.mean(), [differences.var(ddof=1) / 5, people], [4.0, math.inf])
         assert record.change == pytest.approx(differences.mean())
         assert record.p == pytest.approx(float(expected), rel=1e-6)
@@ -96,9 +96,9 @@ def test_people_of_single_seeds_are_taken_out_as_by_drawing_every_seed() -> None
         / len(data.rows) ** 2
     )
     of_single = np.mean([
-        sum(one[data.rows.group == group].var() * (data.rows.group == group).sum()
+        sum(effect[data.rows.group == group].var() * (data.rows.group == group).sum()
             for group in np.unique(data.rows.group)) / len(data.rows) ** 2
-        for one in effects
+        for effect in effects
     ])  # fmt: skip
     expected = float(people_variance(of_mean, of_single, 6))
     place = found.place("accuracy")
@@ -185,9 +185,9 @@ def test_a_difference_that_other_people_could_turn_round_is_not_shown() -> None:
     data = study(arms=arms, conditions=CONDITION, seeds=10, repeats=1, people=400)
     with_people, without = result_of(data), result_of(data, people=False)
     turned = [
-        (one, other)
-        for one, other in zip(with_people.records, without.records, strict=True)
-        if other.verdict in ("lower", "higher") and one.verdict in ("none", "undecided")
+        (record, other)
+        for record, other in zip(with_people.records, without.records, strict=True)
+        if other.verdict in ("lower", "higher") and record.verdict in ("none", "undecided")
     ]
     assert turned
     assert any("other people could give the opposite" in str(one.reason) for one, _ in turned)

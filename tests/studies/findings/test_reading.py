@@ -26,10 +26,10 @@ def filled(store: Any, task: Any = "class") -> Predicting:
     trials = [trial(seed, name, repeat=repeat) for name in TREATMENTS for seed in range(SEEDS)
               for repeat in range(REPEATS)]  # fmt: skip
     lost, left = trial(9, "reweighting"), trial(10, "reweighting")
-    store.plan([(one, place, one.treatment) for place, one in enumerate([*trials, lost, left])])
+    store.plan([(one, index, one.treatment) for index, one in enumerate([*trials, lost, left])])
     done = [
-        replace(predicting(one, seed=7 * one.seed + one.repeat + 100 * place), seconds=1.0 + one.repeat)
-        for place, one in enumerate(trials)
+        replace(predicting(one, seed=7 * one.seed + one.repeat + 100 * index), seconds=1.0 + one.repeat)
+        for index, one in enumerate(trials)
     ]
     failed = predicting(lost, state="failed", predictions={}, failure="the cell is\n  empty")
     store.add([*done, failed], predicting.truth)
@@ -45,12 +45,12 @@ def test_what_is_read_is_what_was_recorded(store: Any) -> None:
     assert data.predictions is not None
     said = data.predictions(range(len(data)))
     assert said is not None
-    for place, one in enumerate(data.trials):
+    for index, one in enumerate(data.trials):
         for split in ("dev", "test"):
             expected = readout(store.predictions(one.key, split), predicting.truth, split)
-            assert (data.tables[split][place] == expected).all()
-        assert (said[place] == store.predictions(one.key, "test").values).all()
-    assert [(one.trial.seed, one.error) for one in data.failures] == [(9, "the cell is empty")]
+            assert (data.tables[split][index] == expected).all()
+        assert (said[index] == store.predictions(one.key, "test").values).all()
+    assert [(failure.trial.seed, failure.error) for failure in data.failures] == [(9, "the cell is empty")]
     assert data.unfinished == 1
     assert any("12 of 12 trials noted: a note" in note for note in data.notes)
     assert data.environments == ({"torch": "2.13", "host": {"cores": 2}},)

@@ -48,7 +48,7 @@ def test_stacked_measures_are_those_of_each_table_alone(favourable: str | None) 
     quantities = quantities_of(layout, [("sex",), ("race",), ("sex", "race")])
     found = measured(quantities, tables, layout)
     for trial in range(7):
-        for place, quantity in enumerate(quantities):
+        for index, quantity in enumerate(quantities):
             if quantity.measure == "balanced_accuracy":
                 everyone = tables[trial].sum(axis=0)
                 rates = [everyone[c, c] / everyone[c].sum() for c in range(3) if everyone[c].sum()]
@@ -56,7 +56,7 @@ def test_stacked_measures_are_those_of_each_table_alone(favourable: str | None) 
             else:
                 table = _folded(tables[trial], groups, layout, quantity.attribute)
                 expected = get_measure(quantity.measure).from_counts(table, favourable=quantity.class_)
-            assert found[trial, place] == pytest.approx(expected, nan_ok=True), quantity
+            assert found[trial, index] == pytest.approx(expected, nan_ok=True), quantity
 
 
 def _folded(table: np.ndarray, groups: tuple, layout: Layout, attribute: tuple[str, ...]) -> Confusion:
@@ -73,15 +73,15 @@ def test_means_changes_and_spans_are_those_of_the_runs() -> None:
     data, result = study(), plain()
     quantities = quantities_of(data.layout, [("sex",), ("race",)])
     values = measured(quantities, data.tables["test"], data.layout)
-    places = {(q.measure, q.attribute): place for place, q in enumerate(quantities)}
+    places = {(q.measure, q.attribute): index for index, q in enumerate(quantities)}
     for record in result.records[::7]:
         own = {}
-        for place, trial in enumerate(data.trials):
+        for index, trial in enumerate(data.trials):
             if (
                 trial.treatment == record.treatment
                 and f"JB alpha {trial.condition.settings['alpha']}" == record.condition
             ):
-                own.setdefault(trial.seed, []).append(values[place, places[record.measure, record.attribute]])
+                own.setdefault(trial.seed, []).append(values[index, places[record.measure, record.attribute]])
         means = [sum(runs) / len(runs) for runs in own.values()]
         every = [value for runs in own.values() for value in runs]
         assert (record.runs, record.seeds) == (18, 6)
@@ -106,7 +106,7 @@ def test_one_setting_speaks_for_its_treatment_and_only_dev_rows_choose_it() -> N
     turned = replace(data, tables={**data.tables, "test": data.tables["test"][::-1]})
     one, other = result_of(data), result_of(turned)
     assert [cell.on_front for cell in one.cells] == [cell.on_front for cell in other.cells]
-    assert [one.treatment for one in one.alternatives] == [one.treatment for one in other.alternatives]
+    assert [one.treatment for one in one.alternatives] == [alternative.treatment for alternative in other.alternatives]
 
 
 def test_every_setting_can_be_a_treatment_of_its_own_and_be_the_baseline() -> None:

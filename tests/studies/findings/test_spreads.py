@@ -45,7 +45,7 @@ def test_the_estimates_are_those_of_the_slow_sums() -> None:
 
 def test_an_estimate_below_0_is_0_with_a_word() -> None:
     found = nested(*simulated(0.0, 0.01, [4] * 5, 200))
-    low = [place for place, note in enumerate(found.notes) if note == SpreadNote.NEGATIVE]
+    low = [index for index, note in enumerate(found.notes) if note == SpreadNote.NEGATIVE]
     assert 60 < len(low) < 190, "without a seed effect it is below 0 more often than not"
     assert (found.seeds[low] == 0).all()
     assert all(found.seeds[place] > 0 for place in range(200) if place not in low)

@@ -50,7 +50,7 @@ def test_the_constant_prediction_has_the_numbers_of_a_model_that_always_says_the
     assert (constant.prediction, constant.share, constant.basis) == (">50K", 0.75, "original training rows")
     assert constant.performance == pytest.approx(float((rows.target == 1).mean()))
     assert (constant.fairness, constant.distance) == (1.0, pytest.approx(1.0 - constant.performance))
-    balanced = [one.value for one in constant.values if one.measure == "balanced_accuracy"]
+    balanced = [value.value for value in constant.values if value.measure == "balanced_accuracy"]
     assert balanced == [0.5]
 
 
@@ -66,9 +66,12 @@ def test_a_constant_model_is_neither_best_nor_on_the_front_nor_an_alternative() 
     assert (cell.collapsed, cell.collapsed_runs, cell.collapsed_share) == (True, 6, 1.0)
     assert cell.test_fairness == 1.0
     assert not cell.on_front
-    assert all(math.isnan(one.rank) and math.isnan(one.prob_best) for one in result.ranks
-               if one.treatment == "adversarial")  # fmt: skip
-    assert all(one.treatment != "adversarial" and one.candidate != "adversarial" for one in result.alternatives)
+    assert all(math.isnan(rank.rank) and math.isnan(rank.prob_best) for rank in result.ranks
+               if rank.treatment == "adversarial")  # fmt: skip
+    assert all(
+        alternative.treatment != "adversarial" and alternative.candidate != "adversarial"
+        for alternative in result.alternatives
+    )
     words = " ".join(result.words)
     assert "adversarial has collapsed" in words
     assert "adversarial comes nearest" not in words
@@ -76,7 +79,11 @@ def test_a_constant_model_is_neither_best_nor_on_the_front_nor_an_alternative() 
 
 
 def test_verdicts_and_means_keep_what_has_collapsed() -> None:
-    judged = [one for one in with_a_constant().records if one.treatment == "adversarial" and one.verdict is not None]
+    judged = [
+        record
+        for record in with_a_constant().records
+        if record.treatment == "adversarial" and record.verdict is not None
+    ]
     assert judged
     assert {one.runs for one in judged if one.measure in ("accuracy", "fairness")} == {6}
 
@@ -102,7 +109,7 @@ def test_terminal_page_and_chart_mark_what_has_collapsed_and_show_the_constant()
 
 def test_seeds_that_have_collapsed_are_counted_and_do_not_make_a_cell_of_it_when_few() -> None:
     data = study(arms=ARMS[:2], conditions=CONDITION, seeds=5, repeats=1, people=1_500)
-    places = [place for place, trial in enumerate(data.trials) if trial.treatment == "reweighting"]
+    places = [index for index, trial in enumerate(data.trials) if trial.treatment == "reweighting"]
     few, many = (result_of(collapsing(data, places[:number])) for number in (2, 3))
     for result, number, gone in ((few, 2, False), (many, 3, True)):
         [cell] = [cell for cell in result.cells if cell.treatment == "reweighting"]
@@ -113,10 +120,10 @@ def test_seeds_that_have_collapsed_are_counted_and_do_not_make_a_cell_of_it_when
 
 def collapsing(data: StudyData, places: list[int]) -> StudyData:
     """Let some trials say the first class of every row."""
-    tables = {split: own.copy() for split, own in data.tables.items()}
-    for own in tables.values():
-        own[places, :, :, 0] = own[places].sum(axis=-1)
-        own[places, :, :, 1] = 0
+    tables = {split: table.copy() for split, table in data.tables.items()}
+    for table in tables.values():
+        table[places, :, :, 0] = table[places].sum(axis=-1)
+        table[places, :, :, 1] = 0
     return replace(data, tables=tables, rows=None, predictions=None)
 
 
@@ -143,7 +150,7 @@ def test_of_a_regression_the_constant_has_no_correlation_and_r2_decides_what_has
     assert math.isnan(result.constant.distance)
     assert result.constant.reason == because(StudyReason.NO_CORRELATION)
     assert "always predicts the mean" in " ".join(result.words)
-    errors = {one.measure: one.value for one in result.constant.values}
+    errors = {value.measure: value.value for value in result.constant.values}
     assert errors["mean_absolute_error_difference"] >= 0
     assert not any(cell.collapsed for cell in result.cells)
     worse = data.tables["dev"].copy()
@@ -166,9 +173,9 @@ def test_a_regression_that_predicts_one_number_says_that_its_predictions_do_not_
 
 def test_classes_that_were_kept_from_training_have_no_constant_prediction() -> None:
     data = study(arms=ARMS[:2], conditions=CONDITION, seeds=2, repeats=1, people=400, kept=False)
-    tables = {split: own.copy() for split, own in data.tables.items()}
-    for own in tables.values():
-        own[..., 0, 0] = own[..., 1, 1] = 0
+    tables = {split: table.copy() for split, table in data.tables.items()}
+    for table in tables.values():
+        table[..., 0, 0] = table[..., 1, 1] = 0
     result = result_of(replace(data, tables=tables, training_rows=(30, 90)))
     assert result.constant is None
     assert "For orientation" not in str(result)
@@ -178,7 +185,7 @@ def test_classes_that_were_kept_from_training_have_no_constant_prediction() -> N
 
 def test_a_collapsed_baseline_has_no_alternatives_and_the_words_say_so() -> None:
     data = study(arms=ARMS[:2], conditions=CONDITION, seeds=5, repeats=1, people=1_500)
-    places = [place for place, trial in enumerate(data.trials) if trial.treatment == "untreated"]
+    places = [index for index, trial in enumerate(data.trials) if trial.treatment == "untreated"]
     result = result_of(collapsing(data, places))
     assert result_of(data).alternatives
     assert result.alternatives == ()
@@ -217,7 +224,7 @@ def test_the_chosen_performance_and_fairness_make_the_distance_ranks_front_and_t
     }[fairness]
     expected = optimum_distance(balanced, fair_values)
     for cell in result.cells:
-        places = [place for place, trial in enumerate(data.trials) if trial.treatment == cell.treatment]
+        places = [index for index, trial in enumerate(data.trials) if trial.treatment == cell.treatment]
         assert cell.test_distance == pytest.approx(expected[places].mean())
     assert "Balanced accuracy" in page(result)
 
@@ -230,26 +237,32 @@ def test_a_performance_that_there_is_not_is_refused_with_what_there_is() -> None
 
 def test_no_verdict_contradicts_the_interval_that_stands_beside_it() -> None:
     for result in (plain(), with_a_constant()):
-        for one in result.records:
-            if one.verdict in ("lower", "higher") and one.change_low is not None and one.change_high is not None:
-                assert not one.change_low <= 0 <= one.change_high
+        for record in result.records:
+            if (
+                record.verdict in ("lower", "higher")
+                and record.change_low is not None
+                and record.change_high is not None
+            ):
+                assert not record.change_low <= 0 <= record.change_high
 
 
 def test_jitter_is_not_advised_to_a_study_that_jitters_already() -> None:
     data = study(arms=ARMS[:2], conditions=CONDITION, seeds=1, repeats=3, people=300, kept=False)
     first = np.repeat(np.arange(0, 6, 3), 3)
-    copies = replace(data, tables={split: own[first] for split, own in data.tables.items()})
+    copies = replace(data, tables={split: table[first] for split, table in data.tables.items()})
     native = replace(copies, trials=tuple(replace(trial, rounding="native") for trial in copies.trials))
     for same, advised in ((copies, False), (native, True)):
         result = result_of(same)
-        told = " ".join([*result.words, *(str(one.reason) for one in result.records)])
+        told = " ".join([*result.words, *(str(record.reason) for record in result.records)])
         assert "the same to the last digit" in told
         assert ('"jitter"' in told) == advised
 
 
 def test_what_was_said_to_be_enough_reckons_with_the_correction() -> None:
     result = result_of(study(arms=ARMS[:3], conditions=CONDITION, seeds=3, repeats=1, people=600))
-    undecided = [one for one in result.records if one.verdict == "undecided" and one.runs_needed is not None]
+    undecided = [
+        record for record in result.records if record.verdict == "undecided" and record.runs_needed is not None
+    ]
     assert undecided
     assert min(one.runs_needed or 0 for one in undecided) > 4, "4 of each could, if there were no correction"
     by_seeds = [one for one in undecided if one.limited_by == "seeds"]

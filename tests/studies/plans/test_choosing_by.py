@@ -172,7 +172,7 @@ def test_a_store_of_an_earlier_version_opens_reports_and_is_not_mixed_with_new_t
     run_in_store(made, store, on_change=lambda change: None)
     assert made.status(store).done == 4
     with open_store(str(store), create=False, read_only=True, plan=made.plan_key) as opened:
-        assert {one.trial.choice for one in opened.trials()} == {CHOICE}
+        assert {trial.trial.choice for trial in opened.trials()} == {CHOICE}
     assert not any("run by an earlier version" in note for note in made.result(store).notes)
 
 

@@ -40,7 +40,7 @@ def test_cb_and_jb_at_alpha_0_are_trained_and_counted_once(tmp_path: Path) -> No
     assert told in result.differences
     compared = {record.condition for record in result.records if record.p_adjusted is not None}
     assert "JB alpha 0" not in compared
-    (record,) = [one for one in result.conditions if one.condition == "CB alpha 0"]
+    (record,) = [condition for condition in result.conditions if condition.condition == "CB alpha 0"]
     assert [(one.condition, one.mode, one.alpha) for one in record.equal] == [("JB alpha 0", "JB", 0.0)]
 
 

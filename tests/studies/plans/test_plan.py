@@ -85,8 +85,10 @@ strength = 0.5
     study = read_plan(write_plan(tmp_path, text)).study()
     trials = study.trials()
     assert len(trials) == len({trial.key for trial in trials}) == 2 * 2 * (2 + 6 + 1) * 2 * 3
-    adversarial = [(one.settings["strength"], one.settings["width"]) for arm in study.arms for one in arm.treatments
-                   if arm.name == "adversarial"]  # fmt: skip
+    adversarial = [
+        (treatment.settings["strength"], treatment.settings["width"])
+        for arm in study.arms for treatment in arm.treatments if arm.name == "adversarial"
+    ]  # fmt: skip
     assert adversarial == [(0.1, 4), (0.1, 8), (1, 4), (1, 8), (10, 4), (10, 8)]
     assert study.arms[-1].name == "reweighting + adversarial"
     assert {trial.size for trial in trials} == {study.drawing.size}
@@ -107,8 +109,8 @@ width = [4, 8]
     assert Counter(key for stack in stacks for key in stack.keys) == Counter(trial.key for trial in study.trials())
     for stack in stacks:
         assert len(stack) <= 3
-        assert len({canonical([one.condition.settings, one.treatment]) for one in stack.trials}) == 1
-        assert len({one.treatments[0].settings.get("width") for one in stack.trials}) == 1
+        assert len({canonical([trial.condition.settings, trial.treatment]) for trial in stack.trials}) == 1
+        assert len({trial.treatments[0].settings.get("width") for trial in stack.trials}) == 1
     first = [stack.cell for stack in stacks[: len({stack.cell for stack in stacks})]]
     assert len(set(first)) == len(first), "every cell is reached before any comes a second time"
     again = read_plan(tmp_path / "plan.toml").study().stacks()

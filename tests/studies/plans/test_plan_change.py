@@ -44,5 +44,5 @@ def test_a_plan_that_lacks_nothing_has_nothing_to_say() -> None:
 
 
 def test_a_stored_trial_fits_whatever_the_order_of_its_settings() -> None:
-    turned = [replace(one, learner=Named("mlp", 1, {"epochs": 9, "width": 300})) for one in trials()]
+    turned = [replace(trial, learner=Named("mlp", 1, {"epochs": 9, "width": 300})) for trial in trials()]
     assert "learner" not in plan_change(turned, trials(size=5)).words

@@ -21,7 +21,7 @@ SMALL = {"name": "mlp", "width": [4, 8], "activation": ["tanh", "relu"], "epochs
 
 def test_a_list_in_a_setting_is_several_learners_and_each_trial_has_one() -> None:
     study = Study(cohort(), group="sex", learner=SMALL, treatments=["untreated", "reweighting"], seeds=2)
-    found = [(one.named.settings["width"], one.named.settings["activation"]) for one in study.learners]
+    found = [(learner.named.settings["width"], learner.named.settings["activation"]) for learner in study.learners]
     assert found == [(4, "tanh"), (4, "relu"), (8, "tanh"), (8, "relu")]
     trials = study.trials()
     assert len(trials) == 4 * 2 * 2
@@ -41,7 +41,7 @@ def test_a_list_of_estimators_or_of_their_settings_is_several_learners_too() -> 
     settings = [{"n_estimators": 3}, {"n_estimators": 7}]
     learner = {"name": "scikit_learn", "estimator": names, "settings": settings}
     study = Study(cohort(), group="sex", learner=learner, treatments=["untreated"], seeds=1)
-    found = [(one.named.settings["estimator"], one.named.settings["settings"]) for one in study.learners]
+    found = [(learner.named.settings["estimator"], learner.named.settings["settings"]) for learner in study.learners]
     assert found == [(name, values) for name in names for values in settings]
 
 
@@ -58,7 +58,7 @@ def test_learners_of_several_kinds_stand_in_one_plan(tmp_path: Path) -> None:
     entries = '[[learner]]\nname = "mlp"\nwidth = 4\n\n[[learner]]\nname = "scikit_learn"\nestimator = '
     entries += '"sklearn.linear_model.LogisticRegression"\n\n'
     study = read_plan(write_plan(tmp_path, PLAN[:start] + entries + PLAN[stop:])).study()
-    assert [one.named.name for one in study.learners] == ["mlp", "scikit_learn"]
+    assert [learner.named.name for learner in study.learners] == ["mlp", "scikit_learn"]
     bad = entries.replace("width = 4", "widht = 4")
     with pytest.raises(BadInput) as refused:
         read_plan(write_plan(tmp_path, PLAN[:start] + bad + PLAN[stop:])).study()
@@ -86,17 +86,17 @@ def test_a_packed_study_of_several_learners_trains_the_same(tmp_path: Path) -> N
     pytest.importorskip("torch")
     work = Study(cohort(), group="sex", learner=SMALL, seeds=1).work
     again = unpack(pack(work, tmp_path / "packed"))
-    for one, other in zip(work.stacks, again.stacks, strict=True):
-        (mine,), (theirs,) = work.outcomes(one.trials), again.outcomes(other.trials)
+    for stack, other in zip(work.stacks, again.stacks, strict=True):
+        (mine,), (theirs,) = work.outcomes(stack.trials), again.outcomes(other.trials)
         assert mine.test is not None
         assert theirs.test is not None
         assert mine.test.values.tolist() == theirs.test.values.tolist()
 
 
 def test_reports_part_learners_by_their_choices_and_not_by_their_numbers() -> None:
-    learners = [one.named for one in Study(cohort(), group="sex", learner=SMALL).learners]
+    learners = [learner.named for learner in Study(cohort(), group="sex", learner=SMALL).learners]
     said = LearnerTexts(learners, numbers=False)
-    assert [said[one] for one in learners] == ["mlp, tanh", "mlp, relu"] * 2
+    assert [said[learner] for learner in learners] == ["mlp, tanh", "mlp, relu"] * 2
     alone = LearnerTexts(learners[:1])
     assert alone[learners[0]] == "mlp"
 

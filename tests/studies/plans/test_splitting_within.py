@@ -52,8 +52,8 @@ def test_every_class_gives_its_share_at_least_one_of_two_and_never_all(sizes: li
         sizes = [*sizes, 2]
     made = with_splits(birds(sizes), dev=share, within="class")
     dev, train = counted(made, "dev"), counted(made, "train")
-    for place, size in enumerate(sizes):
-        name = f"bird {place:02d}"
+    for index, size in enumerate(sizes):
+        name = f"bird {index:02d}"
         expected = 0 if size < 2 else min(max(round(share * size), 1), size - 1)
         assert (dev[name], train[name]) == (expected, size - expected)
     assert counted(made, "test") == counted(birds(sizes), "test")
@@ -127,8 +127,8 @@ def test_a_study_draws_other_classes_with_every_seed_and_equally_many_rows() -> 
         assert kinds is not None
         assert kinds == drawing.partition(0, seed)
         partitions.add(kinds)
-        for place, degree in enumerate((0.5, 0.7, 0.9)):
-            rows = drawing.rows(place, seed)
+        for index, degree in enumerate((0.5, 0.7, 0.9)):
+            rows = drawing.rows(index, seed)
             assert len(rows) == len(set(rows.tolist())) == drawing.size
             numbers = np.bincount(drawing.cells.class_codes[rows], minlength=12)
             weights = np.where(np.array(kinds) == "minoritised", 1 - degree, degree)

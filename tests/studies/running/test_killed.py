@@ -64,7 +64,7 @@ def content(where: str, plan: str) -> dict[str, Any]:
         status = store.status()
         assert status.done == status.total == len(store.trials())
         assert store.owners() == ()
-        keys = [one.key for one in store.trials()]
+        keys = [trial.key for trial in store.trials()]
         assert len(set(keys)) == len(keys)
         readouts = {split: store.readouts(split) for split in ("dev", "test")}
         for split in readouts.values():

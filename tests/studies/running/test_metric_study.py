@@ -93,8 +93,8 @@ def test_classes_that_a_condition_minoritises_are_domains_also_in_a_pack(tmp_pat
         assert job.domains is not None
         assert [("majoritised", "minoritised")[code] for code in job.domains] == list(sides)
     again = unpack(pack(work, tmp_path / "pack"))
-    assert {name: own.tolist() for name, own in again.partitions.items()} == {
-        name: own.tolist() for name, own in work.partitions.items()
+    assert {name: partition.tolist() for name, partition in again.partitions.items()} == {
+        name: partition.tolist() for name, partition in work.partitions.items()
     }  # fmt: skip
     for here, there in zip(work.outcomes(parted), again.outcomes(parted), strict=True):
         name = "downstream.logistic_regression.domain_independent.std_no.test"
@@ -116,7 +116,7 @@ def test_settings_of_classifiers_come_through_a_plan_a_pack_and_a_report(tmp_pat
             np.testing.assert_array_equal(array, there.kept[name])
     planned.run(tmp_path / "study.db")
     result = planned.result(tmp_path / "study.db")
-    sources = {one.source: one.source_settings for one in result.spaces if one.training == "own"}
+    sources = {space.source: space.source_settings for space in result.spaces if space.training == "own"}
     assert set(sources) == {
         "nearest_training_row", "logistic_regression:C=0.01", "logistic_regression:C=1", "logistic_regression:C=100",
         "logistic_regression:C=dev", "svm",

@@ -191,7 +191,7 @@ def test_a_changed_source_warns_and_keeps_what_was_trained(tmp_path: Path) -> No
         spec.loader.exec_module(module)
         return module.mine
 
-    first, second = (read(text, place) for place, text in enumerate(texts))
+    first, second = (read(text, index) for index, text in enumerate(texts))
     assert own_function(first, 1).name == own_function(second, 1).name == "changing.mine"
     run_in_store(study(first), tmp_path / "s.db")
     run_in_store(study(first), tmp_path / "s.db")

@@ -139,4 +139,4 @@ def test_an_own_network_is_diagnosed_layer_by_layer(plan: Path) -> None:
     text = plan.read_text().replace("seeds = 2", 'seeds = 1\nrounding = "deterministic jitter"')
     plan.write_text(text.replace('augmentation = "resized_crop"', "augmentation = false"))
     found = read_plan(plan).study().diagnose(4)
-    assert {"0", "head"} <= {one.layer for one in found.records}
+    assert {"0", "head"} <= {record.layer for record in found.records}

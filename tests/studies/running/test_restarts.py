@@ -41,7 +41,7 @@ def started(plan: Path, *arguments: object) -> subprocess.Popen[str]:
 def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
     try:
         children = psutil.Process(process.pid).children()
-        return [one for one in children if any("worker_process" in part for part in one.cmdline())]
+        return [child for child in children if any("worker_process" in part for part in child.cmdline())]
     except psutil.Error:
         return []
 
@@ -49,7 +49,7 @@ def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
 def recorded(where: str) -> dict[str, Any]:
     """Return what every trial predicted; each must be there once."""
     with open_store(where, plan="plan") as store:
-        keys = [one.key for one in store.trials()]
+        keys = [trial.key for trial in store.trials()]
         assert store.status().done == len(keys) == len(set(keys))
         assert store.owners() == ()
         return {key: one.values.tolist() for key, one in store.predictions_of(keys, "test").items()}

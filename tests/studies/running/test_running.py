@@ -28,8 +28,10 @@ from equipoise.studies.storage import Store, open_store
 def predictions(store: Store) -> dict[str, list[Any]]:
     """Return everything the store keeps of what trials predicted."""
     return {
-        one.key: [values for split in ("dev", "test") for values in store.predictions(one.key, split).values.tolist()]
-        for one in store.trials()
+        trial.key: [
+            values for split in ("dev", "test") for values in store.predictions(trial.key, split).values.tolist()
+        ]
+        for trial in store.trials()
     }
 
 
@@ -83,7 +85,7 @@ def test_an_interrupted_study_goes_on_and_ends_like_an_uninterrupted_one(
     run_in_store(read_plan(plan).study(), tmp_path / "s.db")
     with open_store(tmp_path / "s.db", plan="plan") as store:
         assert predictions(store) == whole
-        assert all(one.tries <= 2 for one in store.trials())
+        assert all(trial.tries <= 2 for trial in store.trials())
 
 
 def test_two_workers_share_the_work_and_the_result_is_the_same(plan: Path, whole: Any, tmp_path: Path) -> None:
@@ -92,7 +94,7 @@ def test_two_workers_share_the_work_and_the_result_is_the_same(plan: Path, whole
     assert told[-1].done == 16
     with open_store(tmp_path / "s.db", plan="plan") as store:
         assert predictions(store) == whole
-        assert {one.tries for one in store.trials()} == {1}
+        assert {trial.tries for trial in store.trials()} == {1}
 
 
 def test_a_stack_of_which_a_part_is_missing_trains_whole_when_rounding_is_deterministic(plan: Path, whole: Any) -> None:
@@ -168,7 +170,7 @@ def test_a_condition_that_cannot_be_drawn_fails_with_the_reason_and_stops_no_oth
     assert [cell.name for _, asked in check.conditions for cell in asked.empty] == ["yes / y"]
     run_in_store(study, tmp_path / "s.db")
     with open_store(tmp_path / "s.db", plan="people") as store:
-        found = {one.trial.condition.name: (one.state, one.failure or "") for one in store.trials()}
+        found = {trial.trial.condition.name: (trial.state, trial.failure or "") for trial in store.trials()}
     assert found["as_given"] == ("done", "")
     state, reason = found["interpolation"]
     assert state == "failed"

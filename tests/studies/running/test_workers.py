@@ -159,7 +159,7 @@ def test_every_part_of_the_work_of_own_functions_reaches_the_workers(tmp_path: P
 def plain(value: Any) -> Any:
     """Return dataclasses and mappings as dictionaries, which numpy compares part by part."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {name: plain(one) for name, one in value.items()}
     return [plain(one) for one in value] if isinstance(value, list | tuple) else value

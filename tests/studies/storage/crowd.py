@@ -98,7 +98,7 @@ def race(folder: Path, where: str) -> dict[str, Any]:
             seed = next(seeds)
             running[child(lambda seed=seed: work(seed))] = seed
     with open_store(where, read_only=True) as store:
-        kept = {one.key: one.seconds for one in store.trials()}
+        kept = {trial.key: trial.seconds for trial in store.trials()}
         readouts = len(store.readouts("test").keys)
     lines = [line.split() for line in told.read_text().splitlines()]
     return {

@@ -48,11 +48,11 @@ def test_a_study_that_is_extended_after_its_verdicts_were_read_is_judged_more_st
     second = ran(where, 6)
     assert second.looks is not None
     assert second.looks.number == 2
-    assert [one.seeds for one in second.looks.looks] == [4, 6]
+    assert [look.seeds for look in second.looks.looks] == [4, 6]
     levels = [{record.level for record in one.records if record.level is not None} for one in (first, second)]
     tests = [sum(record.p is not None and record.p == record.p for record in one.records) for one in (first, second)]
     assert not any(record.verdict in ("lower", "higher") for record in first.records)
-    assert [len(own) for own in levels] == [1, 1]
+    assert [len(level) for level in levels] == [1, 1]
     assert levels[0].pop() == pytest.approx(0.05 / tests[0])
     assert levels[1].pop() == pytest.approx(0.025 / tests[1])
     [told] = [words for words in second.words if "times with different data" in words]

@@ -114,7 +114,7 @@ def test_a_store_without_checksums_is_read_as_it_is(tmp_path: Path) -> None:
     path = copied(1, tmp_path)
     with open_store(path, read_only=True) as store:
         assert store.status().done == 4
-        assert [one.damaged for one in store.trials()] == [False] * 6
+        assert [trial.damaged for trial in store.trials()] == [False] * 6
         assert store.readouts("test").damaged == ()
         assert len(store.readouts("test").keys) == 4
     assert path.read_bytes() == (STORES / "version-1.store").read_bytes()

@@ -33,12 +33,12 @@ def test_counts_are_those_of_a_loop_over_rows(rows: int, classes: int, seed: int
     made = Predicting(truth(rows, classes=classes, seed=seed))
     counted, predicted = read(made)
     known = made.truth.of("test")
-    for place, one in enumerate(predicted):
+    for index, one in enumerate(predicted):
         table = Counter(zip(known.group.tolist(), known.target.tolist(), one.values.tolist(), strict=True))
         for group in range(len(GROUPS)):
             for true in range(classes):
                 for guess in range(classes):
-                    assert counted.counts[place, group, true, guess] == table[group, true, guess]
+                    assert counted.counts[index, group, true, guess] == table[group, true, guess]
 
 
 def test_groups_are_added_up_by_any_column() -> None:
@@ -66,9 +66,9 @@ def test_measures_take_all_trials_at_once() -> None:
     known = made.truth.of("test")
     rows = known.target >= 0
     sex = np.array([GROUPS[group][0] for group in known.group])
-    for place, one in enumerate(predicted):
+    for index, one in enumerate(predicted):
         alone = distance_to_optimum(known.target[rows], one.values[rows], sensitive_features=sex[rows])
-        assert at_once[place] == pytest.approx(alone, abs=1e-12)
+        assert at_once[index] == pytest.approx(alone, abs=1e-12)
 
 
 def test_a_regressions_sums_give_the_measures_of_its_rows() -> None:
@@ -79,13 +79,13 @@ def test_a_regressions_sums_give_the_measures_of_its_rows() -> None:
     rows = known.known
     found = counted.residuals(["sex"])
     sex = np.array([GROUPS[group][0] for group in known.group])
-    for place, one in enumerate(predicted):
+    for index, one in enumerate(predicted):
         for group, name in enumerate(("Female", "Male")):
             chosen = rows & (sex == name)
             y, p = known.target[chosen], one.values[chosen].astype(np.float64)
-            assert found.rows[place, group] == chosen.sum()
-            assert found.mean_absolute_error[place, group] == pytest.approx(np.abs(p - y).mean(), rel=1e-9)
-            pearson = BY_NAME["pearson"].by_class(found)[place, group]
+            assert found.rows[index, group] == chosen.sum()
+            assert found.mean_absolute_error[index, group] == pytest.approx(np.abs(p - y).mean(), rel=1e-9)
+            pearson = BY_NAME["pearson"].by_class(found)[index, group]
             assert pearson == pytest.approx(np.corrcoef(y, p)[0, 1], abs=1e-9)
     quarters = np.bincount(known.cell[rows], minlength=4)  # type: ignore[index]
     np.testing.assert_array_equal(counted.counts[0, :, :, 0].sum(axis=0), quarters)
@@ -146,10 +146,10 @@ def test_the_truth_of_a_cohort_is_that_of_its_rows() -> None:
     for split, rows in (("dev", material.dev.ids), ("test", material.test.ids)):
         mine = found.of(split)
         assert len(mine) == len(rows)
-        for place, row in enumerate(rows.tolist()):
+        for index, row in enumerate(rows.tolist()):
             label = cohort["target"][row]
-            assert mine.target[place] == (-1 if label is None else found.classes.index(label))
-            assert found.groups[mine.group[place]] == (cohort["sex"][row], cohort["race"][row])
+            assert mine.target[index] == (-1 if label is None else found.classes.index(label))
+            assert found.groups[mine.group[index]] == (cohort["sex"][row], cohort["race"][row])
 
 
 def test_a_class_that_no_training_row_has_counts_as_a_mistake() -> None:
@@ -184,7 +184,7 @@ def test_counts_of_many_classes_are_packed_and_read_back_as_they_were() -> None:
     generator = np.random.default_rng(0)
     tables = [np.bincount(generator.integers(0, 3 * 150 * 150, 400), minlength=3 * 150 * 150).reshape(3, 150, 150)
               for _ in range(2)]  # fmt: skip
-    packed = [encoded(one) for one in tables]
+    packed = [encoded(table) for table in tables]
     assert {one.kind for one in packed} == {"<u4 packed"}
     assert len(packed[0].content) < tables[0].nbytes // 50
     np.testing.assert_array_equal(decoded(packed[0].kind, packed[0].shape, [one.content for one in packed]), tables)

@@ -137,7 +137,7 @@ def test_scores_that_are_no_probabilities_are_kept_to_the_last_bit(store: Any) -
     making = Predicting(truth(classes=2))
     given = making(trial())
     logits = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
-    predictions = {split: Predicted(one.values, logits) for split, one in given.predictions.items()}
+    predictions = {split: Predicted(prediction.values, logits) for split, prediction in given.predictions.items()}
     store.add([replace(given, predictions=predictions)], making.truth)
     np.testing.assert_array_equal(store.predictions(trial().key, "dev").scores, logits)
 
@@ -154,7 +154,9 @@ def test_a_regression_keeps_sums_and_numbers(store: Any) -> None:
 def test_numbers_that_are_not_finite_make_a_failed_trial(store: Any) -> None:
     making = Predicting(truth(task="regression"))
     given = making(trial())
-    broken = {split: Predicted(np.full_like(one.values, np.nan)) for split, one in given.predictions.items()}
+    broken = {
+        split: Predicted(np.full_like(prediction.values, np.nan)) for split, prediction in given.predictions.items()
+    }
     store.plan(planned(1))
     store.lease("worker", 60)
     store.record("worker", [replace(given, predictions=broken)], making.truth)

@@ -34,7 +34,7 @@ def learnt(network: Any, cast: Any, times: int = 1) -> tuple[Any, list[Any]]:
             with torch.autocast(device.type, dtype=torch.bfloat16, cache_enabled=False):
                 said = network(pictures).float()
             torch.nn.functional.cross_entropy(said, torch.arange(8, device=device)).backward()
-    return said.detach(), [one.grad.clone() for one in network.parameters()]
+    return said.detach(), [parameter.grad.clone() for parameter in network.parameters()]
 
 
 @on_each

@@ -25,12 +25,12 @@ def test_a_crop_is_a_slice_of_the_padded_picture() -> None:
     rows = torch.tensor([4, 0, 2])
     found = pictures.crops(rows, crop.of(rows)).numpy()
     padded = np.pad(inputs, ((0, 0), (SHIFT, SHIFT), (SHIFT, SHIFT), (0, 0)))
-    for place, row in enumerate(rows.tolist()):
+    for index, row in enumerate(rows.tolist()):
         top, left = int(crop.top[row]), int(crop.left[row])
         expected = padded[row, top : top + 6, left : left + 7]
         if crop.mirrored[row]:
             expected = expected[:, ::-1]
-        assert np.array_equal(found[place].transpose(1, 2, 0), expected)
+        assert np.array_equal(found[index].transpose(1, 2, 0), expected)
 
 
 def test_crops_belong_to_samples_and_not_to_their_order() -> None:

@@ -45,12 +45,12 @@ def test_a_part_in_another_size_is_what_torch_makes_of_the_slice(sides: tuple[in
     pictures = torch.from_numpy(some()).permute(0, 3, 1, 2)
     found = resized(pictures, box_of(BOXES), sides, torch.float64)
     assert found.shape == (len(BOXES), 3, *sides)
-    for place, (top, left, height, width) in enumerate(BOXES):
-        part = pictures[place : place + 1, :, top : top + height, left : left + width].double()
+    for index, (top, left, height, width) in enumerate(BOXES):
+        part = pictures[index : index + 1, :, top : top + height, left : left + width].double()
         expected = torch.nn.functional.interpolate(
             part, size=sides, mode="bilinear", antialias=True, align_corners=False
         )
-        assert torch.allclose(found[place], expected[0], atol=1e-9)
+        assert torch.allclose(found[index], expected[0], atol=1e-9)
 
 
 def test_a_line_is_interpolated_as_a_loop_does_it() -> None:
@@ -125,7 +125,7 @@ def test_boxes_belong_to_samples_and_change_with_the_epoch() -> None:
     ids, copies = torch.tensor([11, 5, 8, 5]), torch.tensor([0, 0, 0, 1])
     box = Box.drawn(0, 1, ids, copies, 64, 64, 0.08)
     turned = Box.drawn(0, 1, ids.flip(0), copies.flip(0), 64, 64, 0.08)
-    assert all(torch.equal(one, other.flip(0)) for one, other in zip(box.parts, turned.parts, strict=True))
+    assert all(torch.equal(part, other.flip(0)) for part, other in zip(box.parts, turned.parts, strict=True))
     assert not torch.equal(box.top, Box.drawn(0, 2, ids, copies, 64, 64, 0.08).top)
     assert (box.top[1], box.left[1]) != (box.top[3], box.left[3])
 

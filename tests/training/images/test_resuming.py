@@ -51,7 +51,7 @@ LEARNER = Learns("image_network", {"network": "small", "epochs": 3, "batch_size"
 
 
 def read_in(material: Material, *readouts: str) -> list[Job]:
-    return [cases.jobs(material, treatments=[DomainDiscriminative(readout=one)])[0] for one in readouts]
+    return [cases.jobs(material, treatments=[DomainDiscriminative(readout=readout)])[0] for readout in readouts]
 
 
 def killed(material: Material, jobs: list[Job], settings: Settings, epoch: int = 2) -> None:

@@ -61,8 +61,8 @@ def prepared_run(material: Material, job: Job, settings: Settings, pieces: int =
 
 
 def scores(outcomes: list[Outcome]) -> list[np.ndarray]:
-    assert [one.failure for one in outcomes] == [None] * len(outcomes)
-    return [one.test.scores for one in outcomes]
+    assert [outcome.failure for outcome in outcomes] == [None] * len(outcomes)
+    return [outcome.test.scores for outcome in outcomes]
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -127,7 +127,7 @@ def test_pieces_of_a_batch_add_up_to_its_gradient_where_no_statistics_are_taken(
         run.parts["network"].eval()
         run.begin(1)
         run.step("all")
-    whole, pieced = ([one.grad for one in run.parts["network"].parameters()] for run in runs)
+    whole, pieced = ([parameter.grad for parameter in run.parts["network"].parameters()] for run in runs)
     for one, other in zip(whole, pieced, strict=True):
         assert torch.allclose(one, other, atol=1e-12)
 

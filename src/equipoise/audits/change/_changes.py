@@ -61,7 +61,7 @@ class Change:
 
 def change_statements(changes: Iterable[Change]) -> Iterator[Finding]:
     """Yield what changed: a rate, by which values are better; a difference between groups, by whether it shrank."""
-    for place, change in enumerate(changes):
+    for index, change in enumerate(changes):
         if change.kind == "rate":
             better = get_measure(change.measure).better
             direction = direction_of(change.change, significant=change.finding, better=better)
@@ -74,7 +74,7 @@ def change_statements(changes: Iterable[Change]) -> Iterator[Finding]:
             against=change.against, class_=change.class_, split=change.split, estimate=change.change,
             low=change.low, high=change.high, level=change.level, p=change.p, p_adjusted=change.p_adjusted,
             n=change.denominator_after, n_against=change.denominator_before, status=change.status,
-            reason=change.reason, direction=direction, source="changes", place=place,
+            reason=change.reason, direction=direction, source="changes", place=index,
         )  # fmt: skip
 
 
@@ -173,13 +173,13 @@ def _corrected(changes: Sequence[_Tested]) -> tuple[Change, ...]:
     They are a family of their own: were they corrected with the tests of the audit, many differences between groups
     would make it easier to call a change real.
     """
-    testing = MultipleTesting(contrasts=[one.test for one in changes if one.test is not None])
+    testing = MultipleTesting(contrasts=[change.test for change in changes if change.test is not None])
     records = iter(testing.finish([]))
     return tuple(
-        one.change if one.test is None
-        else replace(one.change, **{name: getattr(record, name) for name in DECIDED})
-        for one in changes
-        for record in [None if one.test is None else next(records)]
+        change.change if change.test is None
+        else replace(change.change, **{name: getattr(record, name) for name in DECIDED})
+        for change in changes
+        for record in [None if change.test is None else next(records)]
     )  # fmt: skip
 
 
@@ -192,4 +192,4 @@ def changes_of(
     for sides in sides_of(spec, counts, before, favourable, splits):
         changes += _of_sides(sides, everyone=sides.view.split not in seen)
         seen.add(sides.view.split)
-    return _corrected([one for one in changes if spec.reports(one.change.measure)])
+    return _corrected([change for change in changes if spec.reports(change.change.measure)])

@@ -154,22 +154,22 @@ def outcome_records(outcomes: Outcomes, spec: CompareSpec) -> Iterator[OutcomeRe
         tested = compare_with_null(observed / scale if overall > 0 else observed, null)
         tested_groups = [place for place in attribute.tested(include_missing=spec.include_missing)
                 if draws and overall > 0 and max(least, 1) <= people[place] < len(codes)]  # fmt: skip
-        for place, group in enumerate(attribute.groups):
-            made = _record(outcomes, attribute.name, group, rows & (attribute.codes == place), least)
-            if place not in tested_groups:
+        for index, group in enumerate(attribute.groups):
+            made = _record(outcomes, attribute.name, group, rows & (attribute.codes == index), least)
+            if index not in tested_groups:
                 yield made
                 continue
             ends = share_interval(
-                float(observed[place] / scale[place]), float(people[place] / len(codes)), float(tested.half[place])
+                float(observed[index] / scale[index]), float(people[index] / len(codes)), float(tested.half[index])
             )
             yield replace(
                 made,
-                difference=float(observed[place]),
-                low=ends[0] * float(scale[place]),
-                high=ends[1] * float(scale[place]),
+                difference=float(observed[index]),
+                low=ends[0] * float(scale[index]),
+                high=ends[1] * float(scale[index]),
                 interval="permutation",
                 level=CONFIDENCE,
-                p=float(tested.p[place]),
+                p=float(tested.p[index]),
             )
 
 
@@ -422,8 +422,8 @@ def _provenance(spec: CompareSpec, command: Iterable[str] | None) -> dict[str, o
     """Describe how the result was made."""
     prints = [space.fingerprint for space in spec.spaces]
     # Half a character in a name is hashed like any other.
-    names = ["\0".join(one.groups).encode("utf-8", "surrogatepass") for one in spec.people.attributes]
-    codes = [one.codes.tobytes() for one in spec.people.attributes]
+    names = ["\0".join(attribute.groups).encode("utf-8", "surrogatepass") for attribute in spec.people.attributes]
+    codes = [attribute.codes.tobytes() for attribute in spec.people.attributes]
     direction = spec.direction
     return provenance(
         fingerprint=fingerprint_of([*(text.encode() for text in prints), *names, *codes]),
@@ -453,9 +453,9 @@ def _corrected(*lists: Sequence[Any], draws: int = 0) -> tuple[list[Any], ...]:
     keys: list[tuple[int, object]] = []
     for number, records in enumerate(lists):
         twins = mirrored(records)
-        for place, record in enumerate(records):
+        for index, record in enumerate(records):
             attribute = getattr(record, "attribute", None)
-            keys.append((number, attribute if attribute in twins else place))
+            keys.append((number, attribute if attribute in twins else index))
     p = np.array([np.nan if record.p is None else record.p for records in lists for record in records])
     adjusted, _, tests = corrected_together(p, keys)
     values = iter(adjusted.tolist())

@@ -46,9 +46,9 @@ def features_of(columns: Sequence[Attribute | Quantity]) -> list[Feature]:
     made: list[Feature] = []
     for column in columns:
         if isinstance(column, Attribute):
-            for place, group in enumerate(column.groups):
+            for index, group in enumerate(column.groups):
                 others = tuple(name for name in column.groups if name != group)
-                made.append(Feature(column.name, (column.codes == place).astype(np.float64), group, others))
+                made.append(Feature(column.name, (column.codes == index).astype(np.float64), group, others))
             continue
         known = ~np.isnan(column.values)
         whole = bool((column.values[known] == np.rint(column.values[known])).all())

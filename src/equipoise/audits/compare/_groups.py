@@ -149,8 +149,8 @@ def histograms(scores: Floats, attributes: Sequence[Attribute], least: int) -> I
     edges = np.linspace(low, high if high > low else low + 0.05, BINS + 1)
     yield _histogram(None, None, scores, edges, least)
     for attribute in attributes:
-        for place, group in enumerate(attribute.groups):
-            own = scores[attribute.codes == place]
+        for index, group in enumerate(attribute.groups):
+            own = scores[attribute.codes == index]
             if len(own) >= least:
                 yield _histogram(attribute.name, group, own, edges, least)
 
@@ -385,8 +385,8 @@ def floor_records(spec: CompareSpec, scores: Floats, floor: Floats) -> Iterator[
     known = ~np.isnan(scores) & ~np.isnan(floor)
     yield _floor_record(None, None, scores, floor, known, spec.units, spec.suppress_below)
     for attribute in spec.people.attributes:
-        for place, group in enumerate(attribute.groups):
-            rows = known & (attribute.codes == place)
+        for index, group in enumerate(attribute.groups):
+            rows = known & (attribute.codes == index)
             yield _floor_record(attribute.name, group, scores, floor, rows, spec.units, spec.suppress_below)
 
 

@@ -145,9 +145,9 @@ def _between_groups(
     text: str, before: Embedding, after: Embedding, attributes: Sequence[Attribute], least: int
 ) -> Direction:
     column, _, pair = text.partition("=")
-    attribute = next((one for one in attributes if one.name == column), None)
+    attribute = next((attribute for attribute in attributes if attribute.name == column), None)
     if attribute is None:
-        raise unknown_name("group column", column, [one.name for one in attributes], "this comparison")
+        raise unknown_name("group column", column, [attribute.name for attribute in attributes], "this comparison")
     groups = pair.split(",")
     if len(groups) != 2 or groups[0] == groups[1]:
         raise BadInput(f"The direction {text!r} could not be read", available="two groups, such as sex=Male,Female")
@@ -235,8 +235,8 @@ def projection_records(spec: CompareSpec, direction: Direction) -> Iterator[Proj
         whole = replace(whole, separation_before=first.deviations, separation_after=second.deviations)
     yield whole
     for attribute in spec.people.attributes:
-        for place, group in enumerate(attribute.groups):
-            yield _record(direction, attribute.name, group, before, after, attribute.codes == place, least)
+        for index, group in enumerate(attribute.groups):
+            yield _record(direction, attribute.name, group, before, after, attribute.codes == index, least)
 
 
 def _record(

@@ -335,9 +335,9 @@ class CompareResult(NarratedResult):
         return matching(self.records, fields)
 
     def _statements(self) -> Iterator[Finding]:
-        for place, record in enumerate(self.records):
+        for index, record in enumerate(self.records):
             if record.attribute is not None:
-                yield _statement(record, record.difference, "contrast", "share_changed", "records", place)
+                yield _statement(record, record.difference, "contrast", "share_changed", "records", index)
         for place, moved in enumerate(self.outcomes):
             if moved.attribute is not None:
                 yield _statement(moved, moved.difference, "contrast", "share_moved", "outcomes", place)

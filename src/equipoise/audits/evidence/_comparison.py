@@ -160,10 +160,10 @@ def paired(technique: Series, baseline: Series, column: str) -> tuple[Floats, Fl
     """Return the values of both sides where they share a value of the pairing column, in the same order."""
     places = []
     for series in (technique, baseline):
-        found = {label: place for place, label in enumerate(series.pairs) if label is not None}
+        found = {label: index for index, label in enumerate(series.pairs) if label is not None}
         known = [label for label in series.pairs if label is not None]
         if len(found) < len(known):
-            twice = next(label for place, label in enumerate(known) if label in known[:place])
+            twice = next(label for index, label in enumerate(known) if label in known[:index])
             raise BadInput(
                 f"{series.technique!r} has several runs on {series.metric!r} with {column} {twice!r}",
                 available="one run of each technique for each value of the pairing column",
@@ -285,15 +285,17 @@ def compare(couples: Sequence[tuple[Series, Series]], plan: Plan) -> list[Compar
         leans = [difference for difference, _, _ in estimates]
     else:
         sizes = [max(abs(t.mean), abs(b.mean)) for t, b in couples]
-        tested = _ranked(x, y, [one[0] for one in estimates], leans, sizes, plan)
+        tested = _ranked(x, y, [estimate[0] for estimate in estimates], leans, sizes, plan)
     correct = CORRECTIONS[plan.correction]
     least = np.where(np.isnan(tested.p), np.nan, tested.smallest)
     level = _level(tested.p, plan)
     relative = levene_p([t.relative for t, _ in couples], [b.relative for _, b in couples])
     absolute = levene_p([t.ranked for t, _ in couples], [b.ranked for _, b in couples])
     margins = [plan.margins.get(t.metric) for t, _ in couples]
-    within = np.array([math.nan if margin is None else float(equivalence_p(one[0], one[1], margin, one[2]))
-                       for one, margin in zip(estimates, margins, strict=True)])  # fmt: skip
+    within = np.array([
+        math.nan if margin is None else float(equivalence_p(estimate[0], estimate[1], margin, estimate[2]))
+        for estimate, margin in zip(estimates, margins, strict=True)
+    ])  # fmt: skip
     # Both corrections never fall when a p rises, so correcting the smallest p gives the smallest corrected one.
     columns: dict[str, Sequence[object]] = {
         "pairs": pairs, "lean": leans, "p": tested.p.tolist(), "p_adjusted": correct(tested.p).tolist(),

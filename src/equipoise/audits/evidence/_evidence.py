@@ -224,8 +224,8 @@ def _performance(rows: Runs, given: str | Iterable[str]) -> tuple[str, ...]:
 
 def _place(order: Sequence[str], metrics: Iterable[str]) -> Callable[[tuple[str, str]], tuple[int, int]]:
     """Return how to sort cells: by family, baselines first, then by metric."""
-    techniques = {name: place for place, name in enumerate(order)}
-    places = {name: place for place, name in enumerate(ordered(metrics))}
+    techniques = {name: index for index, name in enumerate(order)}
+    places = {name: index for index, name in enumerate(ordered(metrics))}
     return lambda cell: (techniques[cell[0]], places[cell[1]])
 
 

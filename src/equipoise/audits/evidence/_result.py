@@ -150,7 +150,7 @@ class EvidenceResult(NarratedResult, GatedResult):
         return self.view("contrasts", (record for record in self.records if record.verdict is not None))
 
     def _statements(self) -> Iterator[Finding]:
-        for place, record in enumerate(self.records):
+        for index, record in enumerate(self.records):
             if record.verdict is not None:
                 estimate = math.nan if record.difference is None else record.difference
                 yield Finding(
@@ -161,7 +161,7 @@ class EvidenceResult(NarratedResult, GatedResult):
                         estimate, significant=record.verdict.significant, equivalent=record.equivalent,
                         better="high" if record.metric in self.performance else "low",
                     ),
-                    place=place,
+                    place=index,
                 )  # fmt: skip
 
     @classmethod

@@ -365,7 +365,7 @@ def four_fifths(
     # Rates are drawn in the order they were told in, which the seed makes repeatable; after the last ratio none are.
     last = max((number for number, place in enumerate(rates) if place in ratios), default=-1)
     drawn = {place: _posterior_draws(rates[place], generator) for place in list(rates)[: last + 1]}
-    for place, record in ((place, record) for place, own in ratios.items() for record in own):
+    for place, record in ((place, record) for place, ratio in ratios.items() for record in ratio):
         group, against = str(record.group), str(record.against)
         own, other = rates[place][group], rates[place][against]
         highest = other.value >= max(r.value for name, r in rates[place].items() if r.defined and not is_missing(name))

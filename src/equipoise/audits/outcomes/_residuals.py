@@ -73,8 +73,10 @@ STATISTICS = (
     ),
     ValueStatistic(name="pearson", error=_pearson_spread, contrasted=True),
 )  # fmt: skip
-SPREADS: dict[str, Statistic] = {one.name: one.error for one in STATISTICS if one.error is not None}
-CONTRASTED = tuple(one.name for one in STATISTICS if one.contrasted)
+SPREADS: dict[str, Statistic] = {
+    statistic.name: statistic.error for statistic in STATISTICS if statistic.error is not None
+}
+CONTRASTED = tuple(statistic.name for statistic in STATISTICS if statistic.contrasted)
 
 
 def residual_evidence(view: View, rows: NumberRows | None, generator: np.random.Generator, draws: int) -> Evidence:
@@ -91,11 +93,11 @@ def residual_evidence(view: View, rows: NumberRows | None, generator: np.random.
         return Evidence(shown, compared)
     of_gaps, of_contrasts = ({}, {}) if rows is None else _permuted(rows, view, generator, draws)
     gaps = {}
-    for one in STATISTICS:
-        values, errors = one.values(view.compared), compared[one.name]
+    for statistic in STATISTICS:
+        values, errors = statistic.values(view.compared), compared[statistic.name]
         # Groups with equal values may spread unequally: the permuted p and that of the errors must both be small.
-        p = _p(values, errors) if rows is None else float(np.fmax(of_gaps[one.gap], _p(values, errors)))
-        gaps[one.gap] = GapTest(p, low=least_gap(values, errors, risk=view.risk))
+        p = _p(values, errors) if rows is None else float(np.fmax(of_gaps[statistic.gap], _p(values, errors)))
+        gaps[statistic.gap] = GapTest(p, low=least_gap(values, errors, risk=view.risk))
     return Evidence(shown, compared, gaps, permuted=of_contrasts)
 
 
@@ -123,16 +125,16 @@ def _permuted(
     """Return the p-values of gaps and of contrasts under permuted groups."""
     of: ResidualMoments = view.compared
     pairs = opponents(view.compared.groups, view.reference, of.weight)
-    statistics: dict[str, Statistic] = {one.gap: _spread_out(one) for one in STATISTICS}
-    for one in STATISTICS:
-        for number, (group, others, _) in enumerate(pairs if one.contrasted else ()):
-            statistics[f"{one.name} {number}"] = _apart(one, group, others, of.weight)
+    statistics: dict[str, Statistic] = {statistic.gap: _spread_out(statistic) for statistic in STATISTICS}
+    for statistic in STATISTICS:
+        for number, (group, others, _) in enumerate(pairs if statistic.contrasted else ()):
+            statistics[f"{statistic.name} {number}"] = _apart(statistic, group, others, of.weight)
     blocks = row_blocks(rows.sums(of.pivot), rows.places(view.attribute, of.groups), len(of.groups), generator)
     found = block_p(
         blocks, lambda sums: residual_moments(sums, of.groups, of.pivot), statistics, generator, draws, view.tests
     )  # fmt: skip
     contrasts = {name: [found[f"{name} {number}"] for number in range(len(pairs))] for name in CONTRASTED}
-    return {one.gap: found[one.gap] for one in STATISTICS}, contrasts
+    return {statistic.gap: found[statistic.gap] for statistic in STATISTICS}, contrasts
 
 
 def _spread_out(one: ValueStatistic) -> Statistic:

@@ -350,8 +350,8 @@ class _Audit:
     ) -> Record:
         """Return the smallest exposure per merit over the largest (disparate treatment ratio)."""
         kept = [
-            place for place, group in enumerate(groups)
-            if people[place] >= max(self.spec.suppress_below, 1) and not np.isnan(values[place])
+            index for index, group in enumerate(groups)
+            if people[index] >= max(self.spec.suppress_below, 1) and not np.isnan(values[index])
             and (self.spec.include_missing or not is_missing(group))
         ]  # fmt: skip
         record = Record(

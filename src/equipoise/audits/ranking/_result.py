@@ -42,9 +42,12 @@ class RankingMeasure:
 
 def _measures() -> dict[str, RankingMeasure]:
     found = []
-    for one in STATISTICS:
-        found += [RankingMeasure(one.name, one.kind, one.better), RankingMeasure(one.gap, "gap", "low")]
-        found += [] if one.ratio is None else [RankingMeasure(one.ratio, "ratio", "high")]
+    for statistic in STATISTICS:
+        found += [
+            RankingMeasure(statistic.name, statistic.kind, statistic.better),
+            RankingMeasure(statistic.gap, "gap", "low"),
+        ]
+        found += [] if statistic.ratio is None else [RankingMeasure(statistic.ratio, "ratio", "high")]
     found += [RankingMeasure(name, "value", "none") for name in ("people_share", "exposure_share", "merit_share")]
     found.append(RankingMeasure("exposure_per_merit", "value", "high"))
     found.append(RankingMeasure("exposure_per_merit_ratio", "ratio", "high"))

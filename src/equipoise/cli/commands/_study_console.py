@@ -72,11 +72,11 @@ def show_failures(failed: Sequence[StoredTrial], tracebacks: Mapping[str, str] |
         reasons.setdefault(one.failure or "no reason was given", []).append(one)
     console = Console()
     for reason, trials in reasons.items():
-        where = listing(dict.fromkeys(one.cell for one in trials), 3)
+        where = listing(dict.fromkeys(trial.cell for trial in trials), 3)
         text = printable(f"failed {len(trials):,} times ({where}): {reason}")
         console.print(text, highlight=False, markup=False, soft_wrap=True)
         if tracebacks is not None:
-            kept = next((tracebacks[one.key] for one in trials if one.key in tracebacks), "no traceback was kept")
+            kept = next((tracebacks[trial.key] for trial in trials if trial.key in tracebacks), "no traceback was kept")
             for line in kept.splitlines():
                 console.print("  " + printable(line), highlight=False, markup=False, soft_wrap=True)
 

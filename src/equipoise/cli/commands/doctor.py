@@ -53,7 +53,10 @@ def _findings() -> dict[str, Any]:
             for extra, module in EXTRA_MODULES.items()
         },
         "gpu": _gpu(),
-        "plugin_failures": [{"plugin": one.plugin, "reason": one.reason} for one in registry.plugin_failures],
+        "plugin_failures": [
+            {"plugin": plugin_failure.plugin, "reason": plugin_failure.reason}
+            for plugin_failure in registry.plugin_failures
+        ],
     }
 
 

@@ -185,7 +185,10 @@ def _document(chosen: dict[str, str]) -> str:
         }
         for singular in chosen.values() for entry in registry.entries(singular)
     ]  # fmt: skip
-    failures = [{"plugin": one.plugin, "reason": one.reason} for one in registry.plugin_failures]
+    failures = [
+        {"plugin": plugin_failure.plugin, "reason": plugin_failure.reason}
+        for plugin_failure in registry.plugin_failures
+    ]
     counts = {plural: len(registry.entries(one)) for plural, one in chosen.items()}
     content = {"schema": "equipoise.list/1", "counts": counts, "records": records, "plugin_failures": failures}
     return json.dumps(content, ensure_ascii=False, indent=1)

@@ -127,19 +127,19 @@ class SinglePictures:
             raise BadInput(f"There is no file {self.path.name!r} beside the other", help=AGAIN)
         blob, offsets, _ = _parts(self.path, self.pictures, self.side, np.array(1))
         made = np.empty((len(rows), self.side, self.side, 3), dtype=np.uint8)
-        for place, row in enumerate(rows.tolist()):
+        for index, row in enumerate(rows.tolist()):
             encoded = blob[offsets[row] : offsets[row + 1]].tobytes()
-            made[place] = _decoded(encoded, 1, self.side, f"Picture {row} of {self.path.name}")[0]
+            made[index] = _decoded(encoded, 1, self.side, f"Picture {row} of {self.path.name}")[0]
         return made
 
 
 def _decode(path: Path, made: Pictures, strip: NDArray[Any], what: str) -> None:
     side, channels = made.shape[1], made.shape[3]
     blob, offsets, number = _parts(path, len(made), side, strip)
-    for place, first in enumerate(range(0, len(made), number)):
+    for index, first in enumerate(range(0, len(made), number)):
         part = made[first : first + number]
-        encoded = blob[offsets[place] : offsets[place + 1]].tobytes()
-        part[:] = _decoded(encoded, len(part), side, f"{what} {place} of {path.name}", channels)
+        encoded = blob[offsets[index] : offsets[index + 1]].tobytes()
+        part[:] = _decoded(encoded, len(part), side, f"{what} {index} of {path.name}", channels)
 
 
 def _parts(

@@ -61,7 +61,7 @@ def read_pictures(
     damaged: list[str] = []
     sizes: Counter[Size] = Counter()
     examples: dict[Size, str] = {}
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         try:
             picture = _read(_inside(folder, name), name, wanted)
         except _Damaged as error:
@@ -77,7 +77,7 @@ def read_pictures(
         examples.setdefault(size, name)
         if len(sizes) == 1:  # else all that is still wanted is the sizes
             found.append(picture)
-            places.append(place)
+            places.append(index)
     if len(sizes) > 1:
         raise _of_different_sizes(sizes, examples)
     if not found:
@@ -206,7 +206,7 @@ def cohort_of_folder(
         raise BadInput(f"levels is {list(levels)!r}", available=f"different names, none of them {IMAGE} or {FILE}")
     files = sorted(path for path in root.rglob("*") if path.suffix.lower() in FORMATS and path.is_file())
     parts = [path.relative_to(root).parts for path in files]
-    odd = next((place for place, part in enumerate(parts) if len(part) != len(levels) + 1), None)
+    odd = next((index for index, part in enumerate(parts) if len(part) != len(levels) + 1), None)
     if odd is not None or not files:
         where = f"in folders other than {'/'.join(levels)}"
         raise BadInput(
@@ -216,7 +216,7 @@ def cohort_of_folder(
             available=f"{'/'.join(f'<{level}>' for level in levels)}/<file>, a file being {listing(FORMATS)}",
             help="name what each folder level means with levels=.",
         )
-    columns = {level: _objects([part[place] for part in parts]) for place, level in enumerate(levels)}
+    columns = {level: _objects([part[index] for part in parts]) for index, level in enumerate(levels)}
     columns[FILE] = _objects(["/".join(part) for part in parts])
     made = Cohort(name=name or root.name, columns=columns, target=target, groups=tuple(groups), **roles)
     return with_pictures(made, FILE, root, resize=resize, on_damaged=on_damaged)

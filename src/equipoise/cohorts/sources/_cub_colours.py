@@ -19,7 +19,7 @@ VERSION = "pass the attributes of CUB-200-2011, in the order and number in which
 
 def colour_places(names: Sequence[str], file: str) -> dict[int, str]:
     """Return which attributes are primary colours, by place; a list of another version is refused."""
-    found = {place: name.removeprefix(PREFIX) for place, name in enumerate(names) if name.startswith(PREFIX)}
+    found = {index: name.removeprefix(PREFIX) for index, name in enumerate(names) if name.startswith(PREFIX)}
     if len(names) != ATTRIBUTES or len(found) != COLOURS:
         raise BadInput(
             f"{file} names {len(names):,} attributes, {len(found):,} of them primary colours: it is of another version",

@@ -27,7 +27,7 @@ def read_folder(folder: Path) -> PictureRows:
     """Read the lists; every picture must have a class and a split, by its number."""
     files = _listed(folder / IMAGES)
     names = _listed(folder / "classes.txt")
-    places = {number: place for place, number in enumerate(names)}
+    places = {number: index for index, number in enumerate(names)}
     classes = _of_pictures(folder / "image_class_labels.txt", files)
     unknown = sorted(set(classes) - set(places))
     if unknown:
@@ -84,13 +84,13 @@ def _lines(path: Path) -> Iterator[str]:
 def _listed(path: Path) -> dict[str, str]:
     """Read lines of a number and a text."""
     found: dict[str, str] = {}
-    for place, line in enumerate(_lines(path), start=1):
+    for index, line in enumerate(_lines(path), start=1):
         parts = line.split(maxsplit=1)
         if not parts:
             continue
         if len(parts) != 2 or parts[0] in found:
             raise BadInput(
-                f"Line {place:,} of {path.name} is {line.strip()[:80]!r}",
+                f"Line {index:,} of {path.name} is {line.strip()[:80]!r}",
                 available="a number that no other line has, and a text",
                 help=AGAIN,
             )
@@ -128,7 +128,7 @@ def _certainty(path: Path, numbers: Sequence[str], attributes: Sequence[int]) ->
     A line has the picture, the attribute, whether it is there, how certain that is (1 to 4) and the time it took. A few
     lines of the published file have fields too many behind these, so no more than the first four are read.
     """
-    rows = {number: place for place, number in enumerate(numbers)}
+    rows = {number: index for index, number in enumerate(numbers)}
     columns = {str(place + 1): column for column, place in enumerate(attributes)}
     found = np.zeros((len(rows), len(columns)), dtype=np.int64)
     seen = 0

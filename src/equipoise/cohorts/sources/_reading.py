@@ -59,12 +59,12 @@ class Sheet:
 
     def _each(self, column: str, read: Callable[[str], Value], what: str) -> list[Value]:
         values = []
-        for place, text in enumerate(self.fields[column], start=1):
+        for index, text in enumerate(self.fields[column], start=1):
             try:
                 values.append(read(text))
             except (KeyError, ValueError):
                 raise BadInput(
-                    f"Row {place:,} of {self.file!r} has {text!r} in the column {column!r}",
+                    f"Row {index:,} of {self.file!r} has {text!r} in the column {column!r}",
                     available=what,
                     help="pass the file as published by its source.",
                 ) from None

@@ -84,7 +84,9 @@ def coil20(path: str | os.PathLike[str] | None = None, *, rows: int | None = Non
 
 def _codes(path: Path) -> dict[str, FactorCodes]:
     """Read which object and pose each picture shows; none may be there twice."""
-    codes = {one.name: checked_labels(read_array(path, one.name), len(one.values), path.name) for one in FACTORS}
+    codes = {
+        factor.name: checked_labels(read_array(path, factor.name), len(factor.values), path.name) for factor in FACTORS
+    }
     if len(codes["object"]) != len(codes["pose"]):
         raise BadInput(f"The parts of {path.name} do not match", help="download the file again.")
     cells, times = np.unique(codes["object"] * POSES + codes["pose"], return_counts=True)

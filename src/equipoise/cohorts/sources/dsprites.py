@@ -63,8 +63,8 @@ def dsprites(path: str | os.PathLike[str] | None = None, *, rows: int | None = R
         )
     chosen = chosen_rows(rows, len(classes), stream(seed, "dsprites"), found.name)
     codes = {
-        factor.name: checked_labels(classes[chosen, 1 + place], len(factor.values), found.name)
-        for place, factor in enumerate(FACTORS)
+        factor.name: checked_labels(classes[chosen, 1 + index], len(factor.values), found.name)
+        for index, factor in enumerate(FACTORS)
     }
     pictures = read_rows(found, "imgs", chosen)
     if pictures.shape[1:] != (SPRITE_SIDE, SPRITE_SIDE) or pictures.dtype != np.uint8 or pictures.max() > 1:

@@ -114,7 +114,7 @@ def _part(
     # info: toy, elevation, azimuth (in steps of 2, 0 to 34) and lighting.
     azimuth = _steps(info[rows, 2], files["info"].name)
     columns = dict(
-        zip((one.name for one in FACTORS), (kinds[rows], info[rows, 1], azimuth, info[rows, 3]), strict=True)
+        zip((factor.name for factor in FACTORS), (kinds[rows], info[rows, 1], azimuth, info[rows, 3]), strict=True)
     )
     codes = {factor.name: checked_labels(columns[factor.name], len(factor.values), part) for factor in FACTORS}
     codes["instance"] = checked_labels(info[rows, 0], INSTANCES, files["info"].name)

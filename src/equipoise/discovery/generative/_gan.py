@@ -51,7 +51,7 @@ class TrainedGAN:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write weights and settings as safetensors."""
         said = {"channels": self.channels, "settings": as_plain(self.settings),
-                "stands": [[one.step, one.losses] for one in self.stands]}  # fmt: skip
+                "stands": [[stand.step, stand.losses] for stand in self.stands]}  # fmt: skip
         write_networks(path, FILE, said, {"generator": self.network})
 
 

@@ -58,7 +58,7 @@ def others_code(given: str, *, available: str, help: str = "") -> Iterator[None]
 def device_of(module: torch.nn.Module, wanted: torch.device | None, what: str) -> Any:
     """Return the one device a module is on; the wanted one where it has no weights at all."""
     torch = require("torch", extra="train", purpose=f"A {what}")
-    places = {one.device for one in _tensors(module)}
+    places = {tensor.device for tensor in _tensors(module)}
     if len(places) > 1:
         raise BadInput(
             f"The {what} is on several devices ({', '.join(sorted(map(str, places)))})", available="one device"
@@ -87,7 +87,7 @@ def frozen(module: torch.nn.Module) -> torch.nn.Module:
     torch = require("torch", extra="train", purpose="A frozen module")
     module.eval().requires_grad_(False)
     # torch lays out every tensor of rank 4 or 5 then, and refuses those of rank 5.
-    if all(one.ndim != 5 for one in _tensors(module)):
+    if all(tensor.ndim != 5 for tensor in _tensors(module)):
         module.to(memory_format=torch.channels_last)  # type: ignore[call-overload, unused-ignore]
     return module
 
@@ -95,7 +95,7 @@ def frozen(module: torch.nn.Module) -> torch.nn.Module:
 def number_kind(module: torch.nn.Module) -> Any:
     """Return the kind of number a module computes with."""
     torch = require("torch", extra="train", purpose="A module")
-    return next((one.dtype for one in _tensors(module) if one.is_floating_point()), torch.get_default_dtype())
+    return next((tensor.dtype for tensor in _tensors(module) if tensor.is_floating_point()), torch.get_default_dtype())
 
 
 def _tensors(module: torch.nn.Module) -> list[Any]:

@@ -85,7 +85,7 @@ class GANSettings:
 
 def as_plain(settings: VAESettings | GANSettings) -> dict[str, Any]:
     """Return settings as plain values for a file; where it was trained is no part of what it is."""
-    return {one.name: getattr(settings, one.name) for one in fields(settings) if one.name not in PLACE}
+    return {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in PLACE}
 
 
 PLACE = ("device", "report_every")
@@ -266,7 +266,7 @@ def counted(value: object, name: str) -> int:
 
 
 def _weights(networks: Mapping[str, torch.nn.Module]) -> dict[str, torch.Tensor]:
-    return {f"{name}.{key}": value for name, one in networks.items() for key, value in one.state_dict().items()}
+    return {f"{name}.{key}": value for name, network in networks.items() for key, value in network.state_dict().items()}
 
 
 def _faults(wanted: Mapping[str, torch.Tensor], tensors: Mapping[str, torch.Tensor]) -> list[str]:

@@ -174,7 +174,7 @@ class TrainedVAE:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write weights and settings as safetensors."""
         said = {"kind": self.kind, "channels": self.channels, "settings": as_plain(self.settings),
-                "stands": [[one.step, one.losses] for one in self.stands]}  # fmt: skip
+                "stands": [[stand.step, stand.losses] for stand in self.stands]}  # fmt: skip
         write_networks(path, FILE, said, {"encoder": self.encoder, "decoder": self.decoder})
 
 
@@ -255,7 +255,7 @@ class _Run:
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         """Return all that a step moves."""
-        weights = {f"weight {place}": weight for place, weight in enumerate(self.moved)}
+        weights = {f"weight {index}": weight for index, weight in enumerate(self.moved)}
         return weights | state_of(self.optimiser)
 
     def _prepare(self, step: int) -> None:

@@ -63,9 +63,9 @@ def leakage(result: AuditResult) -> Chart | None:
     rows: list[Row] = []
     for attribute in attributes:
         lines.add(safe_name(attribute, 30), head=True)
-        for place, record in enumerate(result.leakage):
+        for index, record in enumerate(result.leakage):
             if record.attribute == attribute:
-                rows += _probe_rows(place, record, lines.add(learner_title(record.probe)))
+                rows += _probe_rows(index, record, lines.add(learner_title(record.probe)))
     shown = [record for record in result.leakage if record.attribute in attributes]
     found = sum(1 for record in shown if record.finding)
     words = f"Balanced accuracy of {plural(len(shown), 'probe')} for {plural(len(attributes), 'attribute')}."

@@ -424,8 +424,8 @@ def draw_into(folder: str | os.PathLike[str], charts: Iterable[Chart]) -> list[P
         raise BadInput(f"The folder for figures {str(target)!r} is a file", help="name a folder.")
     make_output_folder(target)
     written: list[Path] = []
-    for place, untitled in enumerate(charts, start=1):
-        name = f"{place:02d}-{_slug(untitled.name)}"
+    for index, untitled in enumerate(charts, start=1):
+        name = f"{index:02d}-{_slug(untitled.name)}"
         chart = titled(untitled)
         written.append(write_whole(target / f"{name}.svg", svg(chart)))
         written.append(write_whole(target / f"{name}.png", png(chart)))

@@ -194,8 +194,10 @@ def space_curves(result: StudyResult) -> Chart | None:
     Classifiers on own and on balanced rows are drawn; those that were trained otherwise are in the tables, and a sweep
     has a chart of its own.
     """
-    aside = set_aside(one.source for one in result.spaces)
-    placed = [(place, one) for place, one in enumerate(result.spaces) if _is_gap(one) and one.source not in aside]
+    aside = set_aside(space.source for space in result.spaces)
+    placed = [
+        (index, space) for index, space in enumerate(result.spaces) if _is_gap(space) and space.source not in aside
+    ]
     if len({one.degree for _, one in placed}) < 2:
         return None
     every = sorted(dict.fromkeys(_space_panel(one) for _, one in placed), key=lambda panel: panel[0] != EMBEDDING)
@@ -284,9 +286,9 @@ def _space_plot(lines: int, panels: int) -> alt.FacetChart:
 
 def space_sweep(result: StudyResult) -> Chart | None:
     """Draw the gap and the accuracy of every method over C; none where no classifier has several values of C."""
-    sweeps = {source: sweep for sweep in sweeps_of(one.source for one in result.spaces) for source in sweep.sources}
+    sweeps = {source: sweep for sweep in sweeps_of(space.source for space in result.spaces) for source in sweep.sources}
     placed = _furthest(
-        [(place, one) for place, one in enumerate(result.spaces) if one.source in sweeps and _is_swept(one)]
+        [(index, space) for index, space in enumerate(result.spaces) if space.source in sweeps and _is_swept(space)]
     )
     if not placed:
         return None
@@ -471,7 +473,7 @@ def loss_curves(curves: NDArray[np.float64]) -> Chart | None:
     losses = np.asarray(curves, dtype=np.float64)
     if losses.ndim != 3 or losses.shape[2] < 2:
         return None
-    done = [place for place, own in enumerate(losses) if np.isfinite(own).any()]
+    done = [index for index, loss in enumerate(losses) if np.isfinite(loss).any()]
     if not done:
         return None
     panels, lines = done[:MOST_DIRECTIONS], range(min(losses.shape[1], MOST_GROUPS))
@@ -479,8 +481,8 @@ def loss_curves(curves: NDArray[np.float64]) -> Chart | None:
     most = max(10, MOST_LOSSES // (len(panels) * len(lines)))
     steps = np.unique(np.linspace(0, losses.shape[2] - 1, min(most, losses.shape[2])).round().astype(int))
     rows: list[Row] = [
-        {"panel": place, "line": line, "step": int(step) + 1, "loss": rounded(float(losses[panel, line, step]))}
-        for place, panel in enumerate(panels)
+        {"panel": index, "line": line, "step": int(step) + 1, "loss": rounded(float(losses[panel, line, step]))}
+        for index, panel in enumerate(panels)
         for line in lines
         for step in steps
         if np.isfinite(losses[panel, line, step])
@@ -522,11 +524,11 @@ def _loss_plot(lines: int, panels: int) -> alt.FacetChart:
 def drift(result: Diagnosis) -> Chart | None:
     """Draw the difference of all layers together, and the share of flipped predictions, over the steps."""
     rows: list[Row] = [
-        {"step": one.step, "value": rounded(one.relative), "line": 0}
-        for one in result.records
-        if one.layer == ALL_LAYERS and one.relative > 0
+        {"step": record.step, "value": rounded(record.relative), "line": 0}
+        for record in result.records
+        if record.layer == ALL_LAYERS and record.relative > 0
     ]
-    rows += [{"step": one.step, "value": rounded(one.share), "line": 1} for one in result.flips if one.share > 0]
+    rows += [{"step": flip.step, "value": rounded(flip.share), "line": 1} for flip in result.flips if flip.share > 0]
     if len({row["step"] for row in rows}) < 2:
         return None
     present = sorted({int(str(row["line"])) for row in rows})

@@ -108,8 +108,8 @@ def dumbbells(
 def before_after(result: AuditResult, subject: Subject) -> Chart | None:
     """Draw the changes of a subject's rates: one line per group, one panel per measure."""
     placed = [
-        (place, change)
-        for place, change in enumerate(result.changes)
+        (index, change)
+        for index, change in enumerate(result.changes)
         if change.kind == "rate"
         and change.status == Status.OK
         and (subject.has(change) or _of_everyone(change, subject))
@@ -204,9 +204,9 @@ def most_changed(result: CompareResult) -> Chart | None:
     profiles = one.unit == "distinct profiles" and one.units < one.rows
     lines = [
         _GroupLine(
-            record.attribute, record.group, list(_shares(place, record, profiles=profiles)), abs(record.difference)
+            record.attribute, record.group, list(_shares(index, record, profiles=profiles)), abs(record.difference)
         )
-        for place, record in enumerate(result.records)
+        for index, record in enumerate(result.records)
         if record.attribute is not None and not math.isnan(record.share_changed)
     ]
     findings = sum(1 for record in result.records if record.finding)
@@ -251,8 +251,8 @@ def outcomes(result: CompareResult) -> Chart | None:
     scale, field = (100.0, "share_moved") if everyone.mean_shift is None else (1.0, "mean_absolute_shift")
     base = getattr(everyone, field)
     lines = [
-        _GroupLine(record.attribute, record.group, _moved(place, record, field, base, scale), abs(record.difference))
-        for place, record in enumerate(result.outcomes)
+        _GroupLine(record.attribute, record.group, _moved(index, record, field, base, scale), abs(record.difference))
+        for index, record in enumerate(result.outcomes)
         if record.attribute is not None and record.status == Status.OK
     ]
     findings = sum(1 for record in result.outcomes if record.finding)
@@ -280,8 +280,8 @@ def _moved(place: int, record: OutcomeRecord, field: str, base: float, scale: fl
 def projections(result: CompareResult) -> Chart | None:
     """Draw each group's mean projection on the concept's direction, before and after."""
     lines = [
-        _GroupLine(record.attribute, record.group, _sides(place, record), abs(record.mean_after - record.mean_before))
-        for place, record in enumerate(result.projections)
+        _GroupLine(record.attribute, record.group, _sides(index, record), abs(record.mean_after - record.mean_before))
+        for index, record in enumerate(result.projections)
         if record.status == Status.OK
     ]
     if not lines:

@@ -435,8 +435,8 @@ def _value_row(place: int, record: Record, line: int, panel: int, what: str) -> 
 def downstream_gaps(result: AuditResult) -> Chart | None:
     """Draw every downstream gap with its interval."""
     placed = [
-        (place, record)
-        for place, record in enumerate(result.downstream)
+        (index, record)
+        for index, record in enumerate(result.downstream)
         if record.kind in ("gap", "largest gap") and record.defined
     ]
     if not placed:

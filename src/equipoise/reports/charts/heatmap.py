@@ -165,9 +165,11 @@ def _rate_plot(rows: list[Row], lines: int, columns: int, shares: bool) -> alt.T
 def space_settings(result: StudyResult) -> Iterator[Chart]:
     """Draw a chart for each treatment that was tried with two numbers, such as alpha and rho."""
     kinds: dict[tuple[str, str, str], list[PlacedSetting]] = {}
-    for place, one in enumerate(result.space_settings):
-        kinds.setdefault((one.condition, one.learner, one.treatment), []).append((place, one))
-    charts = [made for own in kinds.values() if (made := _settings_chart(own)) is not None]
+    for index, space_setting in enumerate(result.space_settings):
+        kinds.setdefault((space_setting.condition, space_setting.learner, space_setting.treatment), []).append(
+            (index, space_setting)
+        )
+    charts = [made for kind in kinds.values() if (made := _settings_chart(kind)) is not None]
     yield from charts[:MOST_SETTING_CHARTS]
 
 
@@ -213,8 +215,8 @@ def _settings_axes(settings: Sequence[SpaceSetting]) -> tuple[str, str] | None:
     """Return the two settings that are numbers and vary; None where there are not two."""
     found = [
         name
-        for name in dict.fromkeys(name for one in settings for name in one.settings)
-        if len({one.settings[name] for one in settings if _isnumber(one.settings.get(name))}) > 1
+        for name in dict.fromkeys(name for setting in settings for name in setting.settings)
+        if len({setting.settings[name] for setting in settings if _isnumber(setting.settings.get(name))}) > 1
     ]
     return (found[0], found[1]) if len(found) > 1 else None
 
@@ -226,7 +228,7 @@ def _isnumber(value: object) -> bool:
 def _settings_panels(settings: Sequence[SpaceSetting]) -> list[tuple[str, str, int]]:
     """Return titles, fields and directions: 1 where high is better, -1 where low is."""
     measure = title_of(settings[0].measure)
-    leaks = dict.fromkeys(name for one in settings for name in one.leakage if not name.startswith("chance"))
+    leaks = dict.fromkeys(name for setting in settings for name in setting.leakage if not name.startswith("chance"))
     return [
         (f"{measure}, everyone", "overall", 1), (f"{measure}, gap of halves", "gap", -1),
         (f"{measure}, worst group", "worst", 1),
@@ -278,13 +280,13 @@ def _settings_plot(lines: int, columns: int, down: str, across: str) -> alt.Face
 
 def layers(result: Diagnosis) -> Chart | None:
     """Draw how far apart every layer is after each step that was looked at: one line per layer, one column per step."""
-    own = [one for one in result.records if one.layer != ALL_LAYERS and one.relative > 0]
-    names = list(dict.fromkeys(one.layer for one in result.records if one.layer != ALL_LAYERS))
+    own = [record for record in result.records if record.layer != ALL_LAYERS and record.relative > 0]
+    names = list(dict.fromkeys(record.layer for record in result.records if record.layer != ALL_LAYERS))
     steps = sorted({one.step for one in own})
     if len(names) < 2 or len(steps) < 2:
         return None
     shown = names[:MOST_LAYERS]
-    places = {name: place for place, name in enumerate(shown)}
+    places = {name: index for index, name in enumerate(shown)}
     rows: list[Row] = [
         {
             "line": places[one.layer],

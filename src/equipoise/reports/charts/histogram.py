@@ -105,7 +105,7 @@ def _chart(
     every: Sequence[_Panel], overall: tuple[Histogram, int] | None, *, name: str, title: str, caption: str, words: str
 ) -> Chart | None:
     panels = sorted(every, key=lambda panel: -panel.people)[:MOST_GROUPS] if len(every) > MOST_GROUPS else every
-    rows = [row for place, panel in enumerate(panels) for row in _rows(place, panel, overall)]
+    rows = [row for index, panel in enumerate(panels) for row in _rows(index, panel, overall)]
     if not rows:
         return None
     used = [line for line in LINES if any(row.get("what") == line for row in rows)]

@@ -112,8 +112,8 @@ def methods_chart(methods: Sequence[tuple[str, Shown]]) -> Chart | None:
     if len(drawn) < 2:
         return None
     rows: list[Row] = [
-        {"line": place, "panel": 0, "of": safe_name(label), "what": _confirmed(judged), **_measured(judged)}
-        for place, (label, judged) in enumerate(drawn)
+        {"line": index, "panel": 0, "of": safe_name(label), "what": _confirmed(judged), **_measured(judged)}
+        for index, (label, judged) in enumerate(drawn)
     ]
     words = f"Change of the probability along the directions of {plural(len(drawn), 'method')}, with intervals."
     return _directions(
@@ -291,14 +291,14 @@ def _gains(place: int, one: FairestRecord, line: int, panel: int) -> list[Row]:
 def table_4(result: Reproduction) -> Chart | None:
     """Draw both ranges of every technique, in percentage points."""
     lines, rows = Lines(), []
-    for place, one in enumerate(result.techniques):
-        line = lines.add(f"{one.technique}  {one.treatment}")
+    for index, technique in enumerate(result.techniques):
+        line = lines.add(f"{technique.technique}  {technique.treatment}")
         for panel, name in enumerate(PAPER_PANELS):
-            for what, value in ((PAPER, getattr(one, f"paper_{name}")), (HERE, getattr(one, name))):
+            for what, value in ((PAPER, getattr(technique, f"paper_{name}")), (HERE, getattr(technique, name))):
                 if value is not None:
                     number = rounded(value, 100)
                     row: Row = {
-                        "technique": place, "line": line, "panel": panel, "of": one.technique, "what": what,
+                        "technique": index, "line": line, "panel": panel, "of": technique.technique, "what": what,
                         "value": number, "from": number, "to": number,
                     }  # fmt: skip
                     rows.append(row)

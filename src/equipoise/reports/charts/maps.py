@@ -62,7 +62,7 @@ def _space_map(
     result: AuditResult, drawn: SpaceMap, name: str, labels: Sequence[str], places: Sequence[int], *, is_class: bool
 ) -> Chart:
     names = _largest_first([labels[place] for place in places], MOST_CLASSES if is_class else MOST_GROUPS)
-    number = {label: place for place, label in enumerate(names)}
+    number = {label: index for index, label in enumerate(names)}
     rows: list[Row] = [
         {"panel": 0, "x": x, "y": y, "line": number.get(labels[place], len(names) - 1)}
         for (x, y), place in zip(_pixels(drawn, places), places, strict=True)
@@ -140,7 +140,7 @@ def side_by_side(
 ) -> Chart:
     """Draw maps of the same rows, a panel each."""
     names = _groups_of(maps)
-    number = {name: place for place, name in enumerate(names)}
+    number = {name: index for index, name in enumerate(names)}
     rows = [row for panel, one in enumerate(maps) for row in _map_rows(one, panel, number)]
     first = maps[0]
     words = f"Maps of {plural(len(maps), 'space')} by {safe_name(first.attribute, 40)}, {plural(len(rows), 'mark')}."

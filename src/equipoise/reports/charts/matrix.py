@@ -127,8 +127,13 @@ def effects(result: EvidenceResult) -> Chart | None:
 
 def variances(result: EvidenceResult) -> Chart | None:
     """Draw whether the runs of each technique vary more or less than the baseline's."""
-    cells = {(own.technique, own.metric): change_cell(place, own) for place, own in enumerate(result.variances)}
-    relative = ", both relative to their means" if any(own.spread == "relative" for own in result.variances) else ""
+    cells = {
+        (variance.technique, variance.metric): change_cell(index, variance)
+        for index, variance in enumerate(result.variances)
+    }
+    relative = (
+        ", both relative to their means" if any(variance.spread == "relative" for variance in result.variances) else ""
+    )
     return _evidence_map(
         result, cells, CHANGES,
         name="variances",
@@ -317,7 +322,7 @@ def _broken(name: str) -> list[str]:
     """Break a long heading into two lines, at a space or comma near its middle."""
     if len(name) <= 16:
         return [name]
-    spots = [place for place, char in enumerate(name) if char == " "]
+    spots = [index for index, char in enumerate(name) if char == " "]
     middle = min(spots, key=lambda place: abs(place - len(name) / 2), default=len(name) // 2)
     return [name[:middle].strip(), name[middle:].strip()]
 
@@ -386,7 +391,7 @@ def ranks(result: StudyResult) -> Chart | None:
     if any(isinstance(heading, list) and len(heading) > 1 for heading in headings):
         lines.add("", head=True)  # headings of two lines reach into the first row
     places = {treatment: lines.add(safe_name(treatment, 40)) for treatment in treatments}
-    everything = {id(rank): place for place, rank in enumerate(result.ranks)}
+    everything = {id(rank): index for index, rank in enumerate(result.ranks)}
     rows: list[Row] = []
     for rank in ranks_of(result):
         under = (rank.condition, rank.learner)
@@ -438,8 +443,8 @@ def classes(result: StudyResult) -> Chart | None:
             lines.add(title_of_under(result, under), head=True)
         places = {treatment: lines.add(safe_name(treatment, 40)) for treatment in treatments}
         rows += [
-            _class_cell(place, one, places[one.treatment], columns.index(one.class_))
-            for place, one in enumerate(own)
+            _class_cell(index, one, places[one.treatment], columns.index(one.class_))
+            for index, one in enumerate(own)
             if (one.condition, one.learner) == under and one.class_ in columns
         ]
     if not rows:

@@ -171,7 +171,7 @@ def _reach(values: Sequence[float], room: float, least: float) -> list[float]:
 
 def propagation_chart(result: AuditResult) -> Chart | None:
     """Draw the pairs of gaps."""
-    points = [(place, p) for place, p in enumerate(result.propagation) if p.status == Status.OK]
+    points = [(index, p) for index, p in enumerate(result.propagation) if p.status == Status.OK]
     attributes = list(dict.fromkeys(point.attribute for _, point in points))[:MOST_ATTRIBUTES]
     learners = list(dict.fromkeys(point.learner for _, point in points))[:MOST_PANELS]
     measures = list(dict.fromkeys(point.measure for _, point in points))[: len(SHAPES)]
@@ -270,12 +270,15 @@ def _propagation_plot(
 
 def space_scatter(result: StudyResult) -> Chart | None:
     """Draw the pairs of gaps; none with fewer than two cells, where there is nothing to see."""
-    aside = set_aside(one.source for one in result.spaces)
-    across = {_cell_of(one): one for one in result.spaces if _is_gap(one, RECALL) and one.upstream}
+    aside = set_aside(space.source for space in result.spaces)
+    across = {_cell_of(space): space for space in result.spaces if _is_gap(space, RECALL) and space.upstream}
     placed = [
-        (place, one, across[_cell_of(one)])
-        for place, one in enumerate(result.spaces)
-        if _is_gap(one, SPOKEN) and one.training in TRAININGS and one.source not in aside and _cell_of(one) in across
+        (index, space, across[_cell_of(space)])
+        for index, space in enumerate(result.spaces)
+        if _is_gap(space, SPOKEN)
+        and space.training in TRAININGS
+        and space.source not in aside
+        and _cell_of(space) in across
     ]
     sources = list(dict.fromkeys(one.source for _, one, _ in placed))
     panels = sources[:MOST_PANELS]
@@ -344,14 +347,14 @@ def front(result: StudyResult) -> Chart | None:
     """Draw every cell, and the front."""
     unders = result.unders[:MOST_PANELS]
     rows: list[Row] = []
-    for place, cell in enumerate(result.cells[:MOST_POINTS]):
+    for index, cell in enumerate(result.cells[:MOST_POINTS]):
         under = (cell.condition, cell.learner)
         if (
             under in unders
             and cell.test_performance == cell.test_performance
             and cell.test_fairness == cell.test_fairness
         ):
-            rows.append(_front_row(place, cell, unders.index(under), result.baseline))
+            rows.append(_front_row(index, cell, unders.index(under), result.baseline))
     if not rows:
         return None
     rows += _constants(result, sorted({int(str(row["panel"])) for row in rows}))
@@ -428,7 +431,7 @@ def _place_names(rows: list[Row]) -> None:
             row["align"], at = _aligned(x - left, x, width)
             boxes = {"above": (at, y + LIFT, width), "below": (at, y - LIFT, width)}
             side = next((side for side, box in boxes.items() if not any(_touch(box, other) for other in taken)), None)
-            row["above"], row["below"] = (name if side == one else "" for one in boxes)
+            row["above"], row["below"] = (name if side == box else "" for box in boxes)
             if name and side is not None:
                 taken.append(boxes[side])
 

@@ -79,8 +79,8 @@ class _Technique:
 def strips(result: EvidenceResult) -> Iterator[Chart]:
     """Draw the runs, as many metrics a chart as it can hold."""
     metrics, cells = metrics_of(result), by_cell(result)
-    values = {(own.technique, own.metric): own for own in result.runs if own.values}
-    longest = max((len(own.values) for own in values.values()), default=0) + EXTRA
+    values = {(run.technique, run.metric): run for run in result.runs if run.values}
+    longest = max((len(value.values) for value in values.values()), default=0) + EXTRA
     binned = longest > BINS + EXTRA and longest * FEWEST_LINES * len(metrics) > MOST_MARKS_ON_A_PAGE
     marks = BINS + EXTRA if binned else longest
     room = max(FEWEST_LINES, min(MOST_LINES, MOST_MARKS_ON_A_PAGE // (marks * len(metrics))))
@@ -120,25 +120,25 @@ def _panel_rows(
 ) -> Iterator[Row]:  # fmt: skip
     """Yield what a panel shows: one row per line, and one per run or bin of runs."""
     shown = [value for line in lines if (own := values.get((line.technique, metric))) for value in own.values]
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         own, placed = values.get((line.technique, metric)), cells.get((line.technique, metric))
         if own is None or placed is None:
             continue
         verdict = _strip_verdict(placed[1].verdict, high=high)
         against = cells.get((line.against, metric))
         yield {
-            "panel": panel, "line": place, "verdict": verdict, "technique": safe_name(line.technique),
+            "panel": panel, "line": index, "verdict": verdict, "technique": safe_name(line.technique),
             **_summary(placed, against[1] if against is not None else None),
         }  # fmt: skip
         if binned:
             yield from (
-                {"panel": panel, "line": place, "verdict": verdict, **bin_}
+                {"panel": panel, "line": index, "verdict": verdict, **bin_}
                 for bin_ in _bins(own.values, min(shown), max(shown))
             )
             continue
         for run, value in zip(own.runs, own.values, strict=True):
             yield {
-                "panel": panel, "line": place, "verdict": verdict, "x": rounded(value), "run": safe_name(run, 24)
+                "panel": panel, "line": index, "verdict": verdict, "x": rounded(value), "run": safe_name(run, 24)
             }  # fmt: skip
 
 

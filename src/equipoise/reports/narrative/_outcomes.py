@@ -200,9 +200,9 @@ def _other_rates(result: AuditResult) -> DataTable:
     """Every other rate: of each class and label, and of the measures that the main table has no room for."""
     main = {place for place, record in main_records(result, ("rate", "value")) if record.measure in RATES}
     placed = [
-        (place, record)
-        for place, record in enumerate(result.records)
-        if record.kind in ("rate", "value") and place not in main and record.attribute and not _repeated(result, record)
+        (index, record)
+        for index, record in enumerate(result.records)
+        if record.kind in ("rate", "value") and index not in main and record.attribute and not _repeated(result, record)
     ]
     fields = (
         Field("Group", lambda _, r: who(r)), Field("Measure", lambda _, r: measure_cell(r)),
@@ -317,9 +317,9 @@ def _other_gaps(result: AuditResult) -> DataTable:
     """Gaps of single classes and labels, and within the values of a control column."""
     main = {place for place, _ in main_records(result, ("gap", "ratio", "summary"))}
     placed = [
-        (place, record)
-        for place, record in enumerate(result.records)
-        if record.kind in ("gap", "ratio") and place not in main and not _repeated(result, record)
+        (index, record)
+        for index, record in enumerate(result.records)
+        if record.kind in ("gap", "ratio") and index not in main and not _repeated(result, record)
         and (record.measure in GAPS or record.control is not None)
     ]  # fmt: skip
     fields = (

@@ -135,8 +135,8 @@ def space_story(
     made = [_headline(name, records, leakage, downstream, (against or {}).get(name)) for name in names]
     made.sort(key=lambda headline: not any(headline.findings))
     about = [
-        About(one.attribute, tuple(_confirmed(one))[int(place == 0) :], tuple(_open(one)))
-        for place, one in enumerate(made)
+        About(one.attribute, tuple(_confirmed(one))[int(index == 0) :], tuple(_open(one)))
+        for index, one in enumerate(made)
     ]
     if any(any(headline.findings) for headline in made):
         return Story(next(_confirmed(made[0], f" ({made[0].attribute})")), tuple(about))
@@ -203,7 +203,7 @@ def _confirmed(headline: EmbeddingHeadline, about: str = "") -> Iterator[Text]:
         worse = widest.group if widest.value > 0 else widest.against
         size = points(abs(widest.value))
         said = f"is {size} lower for {worse}{about}" if worse else f"differs by {size}"
-        also = f"also confirmed for {listing([learner_title(one.learner) for one in others], 4)}" if others else ""
+        also = f"also confirmed for {listing([learner_title(other.learner) for other in others], 4)}" if others else ""
         yield f"Downstream, accuracy {said}{inside(learner_title(widest.learner), also)}."
 
 

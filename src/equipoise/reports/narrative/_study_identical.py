@@ -81,9 +81,15 @@ def _technique(result: StudyResult, one: Technique) -> str:
 
 
 def _spread_words(result: StudyResult) -> Iterator[str]:
-    biases = [one for one in result.identical_runs if one.better == "low" and not math.isnan(one.maxdiff)]
+    biases = [
+        identical_run
+        for identical_run in result.identical_runs
+        if identical_run.better == "low" and not math.isnan(identical_run.maxdiff)
+    ]
     performance = [
-        one for one in result.identical_runs if one.measure == result.performance[0] and not math.isnan(one.maxdiff)
+        identical_run
+        for identical_run in result.identical_runs
+        if identical_run.measure == result.performance[0] and not math.isnan(identical_run.maxdiff)
     ]
     if not biases:
         return
@@ -117,7 +123,7 @@ def _jittered(result: StudyResult) -> bool:
 
 
 def _class_words(result: StudyResult) -> Iterator[str]:
-    varied = [one for one in result.identical_runs if one.class_maxdiff is not None]
+    varied = [identical_run for identical_run in result.identical_runs if identical_run.class_maxdiff is not None]
     if not varied:
         return
     most = max(varied, key=lambda one: one.class_maxdiff or 0.0)
@@ -136,10 +142,10 @@ def _class_words(result: StudyResult) -> Iterator[str]:
 
 
 def _rule_words(result: StudyResult) -> Iterator[str]:
-    if not any(one.measure == IMPACT for one in result.identical_runs):
+    if not any(identical_run.measure == IMPACT for identical_run in result.identical_runs):
         return
-    whole = dict.fromkeys(_technique(result, one) for one in result.both_sides if one.class_ is None)
-    classes = sum(one.class_ is not None for one in result.both_sides)
+    whole = dict.fromkeys(_technique(result, sides) for sides in result.both_sides if sides.class_ is None)
+    classes = sum(sides.class_ is not None for sides in result.both_sides)
     if whole:
         yield (
             f"One run says fair, another unfair: {listing(whole, FEW)} {fitting(len(whole), 'has', 'have')} identical "
@@ -172,7 +178,7 @@ def _fairest_words(result: StudyResult) -> Iterator[str]:
 
 def identical_section(result: StudyResult, charts: Mapping[str, tuple[str, ...]]) -> Section:
     """Return the section on identical runs: words, charts, and tables folded away."""
-    seeds = len({one.seed for one in result.identical_runs})
+    seeds = len({identical_run.seed for identical_run in result.identical_runs})
     blocks: list[Block] = [Bullets(tuple(identical_words(result)))]
     blocks += [ChartBlock(charts[part]) for part in ("runs", "classes", "sides", "fairest")]
     blocks.append(_runs(result))
@@ -217,7 +223,7 @@ def _runs(result: StudyResult) -> Details:
         value("MaxDiff", "maxdiff", source=source),
         value("of the mean", "relative_maxdiff", formats.percent, source), value("STDEV", "stdev", source=source),
     ]  # fmt: skip
-    if any(one.class_ is not None for one in result.identical_runs):
+    if any(identical_run.class_ is not None for identical_run in result.identical_runs):
         fields += [
             Field("Class that varies most", lambda _, one: "" if one.class_ is None else Name(one.class_)),
             _optional("its MaxDiff", "class_maxdiff", source), _optional("its STDEV", "class_stdev", source),
@@ -268,7 +274,7 @@ def _failures(result: StudyResult) -> Details | None:
 def _fairest(result: StudyResult) -> Details | None:
     shown = chosen_fairest(result)
     placed = [
-        (place, one) for place, one in enumerate(result.fairest_of_n) if shown and one.measure == shown[0].measure
+        (index, one) for index, one in enumerate(result.fairest_of_n) if shown and one.measure == shown[0].measure
     ]  # fmt: skip
     if not placed:
         return None

@@ -117,28 +117,33 @@ def _narrowed(own: Sequence[SpaceContrast]) -> str:
 
 def _gaps(result: StudyResult, kind: str, source: str, measure: str, training: str | None) -> list[SpaceContrast]:
     return [
-        one for one in result.space_contrasts
-        if (one.kind, one.of, one.source, one.measure, one.training) == (kind, "gap", source, measure, training)
+        space_contrast for space_contrast in result.space_contrasts
+        if (space_contrast.kind, space_contrast.of, space_contrast.source) == (kind, "gap", source)
+        and (space_contrast.measure, space_contrast.training) == (measure, training)
     ]  # fmt: skip
 
 
 def _imbalance(result: StudyResult) -> Iterator[str]:
     """Say of the furthest degree whose gaps widened; upstream by measure, downstream by classifier."""
-    found = [one for one in result.space_contrasts if one.kind == "imbalance" and one.degree is not None]
+    found = [
+        space_contrast
+        for space_contrast in result.space_contrasts
+        if space_contrast.kind == "imbalance" and space_contrast.degree is not None
+    ]
     if not found:
         return
     furthest = max(one.degree or 0.0 for one in found)
     condition = next(one for one in found if one.degree == furthest)
     yield f"{_title(result, condition)} against its control ({_named(result, condition.versus)}), paired by seed:"
     for measure in (RECALL, NMI, AMI, UNIFORMITY):
-        own = [one for one in _gaps(result, "imbalance", EMBEDDING, measure, None) if one.degree == furthest]
+        own = [gap for gap in _gaps(result, "imbalance", EMBEDDING, measure, None) if gap.degree == furthest]
         if own:
             yield f"In the embedding space, the gap in {title_of(measure)} {_moved(own)}."
-    aside = set_aside(one.source for one in result.spaces)
+    aside = set_aside(space.source for space in result.spaces)
     for source, training in _classifiers(result):
         if source in aside:
             continue
-        own = [one for one in _gaps(result, "imbalance", source, SPOKEN, training) if one.degree == furthest]
+        own = [gap for gap in _gaps(result, "imbalance", source, SPOKEN, training) if gap.degree == furthest]
         if own:
             yield f"Downstream, the gap in {title_of(SPOKEN)} of {source_title(source)} {_how(training)} {_moved(own)}."
 
@@ -187,11 +192,11 @@ def _how(training: str | None) -> str:
 def _trainings(result: StudyResult) -> Iterator[str]:
     """Say whether classifiers on balanced rows, or trained otherwise, have smaller gaps than on a trial's own rows."""
     found = [
-        one for one in result.space_contrasts
-        if one.kind in ("balanced training", "other training") and one.of == "gap"
+        space_contrast for space_contrast in result.space_contrasts
+        if space_contrast.kind in ("balanced training", "other training") and space_contrast.of == "gap"
     ]  # fmt: skip
     degrees = [one.degree for one in found if one.degree is not None]
-    aside = set_aside(one.source for one in result.spaces)
+    aside = set_aside(space.source for space in result.spaces)
     told = [one for one in found if one.measure == SPOKEN and one.source not in aside]
     for training, source in dict.fromkeys((one.training, one.source) for one in told):
         own = [one for one in found if (one.training, one.source, one.measure) == (training, source, SPOKEN)]
@@ -215,9 +220,11 @@ def _trainings(result: StudyResult) -> Iterator[str]:
 
 def sweep_words(result: StudyResult) -> Iterator[str]:
     """Say how gap and accuracy move over the values of C: means over methods and seeds, which nothing is tested on."""
-    for sweep in sweeps_of(one.source for one in result.spaces):
+    for sweep in sweeps_of(space.source for space in result.spaces):
         here = [
-            one for one in result.spaces if one.source in sweep.sources and one.measure == "accuracy" and one.chosen
+            space
+            for space in result.spaces
+            if space.source in sweep.sources and space.measure == "accuracy" and space.chosen
         ]
         degrees = [one.degree for one in here if one.degree is not None]
         here = [one for one in here if not degrees or one.degree == max(degrees)]
@@ -250,7 +257,7 @@ def _mean(values: Iterator[float]) -> float:
 
 def _treatments(result: StudyResult) -> Iterator[str]:
     """Say what each treatment does to the gap in recall@1 and to recall@1 itself."""
-    found = [one for one in result.space_contrasts if one.kind == "treatment"]
+    found = [space_contrast for space_contrast in result.space_contrasts if space_contrast.kind == "treatment"]
     for gap in _gaps(result, "treatment", EMBEDDING, RECALL, None):
         same = (gap.condition, gap.learner, gap.treatment, gap.setting, gap.attribute)
         whole = next(
@@ -355,7 +362,7 @@ def furthest(contrasts: Sequence[Placed]) -> list[Placed]:
 
 def _side_by_side(result: StudyResult) -> Iterator[Block]:
     """Yield the first table of each comparison, and the others folded away."""
-    several = len({one.attribute for one in result.space_contrasts}) > 1
+    several = len({space_contrast.attribute for space_contrast in result.space_contrasts}) > 1
     first: list[DataTable] = []
     others: list[DataTable] = []
     for comparison in comparisons(result):
@@ -427,7 +434,7 @@ def _pair(place: int, one: SpaceContrast, of: str) -> Cell:
 
 
 def _settings(result: StudyResult) -> DataTable:
-    leaks = list(dict.fromkeys(name for one in result.space_settings for name in one.leakage))
+    leaks = list(dict.fromkeys(name for space_setting in result.space_settings for name in space_setting.leakage))
     source = "space_settings"
     fields = (
         *_fields(result), Field("Measure", lambda _, one: title_of(one.measure)),
@@ -502,9 +509,10 @@ def _examples(result: StudyResult) -> Iterator[Block]:
         ("Class", "Row", *(f"Released {at + 1}" for at in range(len(first.embedding))),
          *(f"Sensitive {at + 1}" for at in range(len(first.sensitive)))),
         tuple(
-            (Name(one.query.class_),
-             (_picture(one.query, None), *(_picture(near, one.query) for near in (*one.embedding, *one.sensitive))))
-            for one in found.examples
+            (Name(example.query.class_),
+             (_picture(example.query, None),
+              *(_picture(near, example.query) for near in (*example.embedding, *example.sensitive))))
+            for example in found.examples
         ),
     )  # fmt: skip
 

@@ -144,7 +144,7 @@ def _cost_words(result: StudyResult, under: Under, treatment: str) -> str:
 
 def ranks_section(result: StudyResult, charts: Charts) -> Section | None:
     """Return who is best by the distance to the optimum, and how sure that is; None where nobody has a rank."""
-    order = {under: place for place, under in enumerate(result.unders)}
+    order = {under: index for index, under in enumerate(result.unders)}
     own = {id(rank) for rank in ranks_of(result)}
     ranks = [item for item in enumerate(result.ranks) if id(item[1]) in own and not math.isnan(item[1].rank)]
     ranks.sort(key=lambda item: (order[under_of(item[1])], item[1].rank))

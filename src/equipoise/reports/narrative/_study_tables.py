@@ -114,7 +114,7 @@ def _main_table(result: StudyResult) -> DataTable:
     columns = [*plain_columns("Condition", "Treatment"), *_measure_columns(result, measures)]
     columns += [Column("P(best)", number=True)] if ranked else []
     columns += [Column("Varies more on"), Column("Seconds", number=True, hint="per run")]
-    places = {id(cell): place for place, cell in enumerate(result.cells)}
+    places = {id(cell): index for index, cell in enumerate(result.cells)}
     rows = []
     for cell in cells[:MOST_COSTS]:
         found = {measure: _found(result, cell, measure) for measure in measures}
@@ -234,7 +234,7 @@ def contrasts_section(result: StudyResult) -> Section | None:
     """Return treatments compared with one another; None where that was not asked for."""
     if not result.contrasts:
         return None
-    several = len({one.attribute for one in result.contrasts if one.attribute}) > 1
+    several = len({contrast.attribute for contrast in result.contrasts if contrast.attribute}) > 1
     source = "contrasts"
     fields = (
         condition_field(result), Field("Treatment", lambda _, one: treatment_cell(one.treatment), kept=True),
@@ -288,7 +288,7 @@ def alternatives_section(result: StudyResult) -> Section | None:
     """Return the less discriminatory alternatives; None where there is neither baseline nor fairness."""
     if not result.alternatives:
         return None
-    words = Bullets(tuple(one.words for one in result.alternatives))
+    words = Bullets(tuple(alternative.words for alternative in result.alternatives))
     return Section(
         "alternatives", "Less discriminatory alternatives at equal performance", (words,), short="Alternatives",
         intro="A treatment is named only where the test rows confirm that it is fairer at equal performance.",
@@ -395,7 +395,7 @@ def unknown_section(result: StudyResult) -> Section:
         )  # fmt: skip
         caption = "Failed trials: they are in no number of this page"
         blocks.append(record_table(caption, fields, enumerate(result.failures)))
-        traces = [one.traceback for one in result.failures if one.traceback][:20]
+        traces = [failure.traceback for failure in result.failures if failure.traceback][:20]
         blocks += [Details("Traceback", (Code(trace),)) for trace in traces]
     reasons = tuple(unknown(result))
     if reasons:

@@ -159,7 +159,7 @@ def _confirmed_answer(result: StudyResult) -> str:
         where = f" {_where(result, near)}" if len(result.unders) > 1 else ""
         sentence += f" Of all treatments it comes nearest to the optimum{where}."
     fairer = {
-        name for name, claims in treatments.items() if any(_is(one, result.fairness, better=True) for one in claims)
+        name for name, claims in treatments.items() if any(_is(claim, result.fairness, better=True) for claim in claims)
     }
     others = {cell.treatment for cell in result.cells} - {result.baseline, chosen}
     known = any(record_of(result, under, chosen, result.fairness) is not None for under in result.unders)
@@ -197,10 +197,10 @@ def _main_changes(result: StudyResult) -> list[Claim]:
 
 def _weight(result: StudyResult, claims: Sequence[Claim], nearest: bool) -> tuple[bool, int, int, int, float]:
     """Order treatments: nearest to the optimum, fairer under most conditions at the least cost, or changed most."""
-    fairer = sum(len(one.changes) for one in claims if _is(one, result.fairness, better=True))
-    worse = sum(len(one.changes) for one in claims if one.kind is ClaimKind.WORSE)
-    changed = sum(len(one.changes) for one in claims if one.measure != result.distance)
-    told = [one for one in claims if not fairer or _is(one, result.fairness, better=True)]
+    fairer = sum(len(claim.changes) for claim in claims if _is(claim, result.fairness, better=True))
+    worse = sum(len(claim.changes) for claim in claims if claim.kind is ClaimKind.WORSE)
+    changed = sum(len(claim.changes) for claim in claims if claim.measure != result.distance)
+    told = [claim for claim in claims if not fairer or _is(claim, result.fairness, better=True)]
     return nearest, fairer, -worse if fairer else 0, changed, max(abs(by) for one in told for by in one.changes)
 
 
@@ -317,7 +317,7 @@ def confirmed(result: StudyResult) -> Iterator[Statements]:
     yield from (Statements(Name(treatment), tuple(items)) for treatment, items in elsewhere.items())
     standings = (ClaimKind.NEAREST, ClaimKind.AMONG)
     yield from _statements(NEAREST, condition_sentences(result, standings))
-    alternatives = (one.words for one in result.alternatives if one.outcome == "confirmed")
+    alternatives = (alternative.words for alternative in result.alternatives if alternative.outcome == "confirmed")
     yield from _statements("Less discriminatory alternatives", alternatives)
     yield from _statements("Equivalence", equivalence_words(result, shown=True))
     yield from _statements("Treatments compared with one another", contrast_words(result, found=True))
@@ -334,7 +334,7 @@ def _changes_elsewhere(result: StudyResult) -> dict[str, list[str]]:
         claims = list(change_claims(result, attribute))
         for treatment in dict.fromkeys(claim.treatments[0] for claim in claims):
             for kind, word in ((ClaimKind.BETTER, "Better"), (ClaimKind.WORSE, "Worse")):
-                ofs = [one for one in claims if one.kind is kind and one.treatments[0] == treatment]
+                ofs = [claim for claim in claims if claim.kind is kind and claim.treatments[0] == treatment]
                 own = [_other_change(result, one) for one in ofs]
                 if own:
                     where = f"{word} between groups of {title_of_attribute(attribute)}: {listing(own, FEW)}."
@@ -352,7 +352,8 @@ def inconclusive(result: StudyResult) -> Iterator[Statements]:
     yield from _statements("Treatments compared with one another", contrast_words(result, found=False))
     yield from _statements("Equivalence", equivalence_words(result, shown=False))
     yield from _statements(
-        "Less discriminatory alternatives", (one.words for one in result.alternatives if one.outcome != "confirmed")
+        "Less discriminatory alternatives",
+        (alternative.words for alternative in result.alternatives if alternative.outcome != "confirmed"),
     )
     yield from _statements("Failed trials", failure_words(result))
 
@@ -429,16 +430,22 @@ def _listed_main(result: StudyResult) -> str:
 def contrast_words(result: StudyResult, *, found: bool) -> Iterator[str]:
     """Say which treatments differ from one another on the main measures, or that none does, where it was asked."""
     main = (result.performance[0], result.fairness, result.distance)
-    contrasts = [one for one in result.contrasts if one.measure in main and one.attribute in ((), result.attribute)]
+    contrasts = [
+        contrast
+        for contrast in result.contrasts
+        if contrast.measure in main and contrast.attribute in ((), result.attribute)
+    ]
     pairs = plural(
-        len({(one.treatment, one.against) for one in contrasts}), "pair of treatments", "pairs of treatments"
+        len({(contrast.treatment, contrast.against) for contrast in contrasts}),
+        "pair of treatments",
+        "pairs of treatments",
     )
     differing: dict[str, list[str]] = {}
-    for one in contrasts:
-        if one.good is not None:
-            where = f", {under_name(result, (one.condition, one.learner))}" if len(result.unders) > 1 else ""
-            words = f"{one.treatment} than {one.against} ({signed_thousandths(one.change)}{where})"
-            differing.setdefault(compared_word(result, one.measure, better=one.good), []).append(words)
+    for contrast in contrasts:
+        if contrast.good is not None:
+            where = f", {under_name(result, (contrast.condition, contrast.learner))}" if len(result.unders) > 1 else ""
+            words = f"{contrast.treatment} than {contrast.against} ({signed_thousandths(contrast.change)}{where})"
+            differing.setdefault(compared_word(result, contrast.measure, better=contrast.good), []).append(words)
     if contrasts and not differing and not found:
         yield f"None of {pairs} differs significantly on {_listed_main(result)}."
     if found:
@@ -450,8 +457,8 @@ def look_words(result: StudyResult) -> Iterator[str]:
     looks = result.looks
     if looks is None or looks.number < 2:
         return
-    seeds = listing([str(one.seeds) for one in looks.looks], 6)
-    trials = listing([f"{one.trials:,}" for one in looks.looks], 6)
+    seeds = listing([str(look.seeds) for look in looks.looks], 6)
+    trials = listing([f"{look.trials:,}" for look in looks.looks], 6)
     given = result.provenance.get("options")
     threshold = given.get("threshold", 0.05) if isinstance(given, dict) else 0.05
     yield (

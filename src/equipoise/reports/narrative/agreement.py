@@ -156,7 +156,7 @@ def _decoys(found: Agreement) -> Iterator[str]:
     if not found.decoys:
         yield NO_DECOYS
     elif found.raters > 1:
-        agreed = [one for one in found.decoys if one.agreed]
+        agreed = [decoy for decoy in found.decoys if decoy.agreed]
         names = "; ".join(f"{one.method}: “{one.name}”" for one in agreed)
         others = plural(len(found.decoys), "other direction")
         yield f"Of {others} among the strips, raters agreed on a name for {len(agreed)}{f' ({names})' * bool(agreed)}."

@@ -244,9 +244,9 @@ def _next_steps(result: AuditResult) -> Iterator[Text]:
     if small:
         shown = list(small)[:MOST_NAMED]
         names: list[str | Name] = []
-        for place, group in enumerate(shown):
-            last = place == len(shown) - 1 and len(small) <= MOST_NAMED
-            names += ["" if not place else " and " if last else ", ", Name(group)]
+        for index, group in enumerate(shown):
+            last = index == len(shown) - 1 and len(small) <= MOST_NAMED
+            names += ["" if not index else " and " if last else ", ", Name(group)]
         more = f" and {plural(len(small) - MOST_NAMED, 'more group')}" if len(small) > MOST_NAMED else ""
         yield ("Collect more people of ", *names, f"{more}: what was not testable rests on too few of them.")
     if any(record.finding for record in _tests(result)):

@@ -224,7 +224,7 @@ def _verdict(more: str, less: str) -> Field:
 def _changed(result: CompareResult) -> Section:
     similarity = result.similarity
     placed = [
-        (place, record) for place, record in enumerate(result.records)
+        (index, record) for index, record in enumerate(result.records)
         if record.attribute is not None and (not math.isnan(record.share_changed) or record.status == Status.TOO_SMALL)
     ]  # fmt: skip
     fields = _fields(

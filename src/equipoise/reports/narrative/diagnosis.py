@@ -85,7 +85,7 @@ def _tiles(result: Diagnosis) -> Iterator[Tile]:
     yield Tile("first difference", f"step {result.step:,}", None, f"of {plural(result.steps, 'step')}")
     if math.isfinite(result.largest):
         yield Tile("size of it", f"{result.largest:.2g}", None, "largest difference of a number")
-    whole = [one for one in result.records if one.layer == ALL_LAYERS and math.isfinite(one.relative)]
+    whole = [record for record in result.records if record.layer == ALL_LAYERS and math.isfinite(record.relative)]
     if whole:
         yield Tile("relative difference", f"{whole[-1].relative:.1e}", None, f"after step {whole[-1].step:,}")
     if result.flips:
@@ -105,17 +105,17 @@ def _sections(result: Diagnosis) -> Iterator[Section]:
 
 def _growth(result: Diagnosis) -> DataTable:
     """One row per step: the relative difference of everything learned, where it is largest, and changed predictions."""
-    flips = {one.step: one.share for one in result.flips}
+    flips = {flip.step: flip.share for flip in result.flips}
     largest: dict[int, tuple[float, str]] = {}
-    for one in result.records:
-        if one.layer != ALL_LAYERS and math.isfinite(one.relative):
-            largest[one.step] = max(largest.get(one.step, (-1.0, "")), (one.relative, one.layer))
+    for record in result.records:
+        if record.layer != ALL_LAYERS and math.isfinite(record.relative):
+            largest[record.step] = max(largest.get(record.step, (-1.0, "")), (record.relative, record.layer))
     columns = [Column("Step"), Column("Relative difference", number=True), Column("Largest in")]
     rows = []
-    for place, one in enumerate(result.records):
+    for index, one in enumerate(result.records):
         if one.layer != ALL_LAYERS:
             continue
-        whole = Cell(Number(f"{one.relative:.1e}", place, "relative") if math.isfinite(one.relative) else "undefined")
+        whole = Cell(Number(f"{one.relative:.1e}", index, "relative") if math.isfinite(one.relative) else "undefined")
         most = largest.get(one.step)
         cells = [Cell(f"{one.step:,}"), whole, Cell("–") if most is None else Cell(Name(most[1]), (f"{most[0]:.1e}",))]
         if flips:

@@ -122,8 +122,8 @@ class DiscoveryReport(Report):
         from equipoise.reports.charts.curves import loss_curves
         from equipoise.reports.charts.intervals import against_chance, methods_chart
 
-        for rank, one in enumerate(result.directions[:MOST_DIRECTIONS], start=1):
-            yield f"direction_{rank}", [against_chance(one, f"direction {rank} compared with chance")]
+        for rank, direction in enumerate(result.directions[:MOST_DIRECTIONS], start=1):
+            yield f"direction_{rank}", [against_chance(direction, f"direction {rank} compared with chance")]
         yield "methods", [methods_chart(_methods(result))]
         yield "curves", [loss_curves(result.curves)]
 
@@ -132,7 +132,7 @@ def _methods(made: Investigation) -> list[tuple[str, Shown]]:
     """Return what is compared: the first direction of the search, then every baseline."""
     if not made.methods:
         return []
-    own = [] if any(one.method == "search" for one in made.methods) else list(made.directions[:1])
+    own = [] if any(method.method == "search" for method in made.methods) else list(made.directions[:1])
     return [(METHODS.get(one.method, one.method), one) for one in (*own, *made.methods)]
 
 
@@ -190,8 +190,8 @@ def _course(one: Shown) -> str:
 
 def _lead(made: Investigation) -> Iterator[Statements]:
     """Yield what is confirmed of each direction."""
-    for place, one in enumerate(made.confirmed):
-        course = "" if place == 0 else f"The {_course(one)}. "
+    for index, one in enumerate(made.confirmed):
+        course = "" if index == 0 else f"The {_course(one)}. "
         yield Statements(Name(one.judged.name), (f"{course}{_size(made, one)}", *_kept_still(made, one)))
 
 
@@ -232,7 +232,7 @@ def _times(one: Shown) -> str:
 
 
 def _inconclusive(made: Investigation) -> Iterator[Statements]:
-    open_ones = [one for one in made.directions if not one.confirmed]
+    open_ones = [direction for direction in made.directions if not direction.confirmed]
     for one in open_ones:
         reason = _without_stop(str(one.judged.reason or "it could not be measured"))
         yield Statements(Name(one.judged.name), (f"Not confirmed: {reason}.{_would_decide(made, one)}",))
@@ -280,7 +280,7 @@ def _tiles(made: Investigation, first: Shown | None) -> tuple[Tile, ...]:
 
 
 def _album(made: Investigation) -> Album:
-    strips = [strip for one in made.directions[:MOST_DIRECTIONS] for strip in one.strips[:MOST_LATENTS]]
+    strips = [strip for direction in made.directions[:MOST_DIRECTIONS] for strip in direction.strips[:MOST_LATENTS]]
     strips += [strip for _, one in _methods(made) for strip in one.strips[:LATENTS_OF_METHODS]]
     strips += [strip for one in made.known[:MOST_KNOWN] for strip in one.strips[:LATENTS_OF_KNOWN]]
     return Album(strips)
@@ -299,8 +299,8 @@ def _first_strips(made: Investigation, one: Shown, album: Album) -> Images | Non
 
 def _rows(one: Shown, first: int, last: int) -> Iterator[tuple[Text, str, Strip]]:
     name = safe_name(one.judged.name)
-    for place, strip in enumerate(one.strips[first:last], start=first + 1):
-        yield str(place), f"{name}, latent {place}", strip
+    for index, strip in enumerate(one.strips[first:last], start=first + 1):
+        yield str(index), f"{name}, latent {index}", strip
 
 
 # The sections.
@@ -502,8 +502,8 @@ def _known_section(made: Investigation, album: Album) -> Section:
     blocks: list[Block] = [record_table(caption, fields, enumerate(made.known), what="attributes", most=MOST_KNOWN)]
     for one in known:
         strips: list[tuple[Text, str, Strip]] = [
-            (str(place), f"{safe_name(one.name)}, latent {place}", strip)
-            for place, strip in enumerate(one.strips[:LATENTS_OF_KNOWN], start=1)
+            (str(index), f"{safe_name(one.name)}, latent {index}", strip)
+            for index, strip in enumerate(one.strips[:LATENTS_OF_KNOWN], start=1)
         ]
         if strips:
             words = (Name(one.name), ": one row per latent, from the lower end to the upper")
@@ -578,7 +578,7 @@ def ends_of(strips: Sequence[Strip]) -> tuple[float, float] | None:
     """Return the mean probability at both ends of the strips; None without strips, or where one is undefined."""
     if not strips:
         return None
-    low, high = (sum(float(one.probabilities[place]) for one in strips) / len(strips) for place in (0, -1))
+    low, high = (sum(float(strip.probabilities[place]) for strip in strips) / len(strips) for place in (0, -1))
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 

@@ -80,7 +80,10 @@ def evidence_story(result: EvidenceResult) -> Story:
     about = [
         About("", confirmed, tuple(_no_equivalence(judged))),
         About("What a single run would have shown", _misleads(significant), _misleads(others)),
-        *(About(one.technique, open=_unshown(one)) for one in sorted(headlines, key=lambda own: own.confirmed)),
+        *(
+            About(headline.technique, open=_unshown(headline))
+            for headline in sorted(headlines, key=lambda own: own.confirmed)
+        ),
         About("", open=tuple(_undecided(headlines))),
     ]
     return Story(answer_of(headlines), tuple(about), found=bool(changed), more=tuple(flip_words(result.straddling)))
@@ -125,8 +128,8 @@ def change_sentence(headline: TechniqueHeadline) -> Text:
 
 
 def _moved(effects: Sequence[Effect]) -> Iterator[Piece]:
-    for place, effect in enumerate(effects[:MOST_TOLD]):
-        yield from () if place == 0 else (", ",)
+    for index, effect in enumerate(effects[:MOST_TOLD]):
+        yield from () if index == 0 else (", ",)
         yield Name(effect.record.metric)
         yield f" from {effect.baseline:.4g} to {effect.record.mean:.4g}"
     more = len(effects) - MOST_TOLD
@@ -440,7 +443,7 @@ def _performance(
 
 
 def _straddling(result: EvidenceResult) -> Section:
-    places = {straddle: place for place, straddle in enumerate(result.straddling)}
+    places = {straddle: index for index, straddle in enumerate(result.straddling)}
     placed = [(places[straddle], straddle) for straddle in worst_first(result.straddling)]
     source = "straddling"
     fields = (

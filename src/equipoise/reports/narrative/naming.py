@@ -71,8 +71,8 @@ def _strips(code: str, shown: Shown, album: Album) -> Images:
         (
             str(latent),
             tuple(
-                Picture(address, f"Strip {code}, row {latent}, picture {place}")
-                for place, address in enumerate(album.addresses(strip), start=1)
+                Picture(address, f"Strip {code}, row {latent}, picture {index}")
+                for index, address in enumerate(album.addresses(strip), start=1)
             ),
         )
         for latent, strip in enumerate(shown.strips, start=1)

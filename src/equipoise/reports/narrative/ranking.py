@@ -162,7 +162,7 @@ def _rankings(result: RankingResult) -> str:
 
 
 def _placed(result: RankingResult, kinds: Sequence[str]) -> list[Placed]:
-    return [(place, record) for place, record in enumerate(result.records) if record.kind in kinds]
+    return [(index, record) for index, record in enumerate(result.records) if record.kind in kinds]
 
 
 def _reading_order(record: Record) -> tuple[int, str]:
@@ -195,8 +195,8 @@ def _called(record: Record) -> str:
 def _mean(result: RankingResult, record: Record, group: str | None) -> Record | None:
     """Return a group's value of what a contrast is about."""
     same = (record.attribute, record.measure, record.label)
-    found = [one for one in result.records if one.kind in ("rate", "value") and one.group == group
-             and (one.attribute, one.measure, one.label) == same]  # fmt: skip
+    found = [record for record in result.records if record.kind in ("rate", "value") and record.group == group
+             and (record.attribute, record.measure, record.label) == same]  # fmt: skip
     return found[0] if found and found[0].defined else None
 
 

@@ -246,7 +246,7 @@ def _picture(result: StudyResult) -> str:
         return "front"
     if not result.spaces:
         return "values"
-    return "space_curves" if any(one.degree is not None for one in result.spaces) else "space_scatter"
+    return "space_curves" if any(space.degree is not None for space in result.spaces) else "space_scatter"
 
 
 def _caution(result: StudyResult) -> str:
@@ -285,11 +285,11 @@ def as_evidence(result: StudyResult, most: int) -> EvidenceResult:
         performance=tuple(dict.fromkeys(metric_of(one) for one in told if one.better == "high")),
         straddling=tuple(
             Straddle(
-                _technique(result, one.condition, one.learner, one.treatment), one.alias or one.measure,
-                WHOLE if one.class_ is None else one.class_, one.runs, one.within, one.broken, one.min, one.max,
-                one.complete,
+                _technique(result, sides.condition, sides.learner, sides.treatment), sides.alias or sides.measure,
+                WHOLE if sides.class_ is None else sides.class_, sides.runs, sides.within, sides.broken, sides.min,
+                sides.max, sides.complete,
             )
-            for one in result.both_sides
+            for sides in result.both_sides
         ),
         runs=tuple(_values(result, one) for one in told),
     )  # fmt: skip

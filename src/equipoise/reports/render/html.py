@@ -133,8 +133,8 @@ def figures_of(charts: Sequence[Chart]) -> tuple[dict[Chart, Figure], list[str]]
     figures: dict[Chart, Figure] = {}
     left_out: list[str] = []
     room = MOST_BYTES_OF_CHARTS
-    for place, chart in enumerate(charts):
-        name, fit = f"chart-{place}", None if chart.fit is None else dataclasses.asdict(chart.fit)
+    for index, chart in enumerate(charts):
+        name, fit = f"chart-{index}", None if chart.fit is None else dataclasses.asdict(chart.fit)
         figure = Figure(name, chart, still_picture(chart), _embedded({"id": name, "fit": fit, "spec": chart.spec}))
         size = len(figure.picture) + len(figure.content.encode("utf-8"))
         if size > room:

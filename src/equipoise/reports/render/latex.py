@@ -55,7 +55,7 @@ def latex(content: Document | Iterable[Table]) -> str:
 def _tables_of(document: Document) -> Iterator[Table]:
     """Yield the tables of a document, named by their sections; the smaller lines of a cell follow in brackets."""
     for section in document.sections:
-        for place, table in enumerate(_data_tables(section.blocks), start=1):
+        for index, table in enumerate(_data_tables(section.blocks), start=1):
             rows = tuple(
                 tuple(
                     "; ".join([plain(cell.text), *(plain(line) for line in cell.below if plain(line))])
@@ -64,7 +64,7 @@ def _tables_of(document: Document) -> Iterator[Table]:
                 for row in table.rows
             )
             headings = tuple(plain(column.title) for column in table.columns)
-            yield Table(f"{section.id}-{place}", plain(table.caption), headings, rows)
+            yield Table(f"{section.id}-{index}", plain(table.caption), headings, rows)
 
 
 def _data_tables(blocks: Iterable[Block]) -> Iterator[DataTable]:

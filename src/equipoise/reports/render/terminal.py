@@ -174,7 +174,7 @@ def _caption(table: DataTable, columns: Sequence[int]) -> str | None:
         which = f"those {table.chosen}, and " if table.chosen else "and "
         what = table.what if rest != 1 else table.what.removesuffix("s")
         said.append(f"{which}{rest:,} more {what} (all are in --json)")
-    hidden = [plain(column.title) for place, column in enumerate(table.columns) if place not in columns]
+    hidden = [plain(column.title) for index, column in enumerate(table.columns) if index not in columns]
     if hidden:
         said.append(f"Too narrow for {listing(map(printable, hidden))}: widen the terminal, or see --html or --json.")
     return ". ".join(said) or None

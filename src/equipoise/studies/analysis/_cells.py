@@ -95,8 +95,8 @@ def cells_of(
     # What a user's function is given names a treatment of its own: by all of it, whatever has been done so far.
     names = _Names(trials, whole=OWN if every_setting else None)
     groups: dict[tuple[Under, str, str], list[int]] = {}
-    for place, trial in enumerate(trials):
-        groups.setdefault((names.under(trial), names.treatment(trial), names.setting(trial)), []).append(place)
+    for index, trial in enumerate(trials):
+        groups.setdefault((names.under(trial), names.treatment(trial), names.setting(trial)), []).append(index)
     seeds = np.array([trial.seed for trial in trials], dtype=np.int64)
     made = []
     for (under, treatment, setting), members in groups.items():
@@ -124,13 +124,13 @@ def _with_choice(cells: Sequence[Cell], distances: Floats) -> list[Cell]:
     A setting that has collapsed is not chosen while another has not.
     """
     best: dict[tuple[Under, str], tuple[bool, float, int]] = {}
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         own = distances[cell.places]
         known = own[~np.isnan(own)]
-        rank = (cell.collapsed, float(known.mean()) if len(known) else np.inf, place)
+        rank = (cell.collapsed, float(known.mean()) if len(known) else np.inf, index)
         kind = (cell.under, cell.treatment)
         best[kind] = min(best.get(kind, rank), rank)
-    return [replace(cell, chosen=best[cell.under, cell.treatment][2] == place) for place, cell in enumerate(cells)]
+    return [replace(cell, chosen=best[cell.under, cell.treatment][2] == index) for index, cell in enumerate(cells)]
 
 
 def baselines_of(cells: Sequence[Cell], baseline: str = UNTREATED) -> list[Cell | None]:
@@ -209,8 +209,8 @@ class _Names:
         """Return which settings say how a training is read, by treatment and name."""
         if trial.treatment not in self._readouts:
             self._readouts[trial.treatment] = {
-                (str(place), name)
-                for place, named in enumerate(trial.treatments)
+                (str(index), name)
+                for index, named in enumerate(trial.treatments)
                 for name in named.settings.keys() - unread(named).settings.keys()
             }
         return self._readouts[trial.treatment]
@@ -220,9 +220,9 @@ def _settings(trial: Trial) -> Iterator[tuple[str, str, Any]]:
     """Yield where a setting belongs, its name and its value."""
     for name, value in trial.learner.settings.items():
         yield "learner", name, value
-    for place, treatment in enumerate(trial.treatments):
+    for index, treatment in enumerate(trial.treatments):
         for name, value in treatment.settings.items():
-            yield str(place), name, value
+            yield str(index), name, value
 
 
 def _plain(named: Named) -> dict[str, Any]:
@@ -276,12 +276,12 @@ def _reruns(
         _stacked([run for seed, own in side.items() if not common or seed in common for run in own], width)
         for side in sides
     ]
-    if all(len(own) > 1 and np.array_equal(own, np.broadcast_to(own[:1], own.shape), equal_nan=True) for own in runs):
+    if all(len(run) > 1 and np.array_equal(run, np.broadcast_to(run[:1], run.shape), equal_nan=True) for run in runs):
         # A machine that repeats itself to the last digit has made one run of each, however often it was asked.
-        runs = [own[:1] for own in runs]
+        runs = [run[:1] for run in runs]
         advice = "more seeds" if jittered else 'rounding = "jitter" or "deterministic jitter", or for more seeds'
         notes = (*notes, because(StudyReason.IDENTICAL_RUNS, advice=advice))
-    names = [tuple(str(place) for place in range(len(own))) for own in runs]
+    names = [tuple(str(place) for place in range(len(run))) for run in runs]
     return Units(RERUNS, (names[0], names[1]), (runs[0], runs[1]), pairs=False, notes=notes)
 
 
@@ -298,9 +298,9 @@ def _same_environment(cell: Cell, other: Cell) -> tuple[dict[int, int] | None, t
         }  # fmt: skip
         kept[seed] = max(numbers, key=lambda environment: numbers[environment])
     lost = sum(
-        int(side.environments[place] != kept[int(seed)])
+        int(side.environments[index] != kept[int(seed)])
         for side in ((cell, other) if cell is not other else (cell,))
-        for place, seed in enumerate(side.seeds)
+        for index, seed in enumerate(side.seeds)
     )
     return kept, (because(StudyReason.OTHER_ENVIRONMENT, runs=lost),) if lost else ()
 
@@ -419,7 +419,9 @@ class Measured:
     def place(self, measure: str, attribute: Attribute = ()) -> int:
         """Return where a quantity stands."""
         return next(
-            place for place, own in enumerate(self.quantities) if (own.measure, own.attribute) == (measure, attribute)
+            index
+            for index, quantity in enumerate(self.quantities)
+            if (quantity.measure, quantity.attribute) == (measure, attribute)
         )
 
     def mean(self, cell: Cell, split: str, measure: str, attribute: Attribute = ()) -> float:

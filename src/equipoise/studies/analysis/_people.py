@@ -172,23 +172,25 @@ def _redrawn_together(
         return None
     counted = Counted(rows, data.layout)
     weights = counted.weights(draws, stream(seed, "people"))
-    seeds = _spread_evenly(sorted({one for cell in cells for one in cell.distinct_seeds}), draws // LEAST_OF_A_SEED)
+    seeds = _spread_evenly(
+        sorted({distinct_seed for cell in cells for distinct_seed in cell.distinct_seeds}), draws // LEAST_OF_A_SEED
+    )
     of_draw = np.array(seeds, dtype=np.int64)[np.arange(draws) % len(seeds)]
     moves, singles = (np.full((len(cells), draws, len(quantities)), np.nan) for _ in range(2))
     # What is observed is counted in the same way, so that a move is 0 where everybody is drawn once.
     everybody = np.ones((1, weights.shape[1]), dtype=np.float32)
-    weighed = {one: np.concatenate([everybody, weights[of_draw == one]]) for one in seeds}
+    weighed = {seed: np.concatenate([everybody, weights[of_draw == seed]]) for seed in seeds}
     whole = np.concatenate([everybody, weights])
     for first in range(0, len(cells), AT_ONCE):
         parts: list[tuple[Floats, Codes | slice, Floats]] = []
-        for place, cell in enumerate(cells[first : first + AT_ONCE], start=first):
+        for index, cell in enumerate(cells[first : first + AT_ONCE], start=first):
             predicted = data.predictions(cell.places.tolist())
             if predicted is None:
                 return None
-            parts.append((moves[place], ALL, counted.tables(counted.told(predicted), whole)))
-            own = [one for one in seeds if one in cell.distinct_seeds]
+            parts.append((moves[index], ALL, counted.tables(counted.told(predicted), whole)))
+            own = [seed for seed in seeds if seed in cell.distinct_seeds]
             parts += [
-                (singles[place], np.flatnonzero(of_draw == one),
+                (singles[index], np.flatnonzero(of_draw == one),
                  counted.tables(counted.told(predicted[cell.runs_of(one)]), weighed[one]))
                 for one in (own if len(own) > 1 else ())
             ]  # fmt: skip
@@ -235,7 +237,7 @@ class Counted:
         cell = (rows.group * self._truths + truth)[self._known]
         self._order = np.flatnonzero(self._known)[np.argsort(cell, kind="stable")]
         starts = np.searchsorted(np.sort(cell), np.arange(len(layout.groups) * self._truths + 1))
-        self._parts = [(place, slice(a, b)) for place, (a, b) in enumerate(pairwise(starts.tolist())) if b > a]
+        self._parts = [(index, slice(a, b)) for index, (a, b) in enumerate(pairwise(starts.tolist())) if b > a]
 
     def weights(self, draws: int, generator: np.random.Generator) -> NDArray[np.float32]:
         """Return how often each row is drawn, ``[draw, row]``: as many of each group as there are; clusters whole."""
@@ -369,7 +371,7 @@ def _groups(data: StudyData, attributes: Sequence[Attribute]) -> list[Group]:
         for attribute in attributes:
             matrix, names = data.layout.folding(attribute)
             places = [np.flatnonzero(own[data.rows.group] > 0) for own in matrix]
-            found += [(attribute, name, own) for name, own in zip(names, places, strict=True) if len(own)]
+            found += [(attribute, name, place) for name, place in zip(names, places, strict=True) if len(place)]
     return found
 
 

@@ -227,9 +227,9 @@ def measured(quantities: Sequence[Quantity], tables: Floats, layout: Layout) -> 
     made = np.full((*tables.shape[:lead], len(quantities)), np.nan)
     for attribute in dict.fromkeys(quantity.attribute for quantity in quantities):
         tally, comparable = _tally(tables, layout, attribute)
-        for place, quantity in enumerate(quantities):
+        for index, quantity in enumerate(quantities):
             if quantity.attribute == attribute and (comparable or not attribute):
-                made[..., place] = _values(quantity, tally)
+                made[..., index] = _values(quantity, tally)
     return made
 
 
@@ -280,7 +280,7 @@ def label_quantities(layout: Layout, attributes: Sequence[Attribute]) -> tuple[Q
     """Return what is told of each label by itself: how well it is predicted, and the gaps between groups."""
     # The F1 of one label is the registered measure; of all of them it is macro F1.
     performances: list[tuple[str, Attribute]] = [(name, ()) for name in ("f1", "accuracy", BALANCED)]
-    gaps = [(get_measure(name), tuple(one)) for name in GAPS["multilabel"] for one in attributes]
+    gaps = [(get_measure(name), tuple(attribute)) for name in GAPS["multilabel"] for attribute in attributes]
     return tuple(
         quantity for label in layout.classes for quantity in (
             *(Quantity(name, None, "high", over, label) for name, over in performances),
@@ -423,7 +423,7 @@ def _aucs(
     for first in range(0, len(keys), AT_ONCE):
         part = keys[first : first + AT_ONCE]
         found = store.predictions_of(part, split, scores=True)
-        for place, key in enumerate(part):
+        for index, key in enumerate(part):
             scores = found[key].scores
             if scores is None:
                 raise BadInput(
@@ -432,12 +432,12 @@ def _aucs(
                     'performance = "balanced_accuracy" needs none, but learners are then trained again, because '
                     "performance also chooses their epochs.",
                 )
-            made[first + place] = [
+            made[first + index] = [
                 float(
-                    label_scores(performance, scores[own], rows.target[own])  # type: ignore[arg-type]
-                    if layout.task == "multilabel" else auc_of(scores[own], rows.target[own])
+                    label_scores(performance, scores[member], rows.target[member])  # type: ignore[arg-type]
+                    if layout.task == "multilabel" else auc_of(scores[member], rows.target[member])
                 )
-                for own in members
+                for member in members
             ]  # fmt: skip
     return made
 
@@ -446,8 +446,8 @@ def fill_in(
     values: Floats, quantities: Sequence[Quantity], main: MainMeasures, of: Callable[[Attribute], Floats]
 ) -> None:
     """Put the AUC, and what is made of it, into the values ``[trial, quantity]`` of one split."""
-    places = {(own.measure, own.attribute): place for place, own in enumerate(quantities)}
-    for place, quantity in enumerate(quantities):
+    places = {(quantity.measure, quantity.attribute): index for index, quantity in enumerate(quantities)}
+    for index, quantity in enumerate(quantities):
         if quantity.role is None:
             continue
         found = of(quantity.attribute)
@@ -455,9 +455,9 @@ def fill_in(
         if main.by[1] == "worst_group" and quantity.attribute:
             fair = found[:, 1:].min(axis=1)
         if quantity.role == "performance":
-            values[:, place] = found[:, 0]
+            values[:, index] = found[:, 0]
         elif fair is not None:
-            values[:, place] = fair if quantity.role == "fairness" else optimum_distance(found[:, 0], fair)
+            values[:, index] = fair if quantity.role == "fairness" else optimum_distance(found[:, 0], fair)
 
 
 def constant_scores(layout: Layout, tables: Floats, performance: str, attribute: Attribute) -> Floats:
@@ -533,7 +533,9 @@ def constant_record(
     if needs_scores(main):
         fill_in(computed, quantities, main, partial(constant_scores, layout, test, main.by[0]))
     values = computed[0]
-    found = {(own.measure, own.attribute): float(value) for own, value in zip(quantities, values, strict=True)}
+    found = {
+        (quantity.measure, quantity.attribute): float(value) for quantity, value in zip(quantities, values, strict=True)
+    }
     performance, fairness = found[main.performance, ()], found[main.fairness, attribute]
     distance = found[main.distance, attribute]
     reason = None
@@ -543,8 +545,10 @@ def constant_record(
         prediction=prediction, share=share, basis=basis, attribute=attribute, performance=performance,
         fairness=fairness, distance=distance, reason=reason,
         values=tuple(
-            ConstantValue(measure=own.measure, alias=own.alias, attribute=own.attribute, value=float(value))
-            for own, value in zip(quantities, values, strict=True)
+            ConstantValue(
+                measure=quantity.measure, alias=quantity.alias, attribute=quantity.attribute, value=float(value)
+            )
+            for quantity, value in zip(quantities, values, strict=True)
         ),
     )  # fmt: skip
 

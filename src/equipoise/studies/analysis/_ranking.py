@@ -62,20 +62,20 @@ def ranked(
     common = _drawn(len(seeds[0]), draws, generator) if shared else None
     means, several, single, deviations = [], [], [], []
     one_seed = generator.integers(0, len(seeds[0]), draws) if shared else None
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         own = values[cell.places]
-        each = np.array([(cell.seeds == one).sum() for one in seeds[place]])
-        times = common if common is not None else _drawn(len(seeds[place]), draws, generator)
-        weights = _run_weights(cell, seeds[place], times, generator)
+        each = np.array([(cell.seeds == one).sum() for one in seeds[index]])
+        times = common if common is not None else _drawn(len(seeds[index]), draws, generator)
+        weights = _run_weights(cell, seeds[index], times, generator)
         units = len(each) if len(each) > 1 else int(each.sum())
-        mean = _weighted(_even(cell, seeds[place])[None], own)[0]
+        mean = _weighted(_even(cell, seeds[index])[None], own)[0]
         drawn = mean + np.sqrt(units / max(units - 1, 1)) * (_weighted(weights, own) - mean)
         if moves is not None:
-            drawn = drawn + np.nan_to_num(moves[place][np.arange(draws) % moves.shape[1]])
+            drawn = drawn + np.nan_to_num(moves[index][np.arange(draws) % moves.shape[1]])
         deviations.append(drawn - mean)
         means.append(mean)
         several.append(drawn)
-        single.append(own[_one_run(cell, seeds[place], draws, one_seed, generator)])
+        single.append(own[_one_run(cell, seeds[index], draws, one_seed, generator)])
     sign = np.where(np.asarray(higher), 1.0, -1.0)
     tied = tie_tolerance(values[np.concatenate([cell.places for cell in cells])])
     best = share_of_best(np.stack(several) * sign, tied)
@@ -148,7 +148,7 @@ def with_best(
 def _changes(values: Floats, cells: Sequence[Cell], couples: Codes) -> Change:
     """Return the changes of couples of cells, ``[couple, quantity]``: all at once where they share seeds and runs."""
     alike = len({cell.distinct_seeds for cell in cells}) == 1 and len(cells[0].distinct_seeds) > 1
-    if alike and len({one for cell in cells for one in cell.environments.tolist()}) == 1:
+    if alike and len({environment for cell in cells for environment in cell.environments.tolist()}) == 1:
         means = np.stack([units_of(values, cell).values[0] for cell in cells], axis=1)  # [seed, cell, quantity]
         return paired_change(means[:, couples[:, 0]], means[:, couples[:, 1]])
     return stacked_changes([
@@ -180,9 +180,9 @@ def _drawn(number: int, draws: int, generator: np.random.Generator) -> Floats:
 def _run_weights(cell: Cell, seeds: Sequence[int], times: Floats, generator: np.random.Generator) -> Floats:
     """Return the weight of each run in each draw, ``[draw, run]``: a drawn seed is the mean of its drawn runs."""
     made = np.zeros((len(times), len(cell.places)))
-    for place, seed in enumerate(seeds):
+    for index, seed in enumerate(seeds):
         own = cell.runs_of(seed)
-        made[:, own] = times[:, place, None] * _drawn(len(own), len(times), generator) / len(own)
+        made[:, own] = times[:, index, None] * _drawn(len(own), len(times), generator) / len(own)
     return np.asarray(made / len(seeds), dtype=np.float64)
 
 
@@ -210,8 +210,8 @@ def _one_run(
     if chosen is None:
         return generator.integers(0, len(cell.places), draws)
     made = np.zeros(draws, dtype=np.int64)
-    for place, seed in enumerate(seeds):
-        asked, own = np.flatnonzero(chosen == place), cell.runs_of(seed)
+    for index, seed in enumerate(seeds):
+        asked, own = np.flatnonzero(chosen == index), cell.runs_of(seed)
         made[asked] = own[generator.integers(0, len(own), len(asked))]
     return made
 

@@ -268,7 +268,7 @@ def judge(
     if not cases:
         return []
     found = run_tests(cases, rules.threshold)
-    effects = np.array([rules.smallest_effect if rules.bounded(one) else math.nan for one in quantities])
+    effects = np.array([rules.smallest_effect if rules.bounded(quantity) else math.nan for quantity in quantities])
     limits = limits_of(found, effects)
     equivalence = _equivalence(found, quantities, rules)
     compared = _ranks(cases, quantities)
@@ -300,7 +300,7 @@ def _ranks(cases: Sequence[Case], quantities: Sequence[Quantity]) -> list[list[C
     ]  # fmt: skip
     found: dict[int, Comparison] = {}
     for plan, wanted in ((PAIRED, True), (UNPAIRED, False)):
-        places = [place for place, (case, _) in enumerate(flat) if case.units.pairs == wanted]
+        places = [index for index, (case, _) in enumerate(flat) if case.units.pairs == wanted]
         found |= dict(zip(places, compare([couples[place] for place in places], plan), strict=True))
     ordered = [found[place] for place in range(len(flat))]
     levene = CORRECTIONS["bh"]([one.levene_p for one in ordered]).tolist()
@@ -313,7 +313,7 @@ def _equivalence(found: Tested, quantities: Sequence[Quantity], rules: Rules) ->
     """Return p-values of equivalence, and corrected as a family of their own; NaN where nothing is tested."""
     p = np.full(found.p.shape, np.nan)
     if rules.margin is not None:
-        bounded = np.broadcast_to([rules.bounded(one) for one in quantities], p.shape)
+        bounded = np.broadcast_to([rules.bounded(quantity) for quantity in quantities], p.shape)
         there = ~np.isnan(found.p) & bounded
         changes = found.changes
         p[there] = sources_equivalence_p(

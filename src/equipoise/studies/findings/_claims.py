@@ -88,14 +88,14 @@ def claims_of(result: StudyResult) -> tuple[Claim, ...]:
         return (Claim(kind=ClaimKind.ALL_COLLAPSED, treatments=_names(cell.treatment for cell in cells)),)
     standings = tuple(standing_of(result, under) for under in result.unders)
     collapsed = tuple(collapsed_claims(result))
-    if all(one.kind is ClaimKind.UNDEFINED for one in standings):
+    if all(standing.kind is ClaimKind.UNDEFINED for standing in standings):
         return (Claim(kind=ClaimKind.UNDEFINED), *collapsed, *change_claims(result))
     if not any(record.verdict is not None for record in result.records):
         return (Claim(kind=ClaimKind.NO_BASELINE), *collapsed, *standings)
     changes = tuple(change_claims(result))
     main = (result.performance[0], result.fairness, result.distance)
-    shown = any(one.measure in main for one in changes)
-    if not shown and not any(one.kind in (ClaimKind.NEAREST, ClaimKind.AMONG) for one in standings):
+    shown = any(change.measure in main for change in changes)
+    if not shown and not any(standing.kind in (ClaimKind.NEAREST, ClaimKind.AMONG) for standing in standings):
         return (nothing_confirmed(result), *changes, *collapsed, *standings)
     return (*changes, *collapsed, *standings)
 

@@ -138,11 +138,11 @@ def parts_of(measured: Measured, spaces: Spaces | None) -> Iterator[Part]:
 def _described(data: StudyData) -> dict[str, NDArray[Any]]:
     """Say of each trial what it was; settings are JSON, for another treatment has others."""
     columns: dict[str, list[Any]] = {}
-    for place, trial in enumerate(data.trials):
+    for index, trial in enumerate(data.trials):
         for name, value in _columns(trial).items():
             columns.setdefault(name, []).append(value)
-        columns.setdefault("environment", []).append(int(data.environment[place]))
-        columns.setdefault("seconds", []).append(float(data.seconds[place]))
+        columns.setdefault("environment", []).append(int(data.environment[index]))
+        columns.setdefault("seconds", []).append(float(data.seconds[index]))
     return {name: np.array(values, dtype=None if name in NUMBERS else object) for name, values in columns.items()}
 
 

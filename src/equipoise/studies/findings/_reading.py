@@ -202,7 +202,9 @@ def check_same_plan(study: Study, store: Store, *, to_train: bool = False) -> li
 def _chose_epochs_as_earlier(trials: Iterable[Trial]) -> bool:
     """Tell whether dev rows chose epochs as earlier versions did; own functions and some learners have none."""
     choosing = {one.name for one in registry.entries("learner") if getattr(one.thing, "chooses_epochs", True)}
-    return any(one.choice < CHOICE and one.selection != "last" and one.learner.name in choosing for one in trials)
+    return any(
+        trial.choice < CHOICE and trial.selection != "last" and trial.learner.name in choosing for trial in trials
+    )
 
 
 def data_of(
@@ -227,7 +229,7 @@ def data_of(
     The store must stay open while the predictions are read.
     """
     wanted = None if keys is None else set(keys)
-    stored = [one for one in store.trials(history=False) if wanted is None or one.key in wanted]
+    stored = [trial for trial in store.trials(history=False) if wanted is None or trial.key in wanted]
     counted = {split: store.readouts(split, truth) for split in (DEV, TEST)}
     damaged = _damaged(store, stored, counted, truth)
     # Trials that are being recorded meanwhile are counted the next time.
@@ -236,7 +238,7 @@ def data_of(
     own = tuple(one.key for one in done)
     names = next((one.names for one in counted.values() if one.keys), counted[TEST].names)
     environments = store.environments()
-    places = {key: place for place, key in enumerate(dict.fromkeys(one.environment for one in done))}
+    places = {key: index for index, key in enumerate(dict.fromkeys(one.environment for one in done))}
     rows = None if truth is None else _rows(truth, ids)
 
     remembered_predictions: dict[int, NDArray[Any]] = {}
@@ -344,7 +346,7 @@ def layout_of(names: Names, favourable: str | None) -> Layout:
 
 def _of(readouts: Readouts, keys: Sequence[str]) -> NDArray[Any]:
     """Return the counts of some trials, in their order."""
-    places = {key: place for place, key in enumerate(readouts.keys)}
+    places = {key: index for index, key in enumerate(readouts.keys)}
     return readouts.counts[[places[key] for key in keys]]
 
 
@@ -450,12 +452,12 @@ def compositions_of(study: Study) -> dict[str, Composition]:
     """Return what each condition makes of the training rows."""
     drawing = study.drawing
     made: dict[str, Composition] = {}
-    for place, (named, _) in enumerate(study.conditions):
-        feasibility = drawing.feasibility(place)
+    for index, (named, _) in enumerate(study.conditions):
+        feasibility = drawing.feasibility(index)
         wanted = {(cell.class_name, cell.group): cell.wanted for cell in feasibility.cells}
         classes, groups = study.material.classes, study.material.groups
         rows = tuple(tuple(wanted.get((c, g), 0) for g in groups) for c in classes)
-        seed = None if drawing.partition(place, 0) is None else 0
+        seed = None if drawing.partition(index, 0) is None else 0
         made[condition_text(named)] = Composition(tuple(classes), tuple(groups), rows, seed)
     return made
 

@@ -141,7 +141,9 @@ def measure_study(
         for split, own_values in values.items():
             fill_in(own_values, quantities, deciding, partial(_scored, data.aucs, split, deciding.by[0]))
     place = next(
-        place for place, own in enumerate(quantities) if (own.measure, own.attribute) == (deciding.distance, main)
+        index
+        for index, quantity in enumerate(quantities)
+        if (quantity.measure, quantity.attribute) == (deciding.distance, main)
     )
     cells = cells_of(data, values[DEV][:, place], every_setting=every_setting, collapsed=partial(_collapsed, data))
     choosings: tuple[Choosing, ...] = ()
@@ -240,7 +242,7 @@ def result_of(
         conditions=conditions,
         flips=flips,
         failures=tuple(failures_of(study)),
-        environments=tuple(dict(one) for one in data.environments),
+        environments=tuple(dict(environment) for environment in data.environments),
         flip_rows=flip_rows,
         constant=constant_record(data, study.quantities, study.main, study.attribute),
         measures=asked_for(study.quantities, measures),
@@ -263,11 +265,11 @@ def result_of(
 
 def _judged(study: Measured, drawn: Redrawn, rules: Rules, *, people: bool) -> dict[int, list[Judged]]:
     """Judge every cell that has a baseline."""
-    places = {id(cell): place for place, cell in enumerate(study.cells)}
+    places = {id(cell): index for index, cell in enumerate(study.cells)}
     cases: dict[int, Case] = {}
-    for place, (cell, above) in enumerate(zip(study.cells, study.baselines, strict=True)):
+    for index, (cell, above) in enumerate(zip(study.cells, study.baselines, strict=True)):
         if above is not None:
-            cases[place] = _case(study, drawn if people else None, (cell, above), (place, places[id(above)]))
+            cases[index] = _case(study, drawn if people else None, (cell, above), (index, places[id(above)]))
     found = judge(list(cases.values()), study.quantities, study.main.performances, rules)
     return dict(zip(cases, found, strict=True))
 
@@ -291,7 +293,7 @@ def _contrasted(study: Measured, drawn: Redrawn | None, against: str | Sequence[
     made = []
     for under in study.unders:
         own = [
-            (place, cell) for place, cell in enumerate(study.cells)
+            (index, cell) for index, cell in enumerate(study.cells)
             if cell.under == under and cell.chosen and cell.treatment != baseline
         ]  # fmt: skip
         for at, (place, cell) in enumerate(own):
@@ -339,12 +341,12 @@ def rank_records_of(
     study: Measured, ranks: Sequence[RankedUnder], judged: Mapping[int, Sequence[Judged]], threshold: float
 ) -> Iterable[RankRecord]:
     """Yield the rank of every chosen cell on every measure that has a better direction; collapsed ones have none."""
-    ranked = {place: (at, own) for own in ranks for at, place in enumerate(own.places)}
+    ranked = {place: (at, rank) for rank in ranks for at, place in enumerate(rank.places)}
     for under in study.unders:
-        for place, cell in enumerate(study.cells):
+        for index, cell in enumerate(study.cells):
             if cell.under != under or not cell.chosen:
                 continue
-            at, own = ranked.get(place, (0, None))
+            at, own = ranked.get(index, (0, None))
             found = None if own is None else own.ranked
             for number, quantity in enumerate(study.quantities):
                 if quantity.better == "none":
@@ -359,8 +361,8 @@ def rank_records_of(
                     prob_best_single=math.nan if found is None else float(found.best_single[at, number]),
                     prob_best_if_equal=math.nan if found is None else float(found.if_equal[number]),
                     **({} if own is None else _with_best(own, at, number)),
-                    **({} if own is None or place not in judged
-                       else _simultaneous(judged[place][number], own, number, threshold)),
+                    **({} if own is None or index not in judged
+                       else _simultaneous(judged[index][number], own, number, threshold)),
                 )  # fmt: skip
 
 
@@ -388,21 +390,21 @@ def records_of(
 ) -> Iterable[StudyRecord]:
     """Yield a record for each cell and quantity."""
     spreads = drawn.spread()
-    best = {place: own.ranked.best[at] for own in ranks for at, place in enumerate(own.places)}
-    for place, cell in enumerate(study.cells):
+    best = {place: rank.ranked.best[at] for rank in ranks for at, place in enumerate(rank.places)}
+    for index, cell in enumerate(study.cells):
         own = study.values[TEST][cell.places]
         # An identical run is one of the same environment: the same seed elsewhere counts as another.
         same = cell.seeds * (len(study.data.environments) + 1) + cell.environments
         apart = nested(own, same)
         units = units_of(study.values[TEST], cell)
         means = mean_intervals(units.values[0]).T.tolist()
-        above = study.baselines[place]
+        above = study.baselines[index]
         varied = not _does_not_vary(study, cell)
         undefined = because(StudyReason.NO_ROWS if varied else StudyReason.PREDICTIONS_DO_NOT_VARY)
         for number, quantity in enumerate(study.quantities):
             mean, stdev, low, high = means[number]
             known = own[:, number][~np.isnan(own[:, number])]
-            found = judged[place][number] if place in judged else None
+            found = judged[index][number] if index in judged else None
             yield StudyRecord(
                 condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment,
                 setting=cell.setting, chosen=cell.chosen, baseline=None if above is None else above.name,
@@ -411,11 +413,11 @@ def records_of(
                 mean=mean, stdev=stdev, low=low, high=high, mean_level=None if math.isnan(low) else MEAN_LEVEL,
                 min=float(known.min()) if len(known) else math.nan,
                 max=float(known.max()) if len(known) else math.nan,
-                spread_people=float(spreads[place, number]), spread_reruns=float(apart.reruns[number]),
+                spread_people=float(spreads[index, number]), spread_reruns=float(apart.reruns[number]),
                 spread_seeds=float(apart.seeds[number]), spread_note=apart.notes[number],
                 spread_reruns_low=float(apart.reruns_low[number]), spread_reruns_high=float(apart.reruns_high[number]),
                 spread_seeds_low=float(apart.seeds_low[number]), spread_seeds_high=float(apart.seeds_high[number]),
-                prob_best=float(best[place][number]) if place in best and quantity.better != "none" else None,
+                prob_best=float(best[index][number]) if index in best and quantity.better != "none" else None,
                 **_told(found, cell, len(known), undefined),
             )  # fmt: skip
 
@@ -481,7 +483,7 @@ def cell_records_of(study: Measured) -> Iterable[CellRecord]:
     on_front = _fronts(study)
     seconds = {id(cell): float(study.data.seconds[cell.places].mean()) for cell in study.cells}
     ends = study.data.training_ends
-    for place, (cell, above) in enumerate(zip(study.cells, study.baselines, strict=True)):
+    for index, (cell, above) in enumerate(zip(study.cells, study.baselines, strict=True)):
         ended = cell_end([ends[run] for run in cell.places.tolist()] if ends else [])
         dev = [study.mean(cell, DEV, *name) for name in names]
         test = [study.mean(cell, TEST, *name) for name in names]
@@ -493,7 +495,7 @@ def cell_records_of(study: Measured) -> Iterable[CellRecord]:
             seeds=len(cell.distinct_seeds), repeats=int(counts.max()), seconds=seconds[id(cell)],
             seconds_ratio=seconds[id(cell)] / base if base else None, attribute=study.attribute,
             dev_performance=dev[0], dev_fairness=dev[1], dev_distance=dev[2], test_performance=test[0],
-            test_fairness=test[1], test_distance=test[2], on_front=place in on_front,
+            test_fairness=test[1], test_distance=test[2], on_front=index in on_front,
             environments=len(set(cell.environments.tolist())),
             settings={named.name: dict(named.settings) for named in cell.described["treatments"]},
             collapsed=cell.collapsed, collapsed_runs=cell.collapsed_runs,
@@ -513,7 +515,7 @@ def _fronts(study: Measured) -> set[int]:
     """Return the places of the cells that no other under the same condition beats on dev rows; none has collapsed."""
     found: set[int] = set()
     for under in study.unders:
-        places = [place for place, cell in enumerate(study.cells) if cell.under == under and not cell.collapsed]
+        places = [index for index, cell in enumerate(study.cells) if cell.under == under and not cell.collapsed]
         front = front_of(*_dev_points(study, places))
         found |= {place for place, on in zip(places, front.tolist(), strict=True) if on}
     return found
@@ -532,7 +534,7 @@ def alternatives_of(
     fairness, performance = study.main.fairness, study.main.performance
     found = {(r.condition, r.learner, r.treatment, r.setting, r.measure, r.attribute): r for r in records}
     for under in study.unders:
-        places = [place for place, cell in enumerate(study.cells) if cell.under == under]
+        places = [index for index, cell in enumerate(study.cells) if cell.under == under]
         above = next((one for place in places if (one := study.baselines[place]) is not None), None)
         # A model that has collapsed is no reference: fairer than it at an equal performance would say nothing.
         if above is None or above.collapsed:

@@ -456,8 +456,8 @@ class StudyResult(NarratedResult):
     def spoken_for(self) -> dict[tuple[str, str, str, str, tuple[str, ...]], tuple[int, StudyRecord]]:
         """The record (and its place) of each chosen cell, by condition, learner, treatment, measure and attribute."""
         return {
-            (record.condition, record.learner, record.treatment, record.measure, record.attribute): (place, record)
-            for place, record in enumerate(self.records)
+            (record.condition, record.learner, record.treatment, record.measure, record.attribute): (index, record)
+            for index, record in enumerate(self.records)
             if record.chosen
         }
 
@@ -496,7 +496,7 @@ class StudyResult(NarratedResult):
         return (Table("study", "Treatments by condition, compared with the baseline", headings, rows),)
 
     def _statements(self) -> Iterator[Finding]:
-        for place, record in enumerate(self.records):
+        for index, record in enumerate(self.records):
             if record.chosen and record.verdict is not None:
                 estimate = math.nan if record.change is None else record.change
                 yield Finding(
@@ -509,18 +509,20 @@ class StudyResult(NarratedResult):
                         estimate, significant=record.verdict.significant, better=record.better,
                         equivalent=record.equivalent,
                     ),
-                    place=place,
+                    place=index,
                 )  # fmt: skip
-        for place, one in enumerate(self.contrasts):
+        for index, contrast in enumerate(self.contrasts):
             yield Finding(
-                kind="contrast", measure=one.measure, alias=one.alias, attribute=one.attribute, condition=one.condition,
-                learner=one.learner, treatment=one.treatment, baseline=one.against, estimate=one.change,
-                low=one.change_low, high=one.change_high, level=one.level, p=one.p, p_adjusted=one.p_adjusted,
-                n=one.pairs, n_against=one.pairs, reason=one.reason,
+                kind="contrast", measure=contrast.measure, alias=contrast.alias, attribute=contrast.attribute,
+                condition=contrast.condition, learner=contrast.learner, treatment=contrast.treatment,
+                baseline=contrast.against, estimate=contrast.change, low=contrast.change_low,
+                high=contrast.change_high, level=contrast.level, p=contrast.p, p_adjusted=contrast.p_adjusted,
+                n=contrast.pairs, n_against=contrast.pairs, reason=contrast.reason,
                 direction=direction_of(
-                    one.change, significant=one.verdict.significant, better=one.better, equivalent=one.equivalent
+                    contrast.change, significant=contrast.verdict.significant, better=contrast.better,
+                    equivalent=contrast.equivalent,
                 ),
-                source="contrasts", place=place,
+                source="contrasts", place=index,
             )  # fmt: skip
 
     def _described(self) -> Sequence[str]:

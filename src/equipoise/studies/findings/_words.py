@@ -41,7 +41,7 @@ MEASURES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "p
 
 def condition_titles(conditions: Sequence[ConditionRecord]) -> dict[str, str]:
     """Return what each condition is called, by its name in the plan; no two are called alike."""
-    titles = {one.condition: _condition_title(one) for one in conditions}
+    titles = {condition.condition: _condition_title(condition) for condition in conditions}
     alike = Counter(titles.values())
     return {name: title if alike[title] == 1 else f"{title} ({name})" for name, title in titles.items()}
 
@@ -60,7 +60,7 @@ def _condition_title(condition: ConditionRecord) -> str:
 def condition_phrases(conditions: Sequence[ConditionRecord]) -> dict[str, str]:
     """Return how a sentence speaks of each condition, by its name in the plan: "with class-balanced data"."""
     titles = condition_titles(conditions)
-    return {one.condition: _condition_phrase(one, titles[one.condition]) for one in conditions}
+    return {condition.condition: _condition_phrase(condition, titles[condition.condition]) for condition in conditions}
 
 
 def _condition_phrase(condition: ConditionRecord, title: str) -> str:
@@ -135,7 +135,9 @@ def differences(result: StudyResult) -> Iterator[str]:
     """Say what differs between conditions: the rows, the baseline's numbers, and what treatments do."""
     yield from (f"{condition.words}." for condition in result.conditions if condition.words)
     yield from (
-        equal_words(one.condition, [own.condition for own in one.equal]) for one in result.conditions if one.equal
+        equal_words(condition.condition, [own.condition for own in condition.equal])
+        for condition in result.conditions
+        if condition.equal
     )
     unders = result.unders
     if len(unders) < 2:
@@ -343,7 +345,9 @@ def composition_words(name: str, own: Composition | None, first: Composition | N
     if alone:
         parts = [f"{label} {100 * rows / max(total, 1):.1f}%" for label, rows in cells]
         return f"{head}, {listing(parts, 8)}"
-    moved = sorted((one for one in _moves(cells, _cells(first)) if abs(one.now - one.was) >= 0.0005), key=_least_first)
+    moved = sorted(
+        (move for move in _moves(cells, _cells(first)) if abs(move.now - move.was) >= 0.0005), key=_least_first
+    )
     if not moved:
         return f"{head} with the same shares"
     parts = [f"{one.label} {100 * one.now:.1f}% instead of {100 * one.was:.1f}%" for one in moved]
@@ -366,7 +370,7 @@ def _sizes(sizes: Sequence[int], noun: str) -> str:
         return f"each of {len(sizes):,} {noun} has {_range(clumps[0])}"
     first, *others = clumps
     parts = [f"{len(first):,} of {len(sizes):,} {noun} {_has(first)} {_range(first)}"]
-    return ", ".join(parts + [f"{len(one):,} {_has(one)} {_range(one)}" for one in others])
+    return ", ".join(parts + [f"{len(other):,} {_has(other)} {_range(other)}" for other in others])
 
 
 def _clumps(ordered: Sequence[int]) -> list[list[int]]:
@@ -408,7 +412,9 @@ def _changes(moves: Sequence[Move], noun: str, seed: int | None) -> str:
     parts = [f"of {len(moves):,} {noun} the share is smaller {than} for {smaller:,}, larger for {larger:,}"]
     parts += [f"the same for {len(moves) - len(moved):,}"] if len(moved) < len(moves) else []
     examples = sorted(moved, key=_least_first)[:EXAMPLES]
-    shown = ", ".join(f"{one.label} {_percent(one.now)} instead of {_percent(one.was)}" for one in examples)
+    shown = ", ".join(
+        f"{example.label} {_percent(example.now)} instead of {_percent(example.was)}" for example in examples
+    )
     drawn = "" if seed is None else f" (with seed {seed}; another draws others)"
     return f"{', '.join(parts)}; changed most{drawn}: {shown}"
 
@@ -419,7 +425,7 @@ def _percent(share: float) -> str:
 
 def _shifted(moves: Sequence[Move]) -> list[Move]:
     """Return what moved by more than the row that rounding may give or take."""
-    return [one for one in moves if abs(one.rows) > 1 + 1e-9]
+    return [move for move in moves if abs(move.rows) > 1 + 1e-9]
 
 
 def _least_first(one: Move) -> float:
@@ -471,11 +477,11 @@ class _Kind:
 def notes_told(notes: Sequence[Sequence[str]]) -> Iterator[str]:
     """Say what trials noted, with how many noted it; the most frequent first."""
     kinds: dict[tuple[str, ...], _Kind] = {}
-    for place, own in enumerate(notes):
+    for index, own in enumerate(notes):
         for note in own:
             between = tuple(NUMBER.split(note))
             kind = kinds.setdefault(between, _Kind(between))
-            kind.trials.add(place)
+            kind.trials.add(index)
             kind.numbers.append(NUMBER.findall(note))
     told = sorted(kinds.values(), key=lambda kind: -len(kind.trials))
     for kind in told[:MOST]:
@@ -507,8 +513,8 @@ MOST_LABELS = 10
 def label_notes(result: StudyResult) -> Iterator[str]:
     """Say of each label of the baseline how well it is predicted and how unequally; and which labels gaps leave out."""
     undefined = dict.fromkeys(
-        one.label for one in result.labels
-        if one.measure == LABEL_GAP and one.attribute == result.attribute and not one.runs
+        label.label for label in result.labels
+        if label.measure == LABEL_GAP and label.attribute == result.attribute and not label.runs
     )  # fmt: skip
     if undefined:
         yield (
@@ -517,8 +523,9 @@ def label_notes(result: StudyResult) -> Iterator[str]:
         )
     for condition, learner in result.unders:
         own = [
-            one for one in result.labels
-            if (one.condition, one.learner, one.treatment) == (condition, learner, result.baseline) and one.chosen
+            label for label in result.labels
+            if label.chosen
+            and (label.condition, label.learner, label.treatment) == (condition, learner, result.baseline)
         ]  # fmt: skip
         found = {
             (one.label, one.measure): one.mean for one in own if one.attribute in ((), result.attribute) and one.runs

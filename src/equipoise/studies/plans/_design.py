@@ -119,8 +119,8 @@ def groups_of(cohort: Cohort, group: str | Sequence[str] | None) -> tuple[str, .
 def conditions_of(given: Sequence[Any]) -> list[tuple[Named, Condition]]:
     """Return the conditions of a study; a list among the settings of one is several."""
     found: list[tuple[Named, Condition]] = []
-    for place, one in enumerate(_sequence(given, "conditions")):
-        with placed("conditions", place):
+    for index, one in enumerate(_sequence(given, "conditions")):
+        with placed("conditions", index):
             found += _conditions(one)
     keys = [canonical([named.name, named.settings]) for named, _ in found]
     with placed("conditions"):
@@ -154,8 +154,8 @@ def _condition_name(condition: Condition) -> str:
 def arms_of(given: Sequence[Any]) -> list[Arm]:
     """Return the treatments of a study; a list among the hyper-parameters of one is a grid."""
     found: list[Arm] = []
-    for place, one in enumerate(_sequence(given, "treatments")):
-        with placed("treatments", place):
+    for index, one in enumerate(_sequence(given, "treatments")):
+        with placed("treatments", index):
             found += _distinct_controls([Arm(treatments) for treatments in treatments_of(one)])
     with placed("treatments"):
         distinct([_arm_key(arm) for arm in found], [" + ".join(map(str, arm.treatments)) for arm in found], "treatment")
@@ -169,9 +169,9 @@ def _arm_key(arm: Arm) -> str:
 def _distinct_controls(arms: Sequence[Arm]) -> list[Arm]:
     """Leave out what a grid has twice because a control does not differ in the other hyper-parameters."""
     made: dict[str, Arm] = {}
-    for place, arm in enumerate(arms):
+    for index, arm in enumerate(arms):
         own = any(control_of(named) == named for named in arm.treatments)
-        made.setdefault(_arm_key(arm) if own else str(place), arm)
+        made.setdefault(_arm_key(arm) if own else str(index), arm)
     return list(made.values())
 
 
@@ -210,8 +210,8 @@ def learners_of(given: Any, task: str) -> list[Learning]:
     """Return the learners of a study; a list of them is several, and so is a list among the settings of one."""
     several = isinstance(given, Sequence) and not isinstance(given, str)
     found: list[Learning] = []
-    for place, one in enumerate(_sequence(given, "learner")):
-        with placed("learner", *([place] if several else [])):
+    for index, one in enumerate(_sequence(given, "learner")):
+        with placed("learner", *([index] if several else [])):
             found += _learners(one, task)
     keys = [canonical([learning.named.name, learning.named.settings]) for learning in found]
     with placed("learner"):
@@ -314,7 +314,7 @@ def how_of(rounding: str, precision: str, device: str, selection: str | Sequence
     selections = (selection,) if isinstance(selection, str) else tuple(selection)
     for name, value, options in (
         ("rounding", rounding, get_args(Rounding)), ("precision", precision, get_args(Precision)),
-        ("device", device, DEVICES), *(("selection", one, get_args(Selection)) for one in selections),
+        ("device", device, DEVICES), *(("selection", selection, get_args(Selection)) for selection in selections),
     ):  # fmt: skip
         if value not in options:
             with placed(name):
@@ -341,9 +341,9 @@ def check_scores(performance: Performance | None, learners: Sequence[Learning]) 
     """Refuse AUC where a learner gives no scores; what learners name is imported for that."""
     if not needs_scores(performance):
         return
-    for one in learners:
-        kind: Any = registry.get("learner", one.named.name).thing
-        if not kind.gives_scores(one.values):
+    for learner in learners:
+        kind: Any = registry.get("learner", learner.named.name).thing
+        if not kind.gives_scores(learner.values):
             with placed("performance"):
                 raise no_scores()
 
@@ -362,9 +362,9 @@ def baseline_of(given: str | None, arms: Sequence[Arm]) -> str:
 def measures_of(given: str | Sequence[str]) -> tuple[str, ...]:
     """Check that the measures are there."""
     given = (given,) if isinstance(given, str) else given
-    for place, name in enumerate(given):
+    for index, name in enumerate(given):
         if name != BALANCED_ACCURACY:
-            with placed("measures", place):
+            with placed("measures", index):
                 registry.get("measure", name)
     return tuple(given)
 
@@ -473,8 +473,8 @@ def cell_kind(trial: Trial) -> str:
 def stacked(cells: Sequence[Sequence[Trial]], largest: Callable[[Sequence[Trial]], int]) -> tuple[Stack, ...]:
     """Cut cells into stacks of at most ``largest(cell)`` trainings, and let the cells take turns."""
     parts = [
-        (turn, place, part)
-        for place, cell in enumerate(cells)
+        (turn, index, part)
+        for index, cell in enumerate(cells)
         for turn, part in enumerate(_parts(cell, max(largest(cell), 1)))
     ]
     parts.sort(key=lambda part: part[:2])

@@ -274,10 +274,10 @@ def said(given: Any, what: str) -> tuple[Any, dict[str, Any]]:
 def distinct(found: Sequence[Any], words: Sequence[str], what: str) -> None:
     """Refuse the same thing twice: it would be one trial, and a plan that says it twice means something else."""
     seen: dict[str, int] = {}
-    for place, one in enumerate(found):
-        first = seen.setdefault(one, place)
-        if first != place:
-            raise BadInput(f"The {what} {words[place]} is in the plan twice", help="leave one of them out.")
+    for index, one in enumerate(found):
+        first = seen.setdefault(one, index)
+        if first != index:
+            raise BadInput(f"The {what} {words[index]} is in the plan twice", help="leave one of them out.")
 
 
 def treatments_of(given: Any) -> list[tuple[Named, ...]]:
@@ -351,19 +351,19 @@ def _dealt(entries: Sequence[Entry], settings: Mapping[str, Any]) -> list[dict[s
     own: list[dict[str, Any]] = [{} for _ in entries]
     for name, value in settings.items():
         if isinstance(value, Mapping):
-            holders = [place for place, entry in enumerate(entries) if entry.name == name]
+            holders = [index for index, entry in enumerate(entries) if entry.name == name]
             if not holders:
                 raise unknown_name("treatment", name, [entry.name for entry in entries], "this composition")
             own[holders[0]].update(value)
             continue
-        holders = [place for place, entry in enumerate(entries) if name in _parameters(entry)]
+        holders = [index for index, entry in enumerate(entries) if name in _parameters(entry)]
         if len(holders) > 1:
             raise BadInput(
                 f"{name} is a hyper-parameter of {' and of '.join(entries[place].name for place in holders)}",
                 help=f"say which treatment it is for: {entries[holders[0]].name} = {{ {name} = ... }}",
             )
         if not holders:
-            known = [one for entry in entries for one in _parameters(entry)]
+            known = [parameter for entry in entries for parameter in _parameters(entry)]
             with placed(name):
                 raise unknown_name("hyper-parameter", name, known, " + ".join(entry.name for entry in entries))
         own[holders[0]][name] = value

@@ -74,8 +74,8 @@ def source_hash(function: Function) -> str | None:
 
 def named_functions(functions: Sequence[OwnFunction], settings: Sequence[Mapping[str, Any]]) -> list[Named]:
     """Return one named treatment for each function and combination of hyper-parameters."""
-    for one in functions:
-        _check_signature(one, settings[0])
+    for function in functions:
+        _check_signature(function, settings[0])
     for values in settings:
         try:
             canonical(values)
@@ -84,7 +84,7 @@ def named_functions(functions: Sequence[OwnFunction], settings: Sequence[Mapping
                 f"The hyper-parameters are {dict(values)!r}",
                 available="numbers, text, true and false, as they identify the trial",
             ) from None
-    return [Named(one.name, one.version, plain(values)) for one in functions for values in settings]
+    return [Named(function.name, function.version, plain(values)) for function in functions for values in settings]
 
 
 def _check_signature(one: OwnFunction, values: Mapping[str, Any]) -> None:
@@ -156,7 +156,7 @@ def own_baseline(
             for told in (_told(one), _told(one, _varied(named))):
                 called |= {f"{name}({told})": label, f"{name} ({told})": label} if told else {}
     setting = called.get(baseline) if baseline is not None else None
-    short = {one.name.rpartition(".")[2]: one.name for one in functions}
+    short = {function.name.rpartition(".")[2]: function.name for function in functions}
     function = short.get(baseline, baseline) if baseline is not None else None
     alone = len(functions) == 1 and len(named) > 1
     if setting is not None:
@@ -176,7 +176,7 @@ def _varied(named: Sequence[Named]) -> set[str]:
     for one in named:
         for setting, value in one.settings.items():
             values.setdefault(setting, set()).add(canonical(value))
-    return {setting for setting, own in values.items() if len(own) > 1}
+    return {setting for setting, value in values.items() if len(value) > 1}
 
 
 def _told(named: Named, settings: Collection[str] | None = None) -> str:

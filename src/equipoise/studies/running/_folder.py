@@ -319,7 +319,9 @@ def _untrained(stack: Stack, folder: Path, there: set[str]) -> list[Trial]:
 
 
 def _without_scores(ended: Recorded) -> Recorded:
-    return replace(ended, predictions={split: Predicted(one.values) for split, one in ended.predictions.items()})
+    return replace(
+        ended, predictions={split: Predicted(prediction.values) for split, prediction in ended.predictions.items()}
+    )
 
 
 def _tell(

@@ -101,7 +101,9 @@ def write(folder: Path, handed: Handed) -> None:
         "checkpoints": work.checkpoints,
         "keep_models": work.keep_models,
         "truth": described,
-        "shared": [os.fspath(one) if isinstance(one, os.PathLike) else one for one in vars(handed.shared).values()],
+        "shared": [
+            os.fspath(value) if isinstance(value, os.PathLike) else value for value in vars(handed.shared).values()
+        ],
         "threads": handed.threads,
         "parent": handed.parent,
     }
@@ -132,7 +134,7 @@ def read(folder: Path) -> Handed:
 
 
 def _truth_parts(truth: EvaluationLabels) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    said = {one.name: getattr(truth, one.name) for one in fields(EvaluationLabels) if one.name != "splits"}
+    said = {field.name: getattr(truth, field.name) for field in fields(EvaluationLabels) if field.name != "splits"}
     arrays = {
         f"{TRUTH}{split}.{part}": np.ascontiguousarray(values)
         for split, rows in truth.splits.items()
@@ -159,17 +161,22 @@ def _own_parts(work: OwnWork) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     assert cohort is not None
     arrays: dict[str, NDArray[Any]] = {}
     texts: dict[str, Any] = {}
-    for place, (name, column) in enumerate(cohort.columns.items()):
+    for index, (name, column) in enumerate(cohort.columns.items()):
         if column.dtype.kind in "biuf" and column.dtype.isnative:
-            arrays[f"{COLUMN}{place}"] = np.ascontiguousarray(column)
-            texts[name] = {"tensor": f"{COLUMN}{place}"}
+            arrays[f"{COLUMN}{index}"] = np.ascontiguousarray(column)
+            texts[name] = {"tensor": f"{COLUMN}{index}"}
         else:
             texts[name] = {"dtype": column.dtype.str, "shape": column.shape, "values": _flat(column, name)}
-    roles = {one.name: getattr(cohort, one.name) for one in fields(Cohort) if one.name != "columns"}
+    roles = {field.name: getattr(cohort, field.name) for field in fields(Cohort) if field.name != "columns"}
     return {
         "functions": [
-            {"function": _coded(one.function), "name": one.name, "version": one.version, "source": one.source}
-            for one in work.functions.values()
+            {
+                "function": _coded(function.function),
+                "name": function.name,
+                "version": function.version,
+                "source": function.source,
+            }
+            for function in work.functions.values()
         ],
         "favourable": work.favourable,
         "scored": work.scored,
@@ -196,9 +203,9 @@ def _own_work(work: Work, said: Mapping[str, Any], tensors: Mapping[str, NDArray
         columns[name] = column.reshape(own["shape"])
     functions = [OwnFunction(**{**one, "function": _restored(one["function"])}) for one in said["functions"]]
     return OwnWork(
-        **{one.name: getattr(work, one.name) for one in fields(Work)},
+        **{field.name: getattr(work, field.name) for field in fields(Work)},
         cohort=Cohort(columns=columns, **_restored(said["cohort"])),
-        functions={one.name: one for one in functions},
+        functions={function.name: function for function in functions},
         favourable=said["favourable"],
         scored=said["scored"],
     )

@@ -26,7 +26,7 @@ def kept_model(model: FittedModel | None) -> tuple[dict[str, NDArray[Any]], str 
     if model is None or model.kind not in LEARNERS or model.needs_module:
         return {}, None
     described = json.dumps({"kind": model.kind, "settings": model.settings()}, allow_nan=False)
-    tensors = {f"tensor.{name}": np.array(one, order="C") for name, one in model.tensors().items()}
+    tensors = {f"tensor.{name}": np.array(tensor, order="C") for name, tensor in model.tensors().items()}
     content = save({**tensors, SETTINGS: np.frombuffer(described.encode(), dtype=np.uint8)})
     if len(content) > MOST_BYTES:
         return {}, f"The model has {len(content):,} bytes and was not kept: up to {MOST_BYTES:,} are."

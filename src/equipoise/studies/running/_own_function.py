@@ -81,7 +81,7 @@ class OwnWork(Work):
         if len(classes) == 2 and array.dtype.kind == "f" and len(np.unique(array)) > 2:
             return self._two(_finite(array, split))
         coded = factorise(array)
-        places = {name: place for place, name in enumerate(classes)}
+        places = {name: index for index, name in enumerate(classes)}
         if all(label in places for label in coded.labels):
             self._check_unambiguous(array, split)
             return Predicted(np.array([places[str(label)] for label in coded.labels])[coded.codes])

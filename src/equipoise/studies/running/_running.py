@@ -128,7 +128,7 @@ def cell_labels(study: Study) -> dict[int, str]:
     """Name the cells of a study; each name is there once."""
     # Not by the stacks: a status imports nothing that a plan names.
     firsts = {cell: trials[0] for cell, trials in enumerate(cells_of(study.trials()))}
-    learners, several = LearnerTexts([one.named for one in study.learners]), len(study.learners) > 1
+    learners, several = LearnerTexts([learner.named for learner in study.learners]), len(study.learners) > 1
     found: dict[int, str] = {}
     for cell in sorted(firsts):
         trial = firsts[cell]
@@ -146,7 +146,7 @@ def check_same_data(work: Work, store: Store) -> None:
     if others:
         raise BadInput(
             f"The data of the cohort {name!r} are not those of the trials in {store.place.shown!r}: they have changed "
-            f"(fingerprint {str(data)[:15]}, there {', '.join(sorted(str(one)[:15] for one in others))})",
+            f"(fingerprint {str(data)[:15]}, there {', '.join(sorted(str(other)[:15] for other in others))})",
             help="restore the earlier data, or keep trials of the new data in another store: --store "
             "NEW.db (store=). Nothing was changed.",
         )
@@ -191,7 +191,7 @@ def free_dead(store: Store) -> None:
 
 def _is_importable(study: Study) -> bool:
     """Tell whether other processes find the study's functions; one of a notebook or a script is only here."""
-    inside = next((one.name for one in study.functions if not one.importable), None)
+    inside = next((function.name for function in study.functions if not function.importable), None)
     if inside is not None:
         warnings.warn(
             f"{inside} is defined in a notebook, a script or a function, where other processes cannot find it: one "

@@ -80,7 +80,7 @@ def _watch(workers: list[Worker], folder: Path, store: Store, watcher: Watcher |
         deaths, ended = (deaths, ended) if finished == ended else (0, finished)
         if not status.waiting + status.running:
             return
-        for place, worker in enumerate(workers):
+        for index, worker in enumerate(workers):
             code = worker.process.poll()
             if code is None:
                 continue
@@ -90,7 +90,7 @@ def _watch(workers: list[Worker], folder: Path, store: Store, watcher: Watcher |
                 _check(worker, code, deaths)
             free_dead(store)
             with defer_interrupts():
-                workers[place] = _started(folder)
+                workers[index] = _started(folder)
 
 
 def _started(folder: Path) -> Worker:

@@ -214,7 +214,7 @@ def _coded(cohort: Cohort, classes: Sequence[str], judged: Codes) -> tuple[Codes
     coded = factorise(cohort[cohort.target])
     seen = {coded.labels[code] for code in np.unique(coded.codes[judged]).tolist()}
     names = (*classes, *ordered(label for label in seen if label is not None and label not in classes))
-    places = {name: place for place, name in enumerate(names)}
+    places = {name: index for index, name in enumerate(names)}
     recode = np.array([-1 if label is None else places.get(label, -1) for label in coded.labels], dtype=np.int64)
     return recode[coded.codes], names
 
@@ -226,13 +226,13 @@ def _crossed(cohort: Cohort, attributes: Sequence[str], rows: Codes) -> tuple[Co
     present, codes = np.unique(np.ravel_multi_index([c.codes for c in columns], shape), return_inverse=True)
     places = np.stack(np.unravel_index(present, shape), axis=1).tolist()
     labels = [column.labels for column in columns]
-    groups = tuple(tuple(own[at] for own, at in zip(labels, place, strict=True)) for place in places)
+    groups = tuple(tuple(label[at] for label, at in zip(labels, place, strict=True)) for place in places)
     return codes.reshape(-1), groups
 
 
 def _in_order(column: Coded) -> Coded:
     """Number labels in a person's order, the missing one last."""
-    labels = [*ordered(one for one in column.labels if one is not None), None]
+    labels = [*ordered(label for label in column.labels if label is not None), None]
     recode = np.array([labels.index(label) for label in column.labels], dtype=np.int64)
     return Coded(recode[column.codes], tuple(labels))
 
@@ -333,9 +333,9 @@ def decoded(kind: str, shape: Sequence[int], contents: Sequence[bytes]) -> NDArr
 def _unpacked(shape: Sequence[int], contents: Sequence[bytes]) -> NDArray[Any]:
     """Unpack counts one by one into an array of half the width: of many classes they take much room."""
     whole = np.empty((len(contents), *shape), dtype=np.int32)
-    for place, content in enumerate(contents):
+    for index, content in enumerate(contents):
         try:
-            whole[place] = np.frombuffer(zlib.decompress(content), dtype=COUNTS).reshape(shape)
+            whole[index] = np.frombuffer(zlib.decompress(content), dtype=COUNTS).reshape(shape)
         except (zlib.error, ValueError) as error:
             raise BadInput(f"A readout in the store is damaged ({error})", help="restore it from a copy.") from error
     return whole
@@ -371,7 +371,7 @@ class Readouts:
     def _by(self, attributes: Sequence[str] | None, include_missing: bool) -> tuple[NDArray[Any], tuple[str, ...]]:
         wanted = self.names.labels(attributes)
         groups = [labels for labels in dict.fromkeys(wanted) if include_missing or None not in labels]
-        joined = np.array([[labels == one for labels in wanted] for one in groups], dtype=self.counts.dtype)
+        joined = np.array([[labels == group for labels in wanted] for group in groups], dtype=self.counts.dtype)
         joined = joined.reshape(len(groups), len(wanted))  # also where no group is left
         cells = np.einsum("hg,tgab->thab", joined, self.counts)
         return cells, tuple(group_name(labels) for labels in groups)

@@ -65,7 +65,7 @@ def plan(connection: Connection, name: str, trials: Sequence[tuple[Trial, int, s
     """Make these (trial, stack, cell) the plan of this name; return how many trials the store did not know."""
     keys = [trial.key for trial, _, _ in trials]
     if len(set(keys)) < len(keys):
-        twice = next(trial for place, (trial, _, _) in enumerate(trials) if trial.key in keys[:place])
+        twice = next(trial for index, (trial, _, _) in enumerate(trials) if trial.key in keys[:index])
         raise BadInput(
             f"The plan has one trial twice: {twice.treatment} with seed {twice.seed} and repeat {twice.repeat}",
             help="name each condition, treatment and seed once.",
@@ -75,8 +75,8 @@ def plan(connection: Connection, name: str, trials: Sequence[tuple[Trial, int, s
     known |= add_waiting(connection, new)
     places = tables().places
     wanted = {
-        known[key]: (stack, place, cell)
-        for place, (key, (_, stack, cell)) in enumerate(zip(keys, trials, strict=True))
+        known[key]: (stack, index, cell)
+        for index, (key, (_, stack, cell)) in enumerate(zip(keys, trials, strict=True))
     }  # fmt: skip
     mine = sql().select(places.c.trial, places.c.stack, places.c.place, places.c.cell).where(places.c.plan == name)
     if {trial: tuple(rest) for trial, *rest in connection.execute(mine)} != wanted:

@@ -100,12 +100,12 @@ class Divergence:
     def _grown(self) -> tuple[str, ...]:
         last = max((one.step for one in self.growth), default=0)
         ends = [one for one in self.growth if one.step == last and not math.isnan(one.relative)]
-        everything = next((one.relative for one in ends if one.layer == ALL_LAYERS), None)
+        everything = next((end.relative for end in ends if end.layer == ALL_LAYERS), None)
         if everything is None:
             return ()
         if everything == 0:
             return (f"After step {last:,} everything learned is the same in both runs.",)
-        layers = [one for one in ends if one.layer != ALL_LAYERS]
+        layers = [end for end in ends if end.layer != ALL_LAYERS]
         most = max(layers, key=lambda one: one.relative, default=None)
         told = f", most in {most.layer} ({_share(most.relative)})" if most is not None and len(layers) > 1 else ""
         return (f"After step {last:,} everything learned differs by {_share(everything)} between the runs{told}.",)
@@ -113,7 +113,7 @@ class Divergence:
     def _flipped(self) -> tuple[str, ...]:
         if not self.flips:
             return ()
-        last, first = self.flips[-1], next((one for one in self.flips if one.share > 0), None)
+        last, first = self.flips[-1], next((flip for flip in self.flips if flip.share > 0), None)
         rows = plural(last.rows, "row")
         if first is None:
             return (f"None of {rows} is predicted differently.",)

@@ -97,13 +97,13 @@ class ModuleStepper:
 
         def entered(part: str, given: tuple[Any, ...]) -> None:
             if not seen:
-                seen.extend(Seen("input", f"{part} input", one.detach().clone()) for one in _tensors(given))
+                seen.extend(Seen("input", f"{part} input", tensor.detach().clone()) for tensor in _tensors(given))
 
         def left(name: str, output: Any) -> None:
             calls[name] = calls.get(name, 0) + 1
             again = f" (call {calls[name]})" if calls[name] > 1 else ""
             # A copy: the next layer may work in place.
-            seen.extend(Seen("activation", name + again, one.detach().clone()) for one in _tensors(output))
+            seen.extend(Seen("activation", name + again, tensor.detach().clone()) for tensor in _tensors(output))
 
         held = []
         for part, module in self.parts.items():
@@ -128,9 +128,9 @@ def _joined(part: str, name: str) -> str:
 def _tensors(given: Any) -> list[Any]:
     """Return the tensors among what enters or leaves a layer."""
     if isinstance(given, tuple | list):
-        return [one for part in given for one in _tensors(part)]
+        return [tensor for part in given for tensor in _tensors(part)]
     if isinstance(given, dict):
-        return [one for part in given.values() for one in _tensors(part)]
+        return [tensor for part in given.values() for tensor in _tensors(part)]
     return [given] if hasattr(given, "detach") else []
 
 

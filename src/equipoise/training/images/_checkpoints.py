@@ -71,8 +71,9 @@ def training_name(
         "repeat": first.job.repeat,
         "learner": [version, {name: repr(value) for name, value in (named or first.values).items()}],
         "treatments": [
-            [[type(one).__qualname__, one.version, {name: repr(value) for name, value in one.values.items()}]
-             for one in trial.treatments] for trial in trials
+            [[type(treatment).__qualname__, treatment.version,
+              {name: repr(value) for name, value in treatment.values.items()}]
+             for treatment in trial.treatments] for trial in trials
         ],
         "settings": asdict(replace(settings, checkpoints=None)),
     }  # fmt: skip
@@ -101,13 +102,13 @@ def save(folder: str, name: str, run: Run, stand: Stand) -> None:
 
     os.makedirs(folder, exist_ok=True)
     tensors = {key: value.detach().cpu().contiguous() for key, value in run.state().items()}
-    for place, kept in enumerate(stand.remembered):
+    for index, kept in enumerate(stand.remembered):
         for split in SPLITS:
             if getattr(kept, split) is not None:
                 # Copies: a file takes no tensors that share their memory.
-                tensors[f"kept.{place}.{split}"] = run.torch.from_numpy(getattr(kept, split).copy())
+                tensors[f"kept.{index}.{split}"] = run.torch.from_numpy(getattr(kept, split).copy())
         for part, values in (kept.weights or {}).items():
-            own = {f"kept.{place}.{WEIGHTS}.{part}.{key}": value.cpu().contiguous() for key, value in values.items()}
+            own = {f"kept.{index}.{WEIGHTS}.{part}.{key}": value.cpu().contiguous() for key, value in values.items()}
             tensors |= {key: value.clone() for key, value in own.items()}
     said = {
         "schema": SCHEMA,
@@ -156,11 +157,11 @@ def forget(folder: str, names: Sequence[str]) -> None:
 def _stand(said: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Stand:
     share = float(said["seconds"]) / max(len(said["kept"]), 1)
     stand = Stand([], [], int(said["epoch"]))
-    for place, (best, epoch, history) in enumerate(said["kept"]):
+    for index, (best, epoch, history) in enumerate(said["kept"]):
         epochs = [Epoch(int(number), *map(float, numbers)) for number, *numbers in history]
         stand.standings.append(Standing(float(best), int(epoch), epochs, share))
-        arrays = {split: _array(tensors.get(f"kept.{place}.{split}")) for split in SPLITS}
-        stand.remembered.append(Remembered(**arrays, weights=_weights(f"kept.{place}.{WEIGHTS}.", tensors)))
+        arrays = {split: _array(tensors.get(f"kept.{index}.{split}")) for split in SPLITS}
+        stand.remembered.append(Remembered(**arrays, weights=_weights(f"kept.{index}.{WEIGHTS}.", tensors)))
     return stand
 
 

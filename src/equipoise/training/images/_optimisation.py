@@ -51,10 +51,10 @@ def state_of(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
     """Return the tensors that an optimiser remembers, by the place of the parameter and their name."""
     found: dict[str, torch.Tensor] = {}
     places = [parameter for group in optimiser.param_groups for parameter in group["params"]]
-    for place, parameter in enumerate(places):
+    for index, parameter in enumerate(places):
         for name, value in optimiser.state.get(parameter, {}).items():
             if value is not None:
-                found[f"{place}.{name}"] = value
+                found[f"{index}.{name}"] = value
     return found
 
 
@@ -143,15 +143,15 @@ def _casting() -> Any:
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
-            there = iter(_cast(torch, [one for one in gradients if one is not None], torch.float32))
-            return tuple(None if one is None else next(there) for one in gradients)
+            there = iter(_cast(torch, [gradient for gradient in gradients if gradient is not None], torch.float32))
+            return tuple(None if gradient is None else next(there) for gradient in gradients)
 
     return Casting
 
 
 def _cast(torch: Any, tensors: Any, dtype: Any) -> tuple[Any, ...]:
     """Return tensors in another type, each laid in memory as it was."""
-    found = tuple(torch.empty_like(one, dtype=dtype) for one in tensors)
+    found = tuple(torch.empty_like(tensor, dtype=dtype) for tensor in tensors)
     if found:
         torch._foreach_copy_(found, tensors)
     return found

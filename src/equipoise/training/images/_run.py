@@ -144,7 +144,7 @@ class Run:
     def _add(self, name: str, part: Part) -> None:
         """Put a part of a callback where optimisers and checkpoints look for it."""
         lone = isinstance(part.layer, LoneLinear)
-        beside = sum(own.startswith(BESIDE) for own in self._names.values())
+        beside = sum(name.startswith(BESIDE) for name in self._names.values())
         own = self._names[name] = name if lone else f"{BESIDE} {beside}"
         self.parts[own] = part.layer.module if lone else held(part.tensors)
         descent, rate = self.recipe.descent, self.rate
@@ -357,7 +357,7 @@ class Run:
 
     def _in_pieces(self, phase: str, places: torch.Tensor, repeat: int) -> torch.Tensor:
         """Add up the gradients of the pieces of a batch, each by its share of the rows."""
-        moving = [one for name in self.moved(phase) for one in self.parts[name].parameters()]
+        moving = [parameter for name in self.moved(phase) for parameter in self.parts[name].parameters()]
         summed: list[Any] = [None] * len(moving)
         total: torch.Tensor = self.torch.zeros((), device=self.settings.device)
         for piece in places.tensor_split(self.pieces):
@@ -501,10 +501,10 @@ def held(tensors: Sequence[torch.Tensor]) -> torch.nn.Module:
     import torch
 
     module = torch.nn.Module()
-    for place, tensor in enumerate(tensors):
+    for index, tensor in enumerate(tensors):
         # What torch takes for a parameter without making another tensor of it.
         tensor._is_param = True
-        module.register_parameter(f"value{place}", tensor)  # type: ignore[arg-type, unused-ignore]
+        module.register_parameter(f"value{index}", tensor)  # type: ignore[arg-type, unused-ignore]
     return module
 
 

@@ -130,7 +130,7 @@ class SideBySide(Backend):
             said = self._said(trial, outputs if finite[-1] else np.zeros_like(outputs))
             values.append(said.values)
             scores.append(said.scores)
-        return DevReading(values, finite, None if any(own is None for own in scores) else scores)
+        return DevReading(values, finite, None if any(score is None for score in scores) else scores)
 
     def _said(self, trial: int, outputs: Logits) -> Predicted:
         task = self.training_of[trial].run.task

@@ -101,7 +101,8 @@ def recipe_of(stack: Sequence[Prepared]) -> Recipe:
     return Recipe(
         epochs=epochs if own[0] is None else own[0].epochs(epochs),
         batch_size=int(values["batch_size"]),
-        patience=int(values["patience"]) * max((one.network_every for one in stack[0].treatments), default=1),
+        patience=int(values["patience"])
+        * max((treatment.network_every for treatment in stack[0].treatments), default=1),
         rates=tuple(
             float(trial.values["learning_rate"]) if recipe is None else recipe.learning_rate
             for trial, recipe in zip(stack, own, strict=True)

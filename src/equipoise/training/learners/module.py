@@ -100,7 +100,7 @@ class Module(Learner):
             network(rows)
         except Exception:  # noqa: BLE001 - what vmap cannot do, a lone module can
             return 1
-        numbers = sum(one.numel() for one in pair[0].parameters())
+        numbers = sum(parameter.numel() for parameter in pair[0].parameters())
         return size_for(int(jobs[0].values["batch_size"]), numbers // max(rows.shape[2], 1), rows.shape[2], settings)
 
     def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:

@@ -110,8 +110,8 @@ def _asked(values: Mapping[str, Any]) -> list[Classifier]:
 def classifiers_of(trials: Sequence[Prepared]) -> list[tuple[int, Classifier, str]]:
     """Return the classifiers that trials ask for: the place of the trial, the classifier and how it is trained."""
     return [
-        (place, one, how)
-        for place, trial in enumerate(trials)
+        (index, one, how)
+        for index, trial in enumerate(trials)
         for one in _asked(trial.values)
         for how in trial.values["trainings"]
         if how not in BY_DOMAIN or one.name == KIN
@@ -174,11 +174,11 @@ def _all(tasks: Iterable[Task], large: bool) -> Iterator[list[Said]]:
     """Train classifiers, each by itself: what they say does not depend on how many train at once."""
     number = cores() if large else 1
     if number == 1:
-        return (_trained(*one) for one in tasks)
+        return (_trained(*task) for task in tasks)
     from sklearn.utils.parallel import Parallel, delayed
 
     found: Iterator[list[Said]] = Parallel(n_jobs=number, return_as="generator")(
-        delayed(_trained)(*one) for one in tasks
+        delayed(_trained)(*task) for task in tasks
     )
     return found
 

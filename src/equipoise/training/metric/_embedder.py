@@ -64,7 +64,11 @@ class Embedder:
 
     def parameters(self) -> list[torch.Tensor]:
         """Everything that learns."""
-        own = [] if self.network is None else [one for one in self.network.parameters() if one.requires_grad]
+        own = (
+            []
+            if self.network is None
+            else [parameter for parameter in self.network.parameters() if parameter.requires_grad]
+        )
         return [*own, *self.head.parameters()]
 
     def features(self, inputs: torch.Tensor) -> torch.Tensor:

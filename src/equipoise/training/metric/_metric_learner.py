@@ -212,14 +212,16 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Refuse treatments that have no place here, or that act on groups which nobody tells."""
         for treatment in self.treatments:
             check_compatible(MetricLearning, "metric_learner", type(treatment), type(treatment).__name__)
-        around = [one for moment in ("transform", "erase") for one in overrides(self.treatments, moment)]
+        around = [override for moment in ("transform", "erase") for override in overrides(self.treatments, moment)]
         if around:
             raise BadInput(
                 f"The treatment {around[0]} acts before or after training; this estimator trains an embedding alone",
                 available="treatments that choose rows, weigh them or act while the embedding trains",
                 help="equipoise.estimators.TreatedEmbedding takes every treatment.",
             )
-        acting = [one for moment in ("during", "choose", "weigh") for one in overrides(self.treatments, moment)]
+        acting = [
+            override for moment in ("during", "choose", "weigh") for override in overrides(self.treatments, moment)
+        ]
         if acting and (sensitive_features is None or is_loader(X)):
             raise BadInput(
                 f"The treatment {acting[0]} was given, and the groups of the rows are not known",
@@ -379,7 +381,7 @@ def material_of(codes: Codes, classes: NDArray[Any], sensitive_features: object)
 
 def _crossed(codes: Sequence[int], values: Sequence[tuple[str, ...]]) -> str:
     """Name a group by the values it has in common, one of each column."""
-    return " & ".join(own[code] if code >= 0 else MISSING for code, own in zip(codes, values, strict=True))
+    return " & ".join(value[code] if code >= 0 else MISSING for code, value in zip(codes, values, strict=True))
 
 
 def _coded(column: object, name: str) -> tuple[Codes, tuple[str, ...]]:

@@ -212,26 +212,28 @@ class EmbeddingModel(FittedModel):
         """Return what embeds, the erasers, and the number of classes."""
         return {
             EMBEDDER: {"kind": self.embedder.kind, **self.embedder.settings()}, "classes": self.class_count,
-            ERASERS: [part_described(one) for one in self.erasers],
+            ERASERS: [part_described(eraser) for eraser in self.erasers],
         }  # fmt: skip
 
     def own_tensors(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of what embeds and of the erasers, and the training rows."""
         made = {f"{EMBEDDER}.{name}": value for name, value in self.embedder.tensors().items()}
-        for place, eraser in enumerate(self.erasers):
-            made |= part_arrays(eraser, f"{ERASERS}.{place}.")
+        for index, eraser in enumerate(self.erasers):
+            made |= part_arrays(eraser, f"{ERASERS}.{index}.")
         return made | {POINTS: self.points, LABELS: self.labels}
 
     @classmethod
     def own_restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
         """Make the embedding again."""
         said = settings.get(EMBEDDER)
-        kinds = {one.kind: one for one in cls.embedders}
+        kinds = {embedder.kind: embedder for embedder in cls.embedders}
         kind = kinds.get(str(said.get("kind"))) if isinstance(said, Mapping) else None
         if kind is None:
             raise BadInput(f"{WHAT[:1].upper()}{WHAT[1:]} is described as {said!r:.60}", available=listing(kinds))
         arrays = {
-            name.removeprefix(f"{EMBEDDER}."): one for name, one in tensors.items() if name.startswith(f"{EMBEDDER}.")
+            name.removeprefix(f"{EMBEDDER}."): tensor
+            for name, tensor in tensors.items()
+            if name.startswith(f"{EMBEDDER}.")
         }
         made = cls(kind.restore(said, arrays, module))  # type: ignore[arg-type]
         classes = checked_whole(checked_settings(settings, {"classes": int}, WHAT)["classes"], "classes", MOST_UNITS)

@@ -84,13 +84,13 @@ def endings(
     begun = time.perf_counter()
     whole, released = list(ended), list(embeddings)
     erasers: list[tuple[Transformation, ...]] = [()] * len(trials)
-    for place, trial in enumerate(trials):
+    for index, trial in enumerate(trials):
         try:
-            released[place], erasers[place] = _erased(trial, material, embeddings[place], settings)
-            said = [note for eraser in erasers[place] for note in eraser.notes]
-            whole[place] = replace(whole[place], notes=(*whole[place].notes, *said))
+            released[index], erasers[index] = _erased(trial, material, embeddings[index], settings)
+            said = [note for eraser in erasers[index] for note in eraser.notes]
+            whole[index] = replace(whole[index], notes=(*whole[index].notes, *said))
         except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-            whole[place] = failed(error, replace(whole[place], model=None))
+            whole[index] = failed(error, replace(whole[index], model=None))
 
     def tell(classified: int, classifiers: int) -> None:
         report(Progress(len(trials), 0, epochs, epochs, classifiers, classified))
@@ -243,7 +243,7 @@ class StackedEmbeddings(StackBackend):
     def finish(self, ended: Sequence[Outcome]) -> list[Outcome]:
         """Return how every trial ended, read with the values of its best epoch."""
         found = list(ended)
-        whole = [place for place, outcome in enumerate(found) if outcome.failure is None]
+        whole = [index for index, outcome in enumerate(found) if outcome.failure is None]
         inputs = {**self.inputs, "test": self.stack.tensor(self.material.test.inputs)}
         features = {split: getattr(self.material, split).inputs for split in SPLITS}
         embeddings = [
@@ -339,7 +339,7 @@ def fit_networks(
         report(replace(progress, classifiers=classifiers))
 
     ended = fit_pictures(shown, trials, settings, tell, version=version, task=task, names=names)
-    whole = [place for place, one in enumerate(ended) if one.failure is None]
+    whole = [index for index, one in enumerate(ended) if one.failure is None]
     width = int(stack[0].values["embedding_size"])
     read = [_split(ended[place], len(material.dev)) for place in whole]
     found = endings(

@@ -37,8 +37,8 @@ def test_both_gains_are_those_of_choosing_row_by_row() -> None:
     data = picture_data(images=80, runs=4, techniques=TECHNIQUES[3:4])
     study = measure_study(data, baseline="untreated")
     records = [one for one in fairest_of(study, sets_of(study), halves=5, seed=3) if one.alias == "DI"]
-    [every] = [one for one in records if one.n == 4]
-    assert [one.n for one in records] == [2, 4]
+    [every] = [record for record in records if record.n == 4]
+    assert [record.n for record in records] == [2, 4]
     assert (every.clusters, every.halves, every.runs) == (80, 5, 4)
     assert data.rows is not None
     assert data.predictions is not None

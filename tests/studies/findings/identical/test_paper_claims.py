@@ -37,32 +37,32 @@ def runs_of(treatment: str, measure: str) -> list[float]:
 def test_every_experiment_is_that_of_scipy_by_the_papers_rule() -> None:
     experiments = pictures().experiments
     assert len(experiments) == 9 * 7
-    for one in experiments:
-        own, base = runs_of(one.treatment, one.measure), runs_of("untreated", one.measure)
+    for experiment in experiments:
+        own, base = runs_of(experiment.treatment, experiment.measure), runs_of("untreated", experiment.measure)
         side = "less" if statistics.fmean(own) < statistics.fmean(base) else "greater"
         p = stats.mannwhitneyu(own, base, alternative=side).pvalue
-        assert one.p == pytest.approx(p, rel=0.02, abs=1e-4)
+        assert experiment.p == pytest.approx(p, rel=0.02, abs=1e-4)
         if abs(p - 0.05) > 0.002:
-            assert one.verdict == ({"less": "lower", "greater": "higher"}[side] if p <= 0.05 else "none")
+            assert experiment.verdict == ({"less": "lower", "greater": "higher"}[side] if p <= 0.05 else "none")
         pooled = ((np.var(own, ddof=1) + np.var(base, ddof=1)) / 2) ** 0.5
-        assert one.d == pytest.approx((statistics.fmean(own) - statistics.fmean(base)) / pooled)
+        assert experiment.d == pytest.approx((statistics.fmean(own) - statistics.fmean(base)) / pooled)
         relative = [np.array(side) / np.mean(side) for side in (own, base)]
-        assert one.levene_p == pytest.approx(stats.levene(*relative).pvalue, rel=1e-6)
-        assert one.overlap == (min(own) <= max(base) and min(base) <= max(own))
-        assert one.one_run_lower == (statistics.fmean(own) > statistics.fmean(base) and min(own) < max(base))
+        assert experiment.levene_p == pytest.approx(stats.levene(*relative).pvalue, rel=1e-6)
+        assert experiment.overlap == (min(own) <= max(base) and min(base) <= max(own))
+        assert experiment.one_run_lower == (statistics.fmean(own) > statistics.fmean(base) and min(own) < max(base))
 
 
 def test_costs_are_a_wider_bias_a_lower_and_a_wider_performance() -> None:
-    for one in pictures().experiments:
-        lower = one.performance_verdict == "lower"
-        accuracy = [np.array(runs_of(name, "accuracy")) for name in (one.treatment, "untreated")]
+    for experiment in pictures().experiments:
+        lower = experiment.performance_verdict == "lower"
+        accuracy = [np.array(runs_of(name, "accuracy")) for name in (experiment.treatment, "untreated")]
         if lower:
             assert accuracy[0].mean() < accuracy[1].mean()
         expected = [("performance lower", lower),
-                    ("performance variance higher", one.performance_variance_change == "higher"),
-                    ("metric variance higher", one.variance_change == "higher")]  # fmt: skip
-        assert list(one.costs) == [name for name, there in expected if there]
-        if one.performance_variance_change == "higher":
+                    ("performance variance higher", experiment.performance_variance_change == "higher"),
+                    ("metric variance higher", experiment.variance_change == "higher")]  # fmt: skip
+        assert list(experiment.costs) == [name for name, there in expected if there]
+        if experiment.performance_variance_change == "higher":
             relative = [own / own.mean() for own in accuracy]
             assert stats.levene(*relative).pvalue <= 0.05
             assert relative[0].std() > relative[1].std()
@@ -85,15 +85,15 @@ def test_the_findings_are_counts_over_the_study() -> None:
     assert f"{100 * most:.1f} points" in claims["1"].here
     assert claims["1, classes"].numbers["class_maxdiff"] == max(r.class_maxdiff or 0 for r in result.identical_runs)
     assert claims["1, the 20 % rule"].numbers == {
-        "techniques": sum(one.class_ is None for one in result.both_sides), "of": 10,
-        "classes": sum(one.class_ is not None for one in result.both_sides),
+        "techniques": sum(sides.class_ is None for sides in result.both_sides), "of": 10,
+        "classes": sum(sides.class_ is not None for sides in result.both_sides),
     }  # fmt: skip
-    assert claims["2"].numbers["overlap"] == sum(bool(one.overlap) for one in result.experiments)
-    assert claims["2"].numbers["one_run_lower"] == sum(one.one_run_lower for one in result.experiments)
-    raising = {one.treatment for one in result.experiments if one.verdict == "higher"}
+    assert claims["2"].numbers["overlap"] == sum(bool(experiment.overlap) for experiment in result.experiments)
+    assert claims["2"].numbers["one_run_lower"] == sum(experiment.one_run_lower for experiment in result.experiments)
+    raising = {experiment.treatment for experiment in result.experiments if experiment.verdict == "higher"}
     assert claims["3"].numbers["raising"] == len(raising) > 0
     assert claims["3"].holds == "in part"
-    lower = [one for one in result.experiments if one.verdict == "lower"]
+    lower = [experiment for experiment in result.experiments if experiment.verdict == "lower"]
     costly = [one for one in lower if one.costs]
     numbers = claims["4"].numbers
     assert (numbers["reductions"], numbers["at_a_cost"]) == (len(lower), len(costly))
@@ -124,8 +124,8 @@ def test_most_is_more_than_half(number: int, of: int, holds: str) -> None:
 def test_the_json_of_a_study_says_the_same_as_the_study() -> None:
     content = json.loads(pictures().to_json())
     claims = paper_claims(content)
-    assert [(one.finding, one.holds, one.here) for one in claims] == [
-        (one.finding, one.holds, one.here) for one in paper_claims(pictures())
+    assert [(claim.finding, claim.holds, claim.here) for claim in claims] == [
+        (claim.finding, claim.holds, claim.here) for claim in paper_claims(pictures())
     ]
 
 
@@ -146,23 +146,23 @@ def test_a_reproduction_keeps_to_its_schema_and_reads_back(tmp_path: Path) -> No
     assert [error.message for error in Draft202012Validator(SCHEMA).iter_errors(content)] == []
     assert read_reproduction(tmp_path / "made.json").as_json() == content
     assert len(made.words) == len(made.records)
-    assert "S-GR" in {one.technique for one in made.techniques}
+    assert "S-GR" in {technique.technique for technique in made.techniques}
     assert made.tables()[0].rows[0][0] == "1"
     assert made.records[0].here in str(made)
 
 
 def test_table_4_stands_beside_the_runs_of_the_same_technique() -> None:
     made = reproduction_of(pictures())
-    assert [one.technique for one in made.techniques] == list(TABLE_4)
-    for one in made.techniques:
-        [record] = [r for r in pictures().identical_runs if (r.treatment, r.alias) == (one.treatment, "DI")]
-        assert (one.maxdiff, one.stdev, one.class_maxdiff, one.runs) == (
+    assert [technique.technique for technique in made.techniques] == list(TABLE_4)
+    for technique in made.techniques:
+        [record] = [r for r in pictures().identical_runs if (r.treatment, r.alias) == (technique.treatment, "DI")]
+        assert (technique.maxdiff, technique.stdev, technique.class_maxdiff, technique.runs) == (
             record.maxdiff, record.stdev, record.class_maxdiff, 16,
         )  # fmt: skip
     widest = max(made.techniques, key=lambda one: one.paper_maxdiff)
     assert (widest.technique, widest.paper_maxdiff, widest.paper_class_maxdiff) == ("S-GR", 0.118, 0.501)
     part = reproduction_of(result_of(picture_data(images=60, runs=2, techniques=TECHNIQUES[:2])))
-    assert [one.technique for one in part.techniques if one.maxdiff is not None] == ["S-Base", "S-RS"]
+    assert [technique.technique for technique in part.techniques if technique.maxdiff is not None] == ["S-Base", "S-RS"]
 
 
 def test_runs_that_are_copies_are_noted() -> None:
@@ -181,7 +181,7 @@ def test_what_is_undefined_is_no_copy_and_cannot_be_told() -> None:
         row["maxdiff"] = None
     made = reproduction_of(content)
     assert "were the same" not in " ".join(made.notes)
-    assert {one.finding: one.holds for one in made.records if one.finding in ("1", "1, classes")} == {
+    assert {record.finding: record.holds for record in made.records if record.finding in ("1", "1, classes")} == {
         "1": "cannot be told", "1, classes": "cannot be told",
     }  # fmt: skip
 

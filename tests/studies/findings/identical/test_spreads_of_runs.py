@@ -26,8 +26,8 @@ def by_rows() -> dict[str, list[dict[str, float]]]:
     assert data.rows is not None
     assert data.predictions is not None
     found: dict[str, list[dict[str, float]]] = {}
-    for place, trial in enumerate(data.trials):
-        [said] = data.predictions([place])
+    for index, trial in enumerate(data.trials):
+        [said] = data.predictions([index])
         times = {(domain, code): 0 for domain in (0, 1) for code in range(10)}
         people = {0: 0, 1: 0}
         for domain, code in zip(data.rows.group.tolist(), said.tolist(), strict=True):
@@ -61,7 +61,7 @@ def test_the_table_is_that_of_the_runs_counted_row_by_row() -> None:
         if record.alias != "DI":
             continue
         runs = by_rows()[record.treatment]
-        overall = [statistics.fmean(own.values()) for own in runs]
+        overall = [statistics.fmean(run.values()) for run in runs]
         assert record.values == pytest.approx(overall)
         assert record.runs == 16
         assert record.mean == pytest.approx(statistics.fmean(overall))
@@ -73,7 +73,7 @@ def test_the_table_is_that_of_the_runs_counted_row_by_row() -> None:
         widest = max(spreads, key=lambda name: spreads[name])
         assert record.class_ == widest
         assert record.class_maxdiff == pytest.approx(spreads[widest])
-        assert record.class_stdev == pytest.approx(statistics.stdev(own[widest] for own in runs))
+        assert record.class_stdev == pytest.approx(statistics.stdev(run[widest] for run in runs))
 
 
 def test_the_seven_biases_and_accuracy_are_told_of_every_technique() -> None:
@@ -95,8 +95,8 @@ def test_classes_and_their_lowest_and_highest_runs_are_those_counted_row_by_row(
 def test_both_sides_of_the_rule_are_those_counted_row_by_row() -> None:
     expected = {}
     for technique, runs in by_rows().items():
-        columns = {None: [statistics.fmean(own.values()) for own in runs]}
-        columns |= {name: [own[name] for own in runs] for name in runs[0]}
+        columns = {None: [statistics.fmean(run.values()) for run in runs]}
+        columns |= {name: [run[name] for run in runs] for name in runs[0]}
         for name, values in columns.items():
             above = sum(value > 0.2 for value in values)
             if 0 < above < 16:
@@ -106,25 +106,28 @@ def test_both_sides_of_the_rule_are_those_counted_row_by_row() -> None:
     assert any(name is None for _, name in found)
     for key, numbers in expected.items():
         assert found[key] == pytest.approx(numbers)
-    kinds = [one.class_ is not None for one in pictures().both_sides]
+    kinds = [both_side.class_ is not None for both_side in pictures().both_sides]
     assert kinds == sorted(kinds), "whole techniques come first"
-    assert not any(one.complete for one in pictures().both_sides)
+    assert not any(both_side.complete for both_side in pictures().both_sides)
 
 
 def test_a_class_fails_where_it_lies_20_points_above_the_mean_of_its_run() -> None:
     expected = {}
     for technique, runs in by_rows().items():
         for name in runs[0]:
-            above = [own[name] - statistics.fmean(own.values()) for own in runs]
+            above = [run[name] - statistics.fmean(run.values()) for run in runs]
             if max(above) >= 0.2:
                 worst = above.index(max(above))
                 expected[technique, name] = (worst, sum(one >= 0.2 for one in above), runs[worst][name])
-    found = {(one.treatment, one.class_): (one.run, one.failed, one.value) for one in pictures().class_failures}
+    found = {
+        (failure.treatment, failure.class_): (failure.run, failure.failed, failure.value)
+        for failure in pictures().class_failures
+    }
     assert expected
     assert found.keys() == expected.keys()
     for key, numbers in expected.items():
         assert found[key] == pytest.approx(numbers)
-    ahead = [one.value - one.overall for one in pictures().class_failures]
+    ahead = [failure.value - failure.overall for failure in pictures().class_failures]
     assert ahead == sorted(ahead, reverse=True)
 
 
@@ -139,7 +142,7 @@ def test_a_class_that_is_never_predicted_is_undefined_and_no_failure() -> None:
     assert "truck" not in {one.class_ for one in (*result.class_failures, *result.both_sides)}
     assert result.fairest_of_n == ()
     assert len(result.identical_runs) == 16
-    assert all(not math.isnan(one.mean) for one in result.identical_runs)
+    assert all(not math.isnan(identical_run.mean) for identical_run in result.identical_runs)
 
 
 def test_with_a_favourable_class_there_is_nothing_to_tell_by_class() -> None:
@@ -191,7 +194,7 @@ def test_a_large_study_tells_the_first_seeds_of_each_technique_and_says_so(monke
     monkeypatch.setattr("equipoise.studies.findings.identical._runs.MOST_SETS", 16)
     part = result_of(data)
     assert "Identical runs are listed for the first seeds of each treatment: 16 of 48 sets." in part.notes
-    assert {one.seed for one in part.identical_runs} == {0, 1}
+    assert {identical_run.seed for identical_run in part.identical_runs} == {0, 1}
     assert {one.seeds for one in part.fairest_of_n} == {2}
     assert set(part.identical_runs) < set(whole.identical_runs)
     assert part.records == whole.records

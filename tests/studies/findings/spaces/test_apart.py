@@ -99,8 +99,8 @@ def test_examples_are_the_nearest_rows_of_each_space_encoded_anew() -> None:
     assert found is not None
     assert found.reason is None
     assert len(found.examples) == QUERIES
-    for query, one in zip(queries_of(own.codes), found.examples, strict=True):
-        for points, shown in ((own.embedding, one.embedding), (own.sensitive, one.sensitive)):
+    for query, example in zip(queries_of(own.codes), found.examples, strict=True):
+        for points, shown in ((own.embedding, example.embedding), (own.sensitive, example.sensitive)):
             by_hand = sorted(
                 (place for place in range(len(points)) if place != query),
                 key=lambda place: float(np.linalg.norm(points[place].astype(float) - points[query].astype(float))),
@@ -112,8 +112,8 @@ def test_examples_are_the_nearest_rows_of_each_space_encoded_anew() -> None:
                 with images.open(io.BytesIO(picture.picture), formats=("WEBP",)) as opened:
                     assert max(opened.size) <= SIDE
                     assert abs(float(np.asarray(opened).mean()) - 3 * place % 256) < 4
-        assert {picture.group for picture in one.sensitive} == {one.query.group}
-    assert len({one.query.group for one in found.examples}) == 4, "every colour is asked about"
+        assert {picture.group for picture in example.sensitive} == {example.query.group}
+    assert len({example.query.group for example in found.examples}) == 4, "every colour is asked about"
 
 
 def test_large_pictures_become_small() -> None:

@@ -71,15 +71,15 @@ class Kept:
         self.asked: set[str] = set()
         self.arrays: dict[tuple[str, int], NDArray[Any]] = {}
         centres = np.random.default_rng(99).standard_normal((CLASSES + 1, 4))
-        for place, one in enumerate(trials):
-            generator = np.random.default_rng(place)
+        for index, one in enumerate(trials):
+            generator = np.random.default_rng(index)
             spread = generator.uniform(0.4, 1.0, size=len(GROUPS))[truth.splits["dev"].group]
             points = centres[truth.splits["dev"].target] + spread[:, None] * generator.standard_normal((ROWS, 4))
-            if place not in without:
-                self.arrays["embedding.dev", place] = points.astype(np.float16)
-            self.arrays["leakage.embedding", place] = np.array([0.5 + 0.01 * one.seed])
-            self.arrays["leakage.features", place] = np.array([0.9])
-            self.arrays["leakage.chance", place] = np.array([0.5])
+            if index not in without:
+                self.arrays["embedding.dev", index] = points.astype(np.float16)
+            self.arrays["leakage.embedding", index] = np.array([0.5 + 0.01 * one.seed])
+            self.arrays["leakage.features", index] = np.array([0.9])
+            self.arrays["leakage.chance", index] = np.array([0.5])
 
     def read(self, name: str, place: int) -> NDArray[Any] | None:
         assert "test" not in name, f"{name} was asked for"
@@ -102,7 +102,7 @@ def recalls(points: Any, target: Any, group: Any) -> dict[int, float]:
         nearest = min(others, key=lambda row: ((points[row] - points[query]) ** 2).sum())
         hits.setdefault(int(group[query]), []).append(float(target[nearest] == target[query]))
         hits.setdefault(-1, []).append(hits[int(group[query])][-1])
-    return {code: sum(own) / len(own) for code, own in hits.items()}
+    return {code: sum(hit) / len(hit) for code, hit in hits.items()}
 
 
 def chosen_among(trials: list[Trial], kept: Kept, truth: EvaluationLabels, **how: Any) -> Any:
@@ -124,14 +124,14 @@ def test_the_setting_whose_worst_group_fares_best_is_chosen() -> None:
         found = recalls(kept.arrays["embedding.dev", place], dev.target, colour)
         expected.append((found[-1], abs(found[0] - found[1]), min(found[0], found[1]), found[0], found[1]))
     means = np.array(expected).reshape(len(GRID), 3, 5).mean(axis=1)
-    assert [one.overall for one in choosing.settings] == pytest.approx(means[:, 0].tolist())
-    assert [one.gap for one in choosing.settings] == pytest.approx(means[:, 1].tolist())
-    assert [one.worst for one in choosing.settings] == pytest.approx(means[:, 2].tolist())
-    assert [one.worst_group for one in choosing.settings] == [
+    assert [setting.overall for setting in choosing.settings] == pytest.approx(means[:, 0].tolist())
+    assert [setting.gap for setting in choosing.settings] == pytest.approx(means[:, 1].tolist())
+    assert [setting.worst for setting in choosing.settings] == pytest.approx(means[:, 2].tolist())
+    assert [setting.worst_group for setting in choosing.settings] == [
         ("blue", "red")[int(blue > red)] for blue, red in means[:, 3:]
     ]
-    assert [one.chosen for one in choosing.settings] == (np.arange(len(GRID)) == means[:, 2].argmax()).tolist()
-    assert [dict(one.settings) for one in choosing.settings] == [
+    assert [setting.chosen for setting in choosing.settings] == (np.arange(len(GRID)) == means[:, 2].argmax()).tolist()
+    assert [dict(setting.settings) for setting in choosing.settings] == [
         {"alpha": settings["alpha"], "rho": settings["rho"]} for settings in GRID
     ]
     assert dict(choosing.settings[0].leakage) == pytest.approx({"embedding": 0.51, "features": 0.9, "chance": 0.5})
@@ -148,18 +148,18 @@ def test_mutual_information_may_be_declared_instead() -> None:
     kept = Kept(trials, truth)
     _, (choosing,) = chosen_among(trials, kept, truth, measure="nmi", attribute=("colour",))
     rows = dev_rows(truth, ("colour",))
-    for place, one in enumerate(choosing.settings):
+    for index, setting in enumerate(choosing.settings):
         from equipoise.tallies import EmbeddingSpace
 
         clusters = EmbeddingSpace(
-            kept.arrays["embedding.dev", place][rows.places].astype(np.float64), rows.classes
+            kept.arrays["embedding.dev", index][rows.places].astype(np.float64), rows.classes
         ).clusters
         each = [
             normalized_mutual_info_score(rows.classes.codes[rows.codes == code], clusters[rows.codes == code])
             for code in (0, 1)
         ]
-        assert one.worst == pytest.approx(min(each))
-        assert one.measure == "normalised_mutual_information"
+        assert setting.worst == pytest.approx(min(each))
+        assert setting.measure == "normalised_mutual_information"
     with pytest.raises(BadInput, match=r"recall@1"):
         chosen_among(trials, kept, truth, measure="accuracy")
 
@@ -185,8 +185,8 @@ def test_groups_without_a_value_are_named_and_left_out() -> None:
     kept = Kept(trials, evaluation_labels())
     _, (choosing,) = chosen_among(trials, kept, truth, attribute=("colour",))
     assert choosing.left_out == ("red",)
-    assert {one.worst_group for one in choosing.settings} == {"blue"}
-    assert all(np.isnan(one.gap) for one in choosing.settings)
+    assert {setting.worst_group for setting in choosing.settings} == {"blue"}
+    assert all(np.isnan(setting.gap) for setting in choosing.settings)
     assert choosing.chosen is not None
     dev.target[~red] = 1000 + np.arange((~red).sum())
     truth = EvaluationLabels(
@@ -195,7 +195,7 @@ def test_groups_without_a_value_are_named_and_left_out() -> None:
     _, (choosing,) = chosen_among(trials, kept, truth, attribute=("colour",))
     assert choosing.left_out == ("blue", "red")
     assert choosing.chosen is None
-    assert {str(one.reason) for one in choosing.settings} == {"no group has a value"}
+    assert {str(setting.reason) for setting in choosing.settings} == {"no group has a value"}
 
 
 def test_settings_are_compared_on_the_seeds_that_all_have() -> None:
@@ -203,11 +203,11 @@ def test_settings_are_compared_on_the_seeds_that_all_have() -> None:
     trials = [trial(GRID[0], seed) for seed in range(3)] + [trial(GRID[1], seed) for seed in range(2)]
     kept = Kept(trials, truth)
     _, (choosing,) = chosen_among(trials, kept, truth)
-    assert [one.seeds for one in choosing.settings] == [2, 2]
+    assert [setting.seeds for setting in choosing.settings] == [2, 2]
     assert choosing.notes == ("1 seed of 3 left out: not every setting has them.",)
     _, (choosing,) = chosen_among(trials[2:4], kept, truth)
     assert choosing.chosen is None
-    assert {str(one.reason) for one in choosing.settings} == {"the settings have no seed in common"}
+    assert {str(setting.reason) for setting in choosing.settings} == {"the settings have no seed in common"}
 
 
 def test_a_setting_that_kept_no_embedding_is_named_and_not_chosen() -> None:
@@ -233,8 +233,8 @@ def test_a_control_is_never_chosen_and_stands_for_itself() -> None:
         # The controls are perfect: all rows of a class on one spot.
         kept.arrays["embedding.dev", place] = np.eye(CLASSES + 1)[truth.splits["dev"].target]
     cells, (choosing,) = chosen_among([*trials, trial({}, 0, name="untreated")], kept, truth)
-    assert [one.chosen for one in choosing.settings] == [False, False, False, True]
-    assert {one.reason for one in choosing.settings[:3]} == {because(SpaceReason.CONTROL)}
+    assert [setting.chosen for setting in choosing.settings] == [False, False, False, True]
+    assert {setting.reason for setting in choosing.settings[:3]} == {because(SpaceReason.CONTROL)}
     again = rechosen(cells, [choosing])
     assert all(cell.chosen for cell in again)
     assert len({cell.treatment for cell in again}) == 5

@@ -101,7 +101,7 @@ def test_more_than_two_groups_are_held_against_the_largest_and_cut_into_halves()
     assert {(q.group, q.against) for q in against} == {(group, groups[0]) for group in groups[1:]}
     records = [record for record in result_of(data).spaces if record.rule == HALVES]
     assert records
-    assert all(one.low is None and "by construction" in str(one.reason) for one in records)
+    assert all(record.low is None and "by construction" in str(record.reason) for record in records)
 
 
 def test_means_and_intervals_of_a_cell_are_students_over_seeds() -> None:
@@ -137,7 +137,7 @@ def test_imbalance_is_held_against_its_control_seed_by_seed() -> None:
     methods = (Method("margin"), Method("triplet", noise=0.7, harm=0.5), RAW)
     spaces = spaces_of(measure_study(study(methods, [minoritised(d) for d in (0.5, 0.7, 0.9)])[0]))
     assert spaces is not None
-    own = [one for one in result.space_contrasts if one.kind == "imbalance"]
+    own = [space_contrast for space_contrast in result.space_contrasts if space_contrast.kind == "imbalance"]
     assert {one.degree for one in own} == {0.7, 0.9}
     for one in own:
         difference = _of(result, spaces, one.condition, one) - _of(result, spaces, one.versus, one)
@@ -158,17 +158,28 @@ def test_imbalance_is_held_against_its_control_seed_by_seed() -> None:
         adjusted = benjamini_hochberg([one.p for one in table])
         assert [one.p_adjusted for one in table] == pytest.approx(adjusted.tolist(), nan_ok=True)
     gaps = [one for one in own if (one.of, one.measure, one.degree) == ("gap", RECALL, 0.9)]
-    assert {one.learner: one.verdict for one in gaps}["metric_learner, margin"] == "higher"
-    raw = next(one for one in gaps if one.learner == "raw_features")
+    assert {gap.learner: gap.verdict for gap in gaps}["metric_learner, margin"] == "higher"
+    raw = next(gap for gap in gaps if gap.learner == "raw_features")
     assert raw.verdict in ("none", "undecided"), "imbalance cannot touch features that nobody trains"
 
 
 def test_balanced_rows_are_held_against_own_rows_of_the_same_space() -> None:
-    own = [one for one in imbalance().space_contrasts if one.kind == "balanced training"]
+    own = [
+        space_contrast for space_contrast in imbalance().space_contrasts if space_contrast.kind == "balanced training"
+    ]
     assert {(one.training, one.versus) for one in own} == {("balanced", "own")}
     means = {
-        (one.condition, one.learner, one.attribute, one.kind, one.source, one.training, one.measure, one.rule): one.mean
-        for one in imbalance().spaces
+        (
+            space.condition,
+            space.learner,
+            space.attribute,
+            space.kind,
+            space.source,
+            space.training,
+            space.measure,
+            space.rule,
+        ): space.mean
+        for space in imbalance().spaces
     }
     for one in own:
         key = (one.condition, one.learner, one.attribute, one.of, one.source)
@@ -177,7 +188,7 @@ def test_balanced_rows_are_held_against_own_rows_of_the_same_space() -> None:
 
 
 def test_every_other_training_is_held_against_own_rows_and_corrected_by_itself() -> None:
-    own = [one for one in trainings().space_contrasts if "training" in one.kind]
+    own = [space_contrast for space_contrast in trainings().space_contrasts if "training" in space_contrast.kind]
     assert list(dict.fromkeys((one.kind, one.training) for one in own)) == [
         ("balanced training", "balanced"), ("other training", "domain_independent"), ("other training", "oversampled"),
         ("other training", "re_weighted"),
@@ -211,8 +222,12 @@ def test_other_trainings_are_told_in_words() -> None:
 
 def test_a_treatment_is_held_against_the_baseline_by_the_setting_that_dev_rows_chose() -> None:
     result = grid()
-    [chosen] = [one for one in result.space_settings if one.chosen]
-    own = [one for one in result.space_contrasts if one.kind == "treatment" and one.treatment == "parade"]
+    [chosen] = [space_setting for space_setting in result.space_settings if space_setting.chosen]
+    own = [
+        space_contrast
+        for space_contrast in result.space_contrasts
+        if space_contrast.kind == "treatment" and space_contrast.treatment == "parade"
+    ]
     assert {one.setting for one in own} == {chosen.setting}
     assert {one.versus for one in own} == {"untreated"}
     assert any("represents it" in note and chosen.setting in note for note in result.notes)
@@ -304,7 +319,7 @@ def test_a_study_without_spaces_says_nothing_of_them() -> None:
 def test_a_number_that_no_group_has_is_undefined_and_says_why() -> None:
     colours = ("black", *(f"colour {place}" for place in range(11)))
     data, _ = study([Method("margin")], [Named("as_given", 1, {})], seeds=2, colours=colours)
-    lone = [one for one in result_of(data).spaces if one.measure == NMI and one.kind == "group"]
+    lone = [space for space in result_of(data).spaces if space.measure == NMI and space.kind == "group"]
     assert all(math.isnan(one.mean) and one.reason == because(SpaceReason.ONE_CLASS) for one in lone)
 
 

@@ -22,7 +22,7 @@ def test_a_store_says_of_spaces_what_was_kept(store: Any) -> None:
     data, drawn = study((Method("margin"), RAW), [minoritised(0.5), minoritised(0.9)], seeds=3)
     assert data.kept is not None
     truth = data.kept.truth
-    store.plan([(one, place, "cell") for place, one in enumerate(data.trials)])
+    store.plan([(one, index, "cell") for index, one in enumerate(data.trials)])
     store.add(drawn.recorded(data), truth)
     read = data_of(store, name="birds", truth=truth, compositions=data.compositions)
     assert read.kept is not None

@@ -69,26 +69,30 @@ def test_other_charts_and_sentences_have_the_primary_value_and_the_one_of_dev_ro
 def test_the_sentence_of_a_sweep_has_the_means_of_the_records() -> None:
     result = sweep()
     own = [
-        one for one in result.spaces
-        if (one.training, one.measure, one.degree) == ("balanced", "accuracy", 0.9) and one.source in SOURCES
+        space for space in result.spaces
+        if (space.training, space.measure, space.degree) == ("balanced", "accuracy", 0.9) and space.source in SOURCES
     ]  # fmt: skip
     means = {
         (source, kind): math.fsum(one.mean for one in own if (one.source, one.kind) == (source, kind)) / 2
         for source in SOURCES for kind in ("gap", "overall")
     }  # fmt: skip
     best = max(SOURCES, key=lambda source: means[source, "overall"])
-    [sentence] = [one for one in result.words if "logistic regression on balanced rows changes from" in one]
+    [sentence] = [word for word in result.words if "logistic regression on balanced rows changes from" in word]
     assert f"changes from {means[SOURCES[0], 'gap']:+.3f} to {means[SOURCES[-1], 'gap']:+.3f}" in sentence
     assert f"({means[best, 'overall']:.3f}), where the gap is {means[best, 'gap']:+.3f}" in sentence
 
 
 def test_other_trainings_on_balanced_rows_are_compared_with_plain_training_on_balanced_rows() -> None:
     result = sweep()
-    versus = {(one.training, one.versus) for one in result.space_contrasts if "training" in one.kind}
+    versus = {
+        (space_contrast.training, space_contrast.versus)
+        for space_contrast in result.space_contrasts
+        if "training" in space_contrast.kind
+    }
     assert versus == {
         ("balanced", "own"), ("balanced_oversampled", "balanced"), ("balanced_domain_independent", "balanced"),
     }  # fmt: skip
-    titles = [one.title for one in comparisons(result)]
+    titles = [comparison.title for comparison in comparisons(result)]
     assert "Gaps downstream, trained on balanced rows → domain-independent, balanced rows" in titles
     words = " ".join(result.words)
     assert "With domain-independent training on balanced rows instead of plain training on balanced rows" in words

@@ -68,8 +68,8 @@ def recall_by_loop(points: np.ndarray, target: np.ndarray, codes: np.ndarray, gr
 def test_recall_of_a_group_is_that_of_a_loop_over_all_rows(seed: int, rows: int, classes: int) -> None:
     points, target, codes = drawn(rows, classes, seed)
     found = values_of(points, target, [Grouping("g", codes, GROUPS)], {}, classes=classes)
-    for place, group in enumerate(GROUPS):
-        expected = recall_by_loop(points, target, codes, place)
+    for index, group in enumerate(GROUPS):
+        expected = recall_by_loop(points, target, codes, index)
         assert found[Key("g", group, EMBEDDING, None, RECALL)] == pytest.approx(expected, nan_ok=True)
     everyone = recall_by_loop(points, target, np.zeros(rows, dtype=int), 0)
     assert found[Key("g", None, EMBEDDING, None, RECALL)] == pytest.approx(everyone, nan_ok=True)
@@ -80,8 +80,8 @@ def test_nmi_of_a_group_is_read_from_one_clustering_with_a_cluster_for_every_tra
     found = values_of(points, target, [Grouping("g", codes, GROUPS)], {}, classes=5, clusters=7)
     clusters = EmbeddingSpace(points, Coded(target, tuple("abcde")), EmbeddingOptions(clusters=7)).clusters
     assert len(np.unique(clusters)) == 7
-    for place, group in enumerate(GROUPS):
-        own = codes == place
+    for index, group in enumerate(GROUPS):
+        own = codes == index
         expected = normalized_mutual_info_score(target[own], clusters[own])
         assert found[Key("g", group, EMBEDDING, None, NMI)] == pytest.approx(expected)
     assert found[Key("g", None, EMBEDDING, None, NMI)] == pytest.approx(normalized_mutual_info_score(target, clusters))

@@ -50,12 +50,12 @@ def test_a_head_in_a_stack_is_the_head_alone(loss: str) -> None:
     together = stack_of(material, (3, 1, 2), loss=loss, learning_rate=rates, weight_decay=decays)
     losses = torch.cat([together.epoch(1), together.epoch(2)])
     assert len(losses) == 20
-    for place, seed in enumerate((3, 1, 2)):
-        alone = stack_of(material, (seed,), loss=loss, learning_rate=rates[place], weight_decay=decays[place])
+    for index, seed in enumerate((3, 1, 2)):
+        alone = stack_of(material, (seed,), loss=loss, learning_rate=rates[index], weight_decay=decays[index])
         found = torch.cat([alone.epoch(1), alone.epoch(2)])
-        torch.testing.assert_close(losses[:, place], found[:, 0], rtol=0, atol=1e-10)
+        torch.testing.assert_close(losses[:, index], found[:, 0], rtol=0, atol=1e-10)
         for many, one in zip(leaves_of(together), leaves_of(alone), strict=True):
-            torch.testing.assert_close(many[place], one[0], rtol=0, atol=1e-10)
+            torch.testing.assert_close(many[index], one[0], rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("loss", ["margin", "n_pair", "proxy_nca"])
@@ -125,7 +125,7 @@ class Pulling(Treatment):
 
     @classmethod
     def during(cls, trials: Any, context: TrainingContext) -> Pulled:
-        return Pulled(context, [one.strength for one in trials])
+        return Pulled(context, [trial.strength for trial in trials])
 
 
 def test_what_a_treatment_adds_is_trained_beside_the_heads_and_mixes_none() -> None:

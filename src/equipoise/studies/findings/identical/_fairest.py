@@ -92,15 +92,15 @@ def fairest_of(
         return
     clusters = clusters_of(rows)
     cells = by_cell(sets)
-    runs = sum(len(own.places) for members in cells for own in members)
-    largest = max((len(own.places) for members in cells for own in members), default=1)
+    runs = sum(len(member.places) for members in cells for member in members)
+    largest = max((len(member.places) for members in cells for member in members), default=1)
     number = _halves(study, len(rows), largest, min(halves, max(MOST_TABLES // max(2 * runs, 1), FEWEST_HALVES)))
     kept = first_halves(clusters, number, stream(seed, "halves"))
     counted = Counted(rows, data.layout)
     weights = counted.ordered(kept.astype(np.float32))
     for members in cells:
-        values = [_values(study, own, counted, weights) for own in members]
-        known = [one for one in values if one is not None]
+        values = [_values(study, member, counted, weights) for member in members]
+        known = [value for value in values if value is not None]
         if len(known) == len(members):
             yield from _records(study, members, known, int(clusters.max()) + 1, seed)
 
@@ -151,7 +151,7 @@ def _values(
 def _records(
     study: Measured, members: Sequence[IdenticalSet], values: Sequence[tuple[Floats, Floats]], clusters: int, seed: int
 ) -> Iterator[FairestRecord]:
-    runs = min(len(own.places) for own in members)
+    runs = min(len(member.places) for member in members)
     for at, place in enumerate(bias_places(study)):
         quantity = study.quantities[place]
         for n in numbers_of(runs):
@@ -228,8 +228,8 @@ def _mean(values: Floats) -> float:
 def _on_dev(study: Measured, members: Sequence[IdenticalSet], place: int) -> tuple[float, float]:
     """Return both gains where the fairest of all runs is chosen on dev rows and read on all test rows."""
     found = []
-    for own in members:
-        dev, test = (study.values[split][own.places, place] for split in (DEV, TEST))
+    for member in members:
+        dev, test = (study.values[split][member.places, place] for split in (DEV, TEST))
         if np.isnan(dev).all():
             continue
         chosen = int(np.where(np.isnan(dev), np.inf, dev).argmin())

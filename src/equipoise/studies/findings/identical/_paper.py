@@ -57,7 +57,9 @@ class PaperClaim:
 def read_claim(content: Mapping[str, Any]) -> PaperClaim:
     """Return a claim as its JSON document has it."""
     verdicts = {name: content.get(name) for name in ("holds", "holds_corrected", "as_trained")}
-    typed: dict[str, Any] = {name: None if one is None else ClaimVerdict(one) for name, one in verdicts.items()}
+    typed: dict[str, Any] = {
+        name: None if verdict is None else ClaimVerdict(verdict) for name, verdict in verdicts.items()
+    }
     return PaperClaim(**{**content, **typed})
 
 
@@ -454,9 +456,9 @@ class Reproduction(Result):
             ClaimVerdict.IN_PART: Direction.DIFFERENT,
             ClaimVerdict.DOES_NOT_HOLD: Direction.DIFFERENT,
         }
-        for place, claim in enumerate(self.records):
+        for index, claim in enumerate(self.records):
             yield Finding(
-                kind="claim", measure=claim.finding, estimate=math.nan, place=place,
+                kind="claim", measure=claim.finding, estimate=math.nan, place=index,
                 direction=agreement.get(claim.holds, Direction.INCONCLUSIVE),
             )  # fmt: skip
 
@@ -466,7 +468,10 @@ class Reproduction(Result):
 
     def tables(self) -> tuple[Table, ...]:
         """Return the findings as a table."""
-        rows = tuple((one.finding, one.claim, one.here, one.holds, one.holds_corrected or "") for one in self.records)
+        rows = tuple(
+            (record.finding, record.claim, record.here, record.holds, record.holds_corrected or "")
+            for record in self.records
+        )
         headings = ("finding", "the paper", "here", "by its rule", "corrected")
         return (Table("reproduction", f"Findings of {citation(self.paper)}", headings, rows),)
 
@@ -491,7 +496,7 @@ def reproduction_of(result: StudyResult | Mapping[str, Any], command: Iterable[s
         ),
         paper="004",
         study=str(made["data"]),
-        words=tuple(f"Finding {one.finding}: {verdict_words(one)}. {one.here}" for one in claims),
+        words=tuple(f"Finding {claim.finding}: {verdict_words(claim)}. {claim.here}" for claim in claims),
         notes=(*NOTES, *_unfinished(content), *_copies(content)),
         techniques=tuple(_spread(content, name) for name in TABLE_4),
     )

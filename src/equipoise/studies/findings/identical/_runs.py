@@ -80,7 +80,7 @@ def told_of(sets: Sequence[IdenticalSet]) -> list[IdenticalSet]:
     """Return the sets that are told one by one: of a large study the first seeds of each cell, one at least."""
     cells = by_cell(sets)
     each = max(MOST_SETS // max(len(cells), 1), 1)
-    return [own for members in cells for own in members[:each]]
+    return [member for members in cells for member in members[:each]]
 
 
 def by_cell(sets: Sequence[IdenticalSet]) -> list[list[IdenticalSet]]:
@@ -105,9 +105,9 @@ def bias_places(study: Measured) -> list[int]:
     """Return the quantities that are biases: gaps between the groups that the study is about, better low."""
     distance = study.main.distance
     return [
-        place
-        for place, own in enumerate(study.quantities)
-        if own.attribute == study.attribute and own.better == "low" and own.measure != distance
+        index
+        for index, quantity in enumerate(study.quantities)
+        if quantity.attribute == study.attribute and quantity.better == "low" and quantity.measure != distance
     ]
 
 
@@ -209,7 +209,7 @@ def known_series(values: Floats, repeats: Sequence[int]) -> tuple[Series, list[i
 
 def failures_of(study: Measured, sets: Sequence[IdenticalSet], values: Mapping[int, Floats]) -> Iterator[ClassFailure]:
     """Yield the classes that fail alone on disparate impact, the furthest above the mean first."""
-    place = next((one for one in values if study.quantities[one].measure == IMPACT), None)
+    place = next((value for value in values if study.quantities[value].measure == IMPACT), None)
     if place is None:
         return
     quantity, found = study.quantities[place], []
@@ -258,7 +258,9 @@ def both_sides_of(
 
 
 def _found(study: Measured, sets: Sequence[IdenticalSet], classes: Mapping[int, Floats]) -> Iterator[BothSides]:
-    place = next((one for one in bias_places(study) if study.quantities[one].measure == IMPACT), None)
+    place = next(
+        (bias_place for bias_place in bias_places(study) if study.quantities[bias_place].measure == IMPACT), None
+    )
     if place is None:
         return
     for own in sets:
@@ -341,10 +343,10 @@ def _most_varied(
 def told_of_one_seed(records: tuple[RunsRecord, ...]) -> list[RunsRecord]:
     """Return of each technique and measure the records of one seed: the first that has the most runs."""
     best: dict[tuple[str, str, str, str], RunsRecord] = {}
-    for one in records:
-        key = (one.condition, one.learner, one.treatment, one.measure)
-        if key not in best or one.runs > best[key].runs:
-            best[key] = one
+    for record in records:
+        key = (record.condition, record.learner, record.treatment, record.measure)
+        if key not in best or record.runs > best[key].runs:
+            best[key] = record
     return list(best.values())
 
 
@@ -417,8 +419,8 @@ def compared(table: Table, baselines: Mapping[str, str], performance: str) -> di
         value=list(value), performance=told, test="mann-whitney", alternative="observed", correction="none",
         threshold=THRESHOLD, spread="relative",
     )  # fmt: skip
-    records = {(one.technique, one.metric): one for one in judged.records}
-    changes = {(one.technique, one.metric): one.change for one in judged.variances}
+    records = {(record.technique, record.metric): record for record in judged.records}
+    changes = {(variance.technique, variance.metric): variance.change for variance in judged.variances}
     return {
         (name, on): Compared(
             found, records[found.baseline, on], changes[name, on],
@@ -436,7 +438,7 @@ def experiments_of(study: Measured, sets: Sequence[IdenticalSet]) -> Iterator[Ex
     biases, performance = bias_places(study), performance_place(study)
     for under in study.unders:
         own = one_of_each([one for one in sets if one.cell.under == under])
-        place_of = {id(one.cell): str(place) for place, one in enumerate(own)}
+        place_of = {id(one.cell): str(index) for index, one in enumerate(own)}
         baselines = {
             place_of[id(one.cell)]: place_of[id(base)]
             for one in own
@@ -446,11 +448,11 @@ def experiments_of(study: Measured, sets: Sequence[IdenticalSet]) -> Iterator[Ex
             continue
         kept = set(baselines) | set(baselines.values())
         table = {
-            str(place): {
+            str(index): {
                 str(number): study.values[TEST][one.places, number].tolist() for number in (*biases, performance)
             }
-            for place, one in enumerate(own)
-            if str(place) in kept
+            for index, one in enumerate(own)
+            if str(index) in kept
         }
         for (name, on), found in compared(table, baselines, str(performance)).items():
             yield _experiment(study, own[int(name)], own[int(baselines[name])], int(on), found)

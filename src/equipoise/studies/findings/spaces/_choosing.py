@@ -60,7 +60,7 @@ class Choosing:
     @property
     def chosen(self) -> SpaceSetting | None:
         """The setting that speaks for the treatment; None where no setting has a value."""
-        return next((one for one in self.settings if one.chosen), None)
+        return next((setting for setting in self.settings if setting.chosen), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ def choosings_of(
     for cell in cells:
         rivals.setdefault((cell.under, cell.treatment), []).append(cell)
     made = []
-    for tried in (own for own in rivals.values() if len(own) > 1):
+    for tried in (rival for rival in rivals.values() if len(rival) > 1):
         values = [_values(cell, kept, rows, MEASURES[measure]) for cell in tried]
         if any(values):
             made.append(_chosen(_Tried(tried, values, trials, kept), MEASURES[measure], rows))
@@ -106,7 +106,7 @@ def choosings_of(
 
 def rechosen(cells: Sequence[Cell], choosings: Sequence[Choosing]) -> list[Cell]:
     """Return the cells with what was chosen by the worst group; a control is a treatment of its own there."""
-    chosen = {(one.under, one.treatment): one.chosen for one in choosings}
+    chosen = {(choice.under, choice.treatment): choice.chosen for choice in choosings}
     made = []
     for cell in cells:
         kind = (cell.under, cell.treatment)
@@ -133,8 +133,8 @@ def dev_rows(truth: EvaluationLabels, attribute: Sequence[str] | None = None) ->
     if truth.task != "class":
         raise BadInput("The targets are numbers", available="classes: a setting is chosen by the classes of neighbours")
     labels = truth.names.labels(attribute)
-    names = list(dict.fromkeys(own for own in labels if None not in own))
-    place = np.array([names.index(own) if own in names else -1 for own in labels], dtype=np.int64)
+    names = list(dict.fromkeys(label for label in labels if None not in label))
+    place = np.array([names.index(label) if label in names else -1 for label in labels], dtype=np.int64)
     dev = truth.of(DEV)
     known = np.flatnonzero(dev.known)
     return DevRows(
@@ -155,13 +155,13 @@ class _Tried:
     @property
     def seeds(self) -> list[int]:
         """The seeds that every setting with an embedding has."""
-        return sorted(set.intersection(*(set(own) for own in self.values if own)))
+        return sorted(set.intersection(*(set(value) for value in self.values if value)))
 
     @property
     def notes(self) -> list[str]:
         """What could not be compared."""
         every = set().union(*self.values)
-        without = [cell.setting for cell, own in zip(self.cells, self.values, strict=True) if not own]
+        without = [cell.setting for cell, value in zip(self.cells, self.values, strict=True) if not value]
         absent = len(every) - len(self.seeds)
         return [
             *([f"{plural(absent, 'seed')} of {len(every):,} left out: not every setting has them."] if absent else []),
@@ -171,7 +171,7 @@ class _Tried:
     def array(self, groups: int) -> Floats:
         """Return the values ``[setting, seed, 1 + group]``; NaN of a setting without an embedding."""
         nothing = np.full(1 + groups, np.nan)
-        found = [[own.get(seed, nothing) for seed in self.seeds] for own in self.values]
+        found = [[value.get(seed, nothing) for seed in self.seeds] for value in self.values]
         return np.array(found, dtype=np.float64).reshape(len(self.cells), len(self.seeds), 1 + groups)
 
 
@@ -199,7 +199,7 @@ def _measured(points: Any, rows: DevRows, measure: str) -> Floats:
 
 def _chosen(tried: _Tried, measure: str, rows: DevRows) -> Choosing:
     seeds, notes, values = tried.seeds, tried.notes, tried.array(len(rows.groups))
-    there = np.array([bool(own) for own in tried.values])
+    there = np.array([bool(value) for value in tried.values])
     defined = np.asarray(~np.isnan(values[there, :, 1:]).any(axis=(0, 1)))
     groups = [name for name, known in zip(rows.groups, defined, strict=True) if known]
     worst = gap = overall = np.full(len(tried.cells), np.nan)
@@ -217,13 +217,13 @@ def _chosen(tried: _Tried, measure: str, rows: DevRows) -> Choosing:
     able = standing if np.isfinite(standing).any() else able
     best = int(able.argmax()) if np.isfinite(able).any() else None
     settings = []
-    for place, cell in enumerate(tried.cells):
+    for index, cell in enumerate(tried.cells):
         settings.append(SpaceSetting(
             condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment, setting=cell.setting,
-            settings=_numbers(cell, tried), measure=measure, overall=float(overall[place]), gap=float(gap[place]),
-            worst=float(worst[place]), worst_group=named[place], seeds=len(seeds), chosen=place == best,
+            settings=_numbers(cell, tried), measure=measure, overall=float(overall[index]), gap=float(gap[index]),
+            worst=float(worst[index]), worst_group=named[index], seeds=len(seeds), chosen=index == best,
             leakage=_leakage(cell, tried),
-            reason=_reason(SpaceReason.NO_EMBEDDING if not there[place] else why, control=bool(controls[place])),
+            reason=_reason(SpaceReason.NO_EMBEDDING if not there[index] else why, control=bool(controls[index])),
         ))  # fmt: skip
     left_out = tuple(name for name, known in zip(rows.groups, defined, strict=True) if not known)
     first = tried.cells[0]
@@ -239,7 +239,7 @@ def _reason(code: SpaceReason | None, *, control: bool) -> Reason | None:
 
 def _numbers(cell: Cell, tried: _Tried) -> dict[str, Any]:
     """Return the settings that differ among rivals, of the treatments and of the learner, by name."""
-    told = [dict(_settings(tried.trials[int(one.places[0])])) for one in tried.cells]
+    told = [dict(_settings(tried.trials[int(cell.places[0])])) for cell in tried.cells]
     own = dict(_settings(tried.trials[int(cell.places[0])]))
     return {name: value for name, value in own.items() if any(other.get(name) != value for other in told)}
 

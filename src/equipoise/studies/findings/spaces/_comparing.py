@@ -217,15 +217,15 @@ def _case(cell: Cell, versus: str, quantity: SpaceQuantity, units: Units, places
 
 def _told(kind: ContrastKind, cases: Sequence[_Case], threshold: float) -> Iterator[SpaceContrast]:
     changes = [paired_change(case.values[:, 0], case.values[:, 1]) for case in cases]
-    p = np.array([_p(one) for one in changes])
+    p = np.array([_p(change) for change in changes])
     adjusted = CORRECTIONS["bh"](p)
     level = deciding_level(adjusted, threshold)
     plan = Plan(test=WILCOXON, alternative="two-sided", correction="none", threshold=threshold, pair="seed")
     ranks = compare([(_series(case, 0), _series(case, 1)) for case in cases], plan)
-    for place, (case, change, rank) in enumerate(zip(cases, changes, ranks, strict=True)):
+    for index, (case, change, rank) in enumerate(zip(cases, changes, ranks, strict=True)):
         number, difference = len(case.seeds), float(change.change)
         value, other = case.values.mean(axis=0).tolist()
-        verdict, reason = _verdict(number, difference, float(adjusted[place]), (value, other), threshold)
+        verdict, reason = _verdict(number, difference, float(adjusted[index]), (value, other), threshold)
         ends = sources_interval(change.change, change.variances, change.degrees, level)
         low, high = (math.nan if number < 2 else float(end) for end in ends)
         quantity = case.quantity
@@ -234,7 +234,7 @@ def _told(kind: ContrastKind, cases: Sequence[_Case], threshold: float) -> Itera
             treatment=case.cell.treatment, setting=case.cell.setting, versus=case.versus,
             degree=degree_of(case.cell.described["condition"]), **described(quantity), of=quantity.kind, value=value,
             against_value=other, difference=difference, low=low, high=high, pairs=number, test=StudyTest.PAIRED.value,
-            p=float(p[place]), p_adjusted=float(adjusted[place]), verdict=verdict, reason=reason,
+            p=float(p[index]), p_adjusted=float(adjusted[index]), verdict=verdict, reason=reason,
             larger=_larger(value, other) if quantity.kind == "gap" else None, level=level, p_rank=rank.p,
         )  # fmt: skip
 

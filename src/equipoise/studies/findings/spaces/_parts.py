@@ -317,17 +317,17 @@ def space_notes(result: StudyResult) -> Iterator[str]:
 
 def choice_notes(choosings: Sequence[Choosing]) -> Iterator[str]:
     """Say how a setting was chosen by the spaces of dev rows, and what could not take part."""
-    for one in choosings:
-        chosen = one.chosen
+    for choice in choosings:
+        chosen = choice.chosen
         which = "none has a value" if chosen is None else f"{chosen.setting} ({chosen.worst:.3f})"
         told = (
-            f"Of {plural(len(one.settings), 'setting')} of {one.treatment} ({one.under.condition}, "
-            f"{one.under.learner}) the one with the best {title_of(one.measure)} of the worst group of "
-            f"{one.attribute} on dev rows represents it: {which}"
+            f"Of {plural(len(choice.settings), 'setting')} of {choice.treatment} ({choice.under.condition}, "
+            f"{choice.under.learner}) the one with the best {title_of(choice.measure)} of the worst group of "
+            f"{choice.attribute} on dev rows represents it: {which}"
         )
-        without = f"; left out, as they have no value there: {listing(one.left_out)}" if one.left_out else ""
+        without = f"; left out, as they have no value there: {listing(choice.left_out)}" if choice.left_out else ""
         yield f"{told}{without}."
-        yield from one.notes
+        yield from choice.notes
 
 
 def source_title(source: str) -> str:
@@ -354,7 +354,7 @@ def space_parts(study: Measured, *, threshold: float = 0.05, progress: Progress 
     return {
         "spaces": tuple(records_of(spaces)),
         "space_contrasts": tuple(contrasts_of(spaces, threshold=threshold)),
-        "space_settings": tuple(setting for choosing in study.choosings for setting in choosing.settings),
+        "space_settings": tuple(setting for choice in study.choosings for setting in choice.settings),
         "space_maps": (*maps_of(spaces), *sensitive_maps_of(spaces, aparts)),
         "space_examples": examples_of(study.data, aparts[0]) if aparts else None,
     }

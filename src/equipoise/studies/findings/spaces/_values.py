@@ -157,7 +157,7 @@ def values_of(
     clusters: int | None = None,
 ) -> Values:
     """Return every number of one trial. ``guesses`` are by source and training rows; ``clusters`` is k of k-means."""
-    _check_lengths(len(target), {"the embedding": points, **{" ".join(key): own for key, own in guesses.items()}})
+    _check_lengths(len(target), {"the embedding": points, **{" ".join(key): guess for key, guess in guesses.items()}})
     known = target >= 0
     if not known.any():
         return {}
@@ -166,8 +166,8 @@ def values_of(
     space = EmbeddingSpace(as_points(points)[known], Coded(truth, labels), EmbeddingOptions(clusters=clusters))
     everyone = EmbeddingTally(space, np.zeros(len(truth), dtype=np.int64), ("everyone",))
     overall = upstream(everyone)[:, 0]
-    macro = {key: downstream(truth, own[known], np.zeros(len(truth), dtype=np.int64), 1, classes)[0]
-             for key, own in guesses.items()}  # fmt: skip
+    macro = {key: downstream(truth, guess[known], np.zeros(len(truth), dtype=np.int64), 1, classes)[0]
+             for key, guess in guesses.items()}  # fmt: skip
     found: Values = {}
     for grouping in groupings:
         name, codes = grouping.attribute, grouping.codes[known]
@@ -257,7 +257,7 @@ class Remembered:
         """Write what is known. A folder that cannot be written to costs time at the next report and nothing else."""
         if self.path is None:
             return
-        keys = {key: place for place, key in enumerate(dict.fromkeys(k for own in self.found.values() for k in own))}
+        keys = {key: index for index, key in enumerate(dict.fromkeys(k for own in self.found.values() for k in own))}
         said = {
             "made_with": made_with(),
             "keys": list(keys),
@@ -337,8 +337,8 @@ class Spaces:
 
     def place(self, **fields: object) -> int | None:
         """Return where the quantity with these fields stands."""
-        for number, own in enumerate(self.quantities):
-            if all(getattr(own, name) == value for name, value in fields.items()):
+        for number, quantity in enumerate(self.quantities):
+            if all(getattr(quantity, name) == value for name, value in fields.items()):
                 return number
         return None
 
@@ -376,17 +376,17 @@ def _found(study: Measured, kept: KeptArrays, progress: Progress | None) -> dict
     found: dict[int, Values] = {}
     trials, new = study.data.trials, False
     try:
-        for place, trial in enumerate(trials):
+        for index, trial in enumerate(trials):
             own = kept.remembered.get(trial.key)
             if own is None:
                 if progress is not None:
-                    progress(f"spaces of {len(trials):,} trials", place / len(trials))
-                points = kept.read(TEST_EMBEDDING, place)
+                    progress(f"spaces of {len(trials):,} trials", index / len(trials))
+                points = kept.read(TEST_EMBEDDING, index)
                 if points is None:
                     continue
-                own, new = _trial_values(study, kept, place, points), True
+                own, new = _trial_values(study, kept, index, points), True
                 kept.remembered.add(trial.key, own)
-            found[place] = own
+            found[index] = own
     finally:
         # What was computed before an interruption is not computed again.
         if new:
