@@ -148,7 +148,7 @@ def rate_contrasts(view: View, needs: str) -> list[Contrast]:
     if len(table.groups) < 2:
         return []
     pairs = opponents(view.compared.groups, view.reference, table.people[:, 0])
-    made: list[Contrast] = []
+    contrasts: list[Contrast] = []
     for name in CONTRASTED:
         measure = get_measure(name)
         if measure.needs != needs:
@@ -158,8 +158,8 @@ def rate_contrasts(view: View, needs: str) -> list[Contrast]:
         for class_place in class_places(view, measure):
             for number, (group, others, called) in enumerate(pairs):
                 spread = None if spreads is None else float(spreads[number, class_place or 0])
-                made.append(_rate_contrast(measure, view, parts, group, others, called, class_place, spread))
-    return _with_p_of_counts(made)
+                contrasts.append(_rate_contrast(measure, view, parts, group, others, called, class_place, spread))
+    return _with_p_of_counts(contrasts)
 
 
 def _with_p_of_counts(contrasts: list[Contrast]) -> list[Contrast]:

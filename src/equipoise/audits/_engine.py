@@ -284,18 +284,19 @@ class _Comparison:
                 yield self._contrast(statistic, (row, index), self.view.groups[group], called, sample)
 
     def _contrast(
-        self, one: GroupStatistic, at: tuple[int, int], group: str, called: str, sample: NullSample | None
+        self, statistic: GroupStatistic, at: tuple[int, int], group: str, called: str, sample: NullSample | None
     ) -> Contrast:
         found, view = self.contrasted, self.view
         value, error = float(found.value[at]), float(found.error[at])
         degrees, units = float(found.degrees[at]), float(found.units[at])
-        undefined = because(one.undefined) if math.isnan(value) else None
+        undefined = because(statistic.undefined) if math.isnan(value) else None
         few = too_few_people(float(self.people[at[0]]), view.settings.least_people)
         if few is None and view.clustered and units < MIN_UNITS:
             few = because(AuditReason.FEW_CLUSTERS_WITH_BOTH, clusters=int(units), least=MIN_UNITS)
         tested = undefined is None and few is None and error != 0 and sample is not None
         about = {
-            "measure": one.name, "alias": one.alias, "label": one.label, "attribute": view.attribute, "group": group,
+            "measure": statistic.name, "alias": statistic.alias, "label": statistic.label,
+            "attribute": view.attribute, "group": group,
             "against": called, "draws": sample.draws if tested and sample is not None else None,
             "limited_by_draws": sample.limited if tested and sample is not None else None,
             "approximate": tested and view.clustered and units < ENOUGH_CLUSTERS,
@@ -330,12 +331,13 @@ class _Comparison:
             if statistic.ratio is not None:
                 yield self._ratio(statistic, apart), None if test is None else replace(test, bound=None)
 
-    def _ratio(self, one: GroupStatistic, apart: MeanDifferences) -> Record:
+    def _ratio(self, statistic: GroupStatistic, apart: MeanDifferences) -> Record:
         """Return the smallest value over the largest, of any two groups; undefined where none is above 0."""
         low, high = np.minimum(apart.left, apart.right), np.maximum(apart.left, apart.right)
         defined = (low >= 0) & (high > 0)
         record = Record(
-            measure=str(one.ratio), kind="ratio", label=one.label, attribute=self.view.attribute, value=math.nan,
+            measure=str(statistic.ratio), kind="ratio", label=statistic.label, attribute=self.view.attribute,
+            value=math.nan,
             status=Status.UNDEFINED, reason=because(AuditReason.NONE_ABOVE_ZERO),
         )  # fmt: skip
         if not defined.any():

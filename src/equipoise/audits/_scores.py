@@ -127,19 +127,19 @@ def _gaps(view: View, generator: np.random.Generator, draws: int) -> dict[str, G
     return found
 
 
-def _statistic(one: ValueStatistic, scores: ScoreHistogram) -> Statistic:
+def _statistic(statistic: ValueStatistic, scores: ScoreHistogram) -> Statistic:
     """Heterogeneity in units of each group's error, where it has one; else the largest difference itself."""
-    error = one.error
+    error = statistic.error
     if error is not None and (error(scores) > 0).all():
-        return lambda drawn: heterogeneity(one.values(drawn), error(drawn))
-    return lambda drawn: np.ptp(one.values(drawn), axis=-1)
+        return lambda drawn: heterogeneity(statistic.values(drawn), error(drawn))
+    return lambda drawn: np.ptp(statistic.values(drawn), axis=-1)
 
 
-def _least(one: ValueStatistic, scores: ScoreHistogram) -> float:
-    if one.error is None:
+def _least(statistic: ValueStatistic, scores: ScoreHistogram) -> float:
+    if statistic.error is None:
         low, high = _calibration(scores)
         return float(least_possible_difference(low[:, None], high[:, None])[0])
-    return least_gap(one.values(scores), one.error(scores))
+    return least_gap(statistic.values(scores), statistic.error(scores))
 
 
 def coarse_bins(scores: ScoreHistogram, draws: int) -> int:

@@ -235,23 +235,23 @@ def least_gap(values: Floats, errors: Floats, units: int | None = None, risk: fl
     return float(least_possible_difference((values - half)[:, None], (values + half)[:, None])[0])
 
 
-def _standardised(test: GapTest, view: View, one: ValueStatistic) -> GapTest:
+def _standardised(test: GapTest, view: View, statistic: ValueStatistic) -> GapTest:
     """Return the test of a difference counted in standard deviations: the same p, and the bound as many."""
-    values = one.values(view.compared)
+    values = statistic.values(view.compared)
     size = float(values.max() - values.min())
-    standard = float(get_measure(str(one.standardised)).by_class(view.compared))
+    standard = float(get_measure(str(statistic.standardised)).by_class(view.compared))
     # Both are multiples of one another; where the difference is 0 the bound is, too.
     return replace(test, low=test.low * standard / size if size > 0 else test.low)
 
 
-def value_contrasts(one: ValueStatistic, view: View, evidence: Evidence) -> Iterator[Contrast]:
+def value_contrasts(statistic: ValueStatistic, view: View, evidence: Evidence) -> Iterator[Contrast]:
     """Yield the contrasts of a value with a standard error in each group: an AUC, a mean residual.
 
     With p-values of permuted groups, one a contrast, an error is at least as large as those say. Where clusters are
     drawn, it is that of the drawn difference: groups may share clusters.
     """
-    measure, spreads, units = one.measure, evidence.compared[one.name], evidence.units
-    permuted = evidence.permuted.get(one.name)
+    measure, spreads, units = statistic.measure, evidence.compared[statistic.name], evidence.units
+    permuted = evidence.permuted.get(statistic.name)
     values = measure.by_class(view.compared)
     sizes = np.asarray(view.compared.weight, dtype=np.float64).reshape(len(view.compared.groups), -1).sum(axis=1)
     people = _people(measure, view)

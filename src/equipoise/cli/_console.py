@@ -228,8 +228,8 @@ def _report(result: Result) -> Report:
         report_of,
     )
 
-    found: Report = report_of(kind_of(result.schema))
-    return found
+    report: Report = report_of(kind_of(result.schema))
+    return report
 
 
 def end_if_broken(check: GateCheck) -> None:

@@ -438,11 +438,11 @@ def with_roles(
     return replace(chosen, target=wanted)
 
 
-def _check_same(given: NDArray[Any], own: NDArray[Any], column: str, name: str) -> None:
+def _check_same(values: NDArray[Any], own: NDArray[Any], column: str, name: str) -> None:
     if own.ndim > 1:
         raise BadInput(f"{name} has a column {column!r}, which has several numbers per row in the cohort")
     labels: dict[tuple[object, object], bool] = {}
-    for row, pair in enumerate(zip(given.tolist(), own.tolist(), strict=True)):
+    for row, pair in enumerate(zip(values.tolist(), own.tolist(), strict=True)):
         if pair not in labels:
             labels[pair] = _same(label_of(pair[0]), label_of(pair[1]))
         if not labels[pair]:
@@ -453,15 +453,15 @@ def _check_same(given: NDArray[Any], own: NDArray[Any], column: str, name: str) 
             )
 
 
-def _same(given: Label, own: Label) -> bool:
+def _same(label: Label, own: Label) -> bool:
     """Tell whether two labels are one, after what a CSV file does to text and numbers."""
-    if given == own or (given is None and not own):
+    if label == own or (label is None and not own):
         return True
-    if given is None or own is None:
+    if label is None or own is None:
         return False
-    if own.startswith(FORMULA_STARTS) and given == f"'{own}":
+    if own.startswith(FORMULA_STARTS) and label == f"'{own}":
         return True
     try:
-        return float(given) == float(own)
+        return float(label) == float(own)
     except ValueError:
-        return given.casefold() == own.casefold() and given.casefold() in ("true", "false")
+        return label.casefold() == own.casefold() and label.casefold() in ("true", "false")

@@ -33,14 +33,14 @@ class Factor:
         This is the only binarisation of a factor there is, for classifiers, for skewed samples and for ground truth
         alike. Of three shapes it parts the first from the other two.
         """
-        found: NDArray[np.bool_] = np.asarray(codes) >= len(self.values) // 2
-        return found
+        values: NDArray[np.bool_] = np.asarray(codes) >= len(self.values) // 2
+        return values
 
     def each(self, codes: FactorCodes) -> NDArray[Any]:
         """Return the value of each code: numbers as float64, words as objects."""
         worded = isinstance(self.values[0], str)
-        made: NDArray[Any] = np.array(self.values, dtype=object if worded else np.float64)[codes]
-        return made
+        values: NDArray[Any] = np.array(self.values, dtype=object if worded else np.float64)[codes]
+        return values
 
     @property
     def half(self) -> str:

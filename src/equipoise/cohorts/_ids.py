@@ -208,11 +208,11 @@ def _labels(column: Any) -> list[Label] | None:
     return [label_of(value) for value in values]
 
 
-def _same_people(one: list[Label], other: list[Label]) -> bool:
+def _same_people(labels: list[Label], other: list[Label]) -> bool:
     """Tell whether two columns mostly hold the same values; places in a ranking, 0 to N - 1 or 1 to N, are no ids."""
-    here, there = set(one), set(other)
-    ranking = any(here == {str(place) for place in range(start, start + len(one))} for start in (0, 1))
-    return not ranking and len(here & there) >= MOSTLY * len(one)
+    here, there = set(labels), set(other)
+    ranking = any(here == {str(place) for place in range(start, start + len(labels))} for start in (0, 1))
+    return not ranking and len(here & there) >= MOSTLY * len(labels)
 
 
 def own_ids(path: Path, rows: int) -> str | None:

@@ -73,8 +73,8 @@ def class_shares(shares: Shares, classes: Sequence[str]) -> Floats:
     rest = 1.0 - sum(chosen.values())
     if not others and rest > ROUNDING:
         raise BadInput(f"The shares of all classes sum to {1 - rest:g}", available="1, when every class has a share")
-    found: Floats = np.array([chosen.get(name, max(rest, 0.0) / max(others, 1)) for name in classes])
-    total: Floats = found / found.sum()
+    values: Floats = np.array([chosen.get(name, max(rest, 0.0) / max(others, 1)) for name in classes])
+    total: Floats = values / values.sum()
     return total
 
 

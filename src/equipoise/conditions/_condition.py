@@ -227,7 +227,7 @@ class TrainingCells:
     def largest_size(self, plan: Sequence[Condition]) -> int:
         """Return the largest size at which no row is repeated under any of the conditions, with any seed."""
         counts = self.counts
-        return largest_size(counts, [sizing_shares(one, counts, self.classes, self.groups) for one in plan])
+        return largest_size(counts, [sizing_shares(condition, counts, self.classes, self.groups) for condition in plan])
 
     def feasibility(self, condition: Condition, shares: Floats, size: int, largest: int) -> Feasibility:
         """Say what so many rows of a condition's shares ask of the rows there are."""

@@ -84,8 +84,8 @@ class Minoritised:
         """Return the shares where ``few`` says which classes are minoritised."""
         weight = np.where(few, 1.0 - self.degree, self.degree)
         inside = P / P.sum(axis=1, keepdims=True)
-        found: Floats = (weight / weight.sum())[:, None] * inside
-        return found
+        values: Floats = (weight / weight.sum())[:, None] * inside
+        return values
 
     def remarks(self, asked: Feasibility, seed: int = 0) -> tuple[str, ...]:
         """Say how many rows a class of either kind gets, and how many it has in the control."""

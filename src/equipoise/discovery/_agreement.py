@@ -141,7 +141,7 @@ class Agreement(Result):
                 )  # fmt: skip
 
     def _described(self) -> Sequence[str]:
-        agreed = sum(one.agreed for one in self.searched)
+        agreed = sum(winner.agreed for winner in self.searched)
         return [plural(self.raters, "rater"), f"{agreed} of {plural(len(self.searched), 'direction')} with a name"]
 
 

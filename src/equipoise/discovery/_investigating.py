@@ -106,10 +106,10 @@ def _ends(pictures: Any) -> tuple[float, float]:
 def _bytes(pictures: Any, black: float, white: float) -> NDArray[np.uint8]:
     """Return pictures as uint8 ``[n, height, width, channel]`` of one channel or three."""
     shown = pictures[:, : COLOURS if pictures.shape[1] >= COLOURS else 1]
-    made: NDArray[np.uint8] = (
+    values: NDArray[np.uint8] = (
         ((shown.double() - black) / (white - black)).clamp(0, 1).mul(255).round().byte().permute(0, 2, 3, 1).numpy()
     )
-    return made
+    return values
 
 
 HALF = 0.5
@@ -119,12 +119,12 @@ def known_changes(
     evaluator: Evaluator, named: Sequence[Hyperplane], strips: Strips, report: Callable[[int, int], None] | None = None
 ) -> tuple[KnownChange, ...]:
     """Walk every named attribute on the latents of an evaluator."""
-    found: list[KnownChange] = []
+    changes: list[KnownChange] = []
     for index, plane in enumerate(named):
-        found.append(known_change(evaluator, plane, strips))
+        changes.append(known_change(evaluator, plane, strips))
         if report is not None:
             report(index + 1, len(named))
-    return tuple(found)
+    return tuple(changes)
 
 
 def known_change(evaluator: Evaluator, plane: Hyperplane, strips: Strips) -> KnownChange:
@@ -164,7 +164,7 @@ def baseline_directions(
     size = generator.latent_size
     number, seed = candidates(size), int(stream(settings.seed, "baselines").integers(2**31))
     centre, pixels = generator.middle(seed), _pixels(generator)
-    made: dict[str, Callable[[], tuple[Hyperplane, ...]]] = {
+    functions: dict[str, Callable[[], tuple[Hyperplane, ...]]] = {
         "axes": lambda: _some(axes(size, centre), number, seed),
         "pca": lambda: pca_directions(
             generator, min(number, pixels), seed, samples=_pictures_of_components(pixels, number), chunk=settings.chunk
@@ -180,10 +180,10 @@ def baseline_directions(
         "random orthogonal": lambda: random_orthogonal_directions(size, number, seed + 1, named, centre),
     }
     if size < 2:
-        del made["hessian"]
+        del functions["hessian"]
     if len(basis_of(named, size)) >= size:
-        del made["random orthogonal"]
-    return made
+        del functions["random orthogonal"]
+    return functions
 
 
 def chosen(
@@ -350,12 +350,14 @@ def _check_use(search: bool, surrogate: SurrogateSettings | None) -> None:
 
 
 def _searched(
-    made: Investigation, drawn: Strips, target: Hyperplane | None, known: tuple[Hyperplane, ...], directions: int,
+    investigation: Investigation, drawn: Strips, target: Hyperplane | None, known: tuple[Hyperplane, ...],
+    directions: int,
     restarts: int, surrogate: SurrogateSettings | None, reference: Classifier | None, progress: StagedProgress,
 ) -> Investigation:  # fmt: skip
     """Search and judge."""
     asked: dict[str, Any] = {
-        "target": target, "known": known, "directions": directions, "restarts": restarts, "settings": made.search,
+        "target": target, "known": known, "directions": directions, "restarts": restarts,
+        "settings": investigation.search,
     }  # fmt: skip
     if surrogate is None:
         searching = progress.stage(SEARCHING)
@@ -365,18 +367,20 @@ def _searched(
     else:
         quick = surrogate_search(drawn.generator, drawn.classifier, surrogate=surrogate, report=progress.tell, **asked)
         found, curves = quick.search, quick.rough.curves
-        made = replace(made, notes=(*made.notes, *_surrogate_words(quick, surrogate, made.search)))
+        investigation = replace(
+            investigation, notes=(*investigation.notes, *_surrogate_words(quick, surrogate, investigation.search))
+        )
     judgement = judge(
         drawn.generator,
         drawn.classifier,
         found,
-        settings=made.judging,
+        settings=investigation.judging,
         reference=reference,
         report=progress.stage(JUDGING),
     )
     return replace(
-        made,
-        notes=(*made.notes, *_reference_words(made.reference, judgement)),
+        investigation,
+        notes=(*investigation.notes, *_reference_words(investigation.reference, judgement)),
         verdict=judgement.verdict,
         reason=judgement.reason,
         directions=tuple(

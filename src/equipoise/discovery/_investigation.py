@@ -309,28 +309,28 @@ class Investigation(Result):
         )  # fmt: skip
 
 
-def _records(made: Investigation) -> Iterator[DirectionRecord]:
-    shown = [("direction", direction) for direction in made.directions] + [
-        ("baseline", method) for method in made.methods
+def _records(investigation: Investigation) -> Iterator[DirectionRecord]:
+    shown = [("direction", direction) for direction in investigation.directions] + [
+        ("baseline", method) for method in investigation.methods
     ]
     for kind, one in shown:
         judged = one.judged
         yield DirectionRecord(
             kind="direction" if kind == "direction" else "baseline", method=one.method, name=judged.name,
             verdict=judged.verdict, reason=judged.reason, variation=judged.variation, low=judged.low, high=judged.high,
-            level=made.judging.level,
+            level=investigation.judging.level,
             total_change=judged.way, total_change_low=judged.way_low, total_change_high=judged.way_high,
             steadiness=judged.steadiness, chance=judged.chance, chance_high=judged.chance_high,
             rank_among_random=judged.rank_among_random, random_directions=judged.random_directions,
             reference_change=judged.reference_way, kept=judged.kept,
         )  # fmt: skip
-    for known in made.known:
+    for known in investigation.known:
         variation, low, high = known.variation
         change, change_low, change_high = known.change
         flips, flips_low, flips_high = known.flips
         yield DirectionRecord(
             kind="known", method=None, name=known.name, variation=variation, low=low, high=high,
-            level=made.judging.level, change=change,
+            level=investigation.judging.level, change=change,
             change_low=change_low, change_high=change_high, flips=flips, flips_low=flips_low, flips_high=flips_high,
         )  # fmt: skip
 
@@ -368,14 +368,14 @@ def _direction_json(one: Shown, rank: int | None) -> dict[str, Any]:
     }
 
 
-def _known_json(one: KnownChange) -> dict[str, Any]:
+def _known_json(change: KnownChange) -> dict[str, Any]:
     return {
-        "name": one.name,
+        "name": change.name,
         **{
-            name: dict(zip(("value", "low", "high"), map(_plain, getattr(one, name)), strict=True))
+            name: dict(zip(("value", "low", "high"), map(_plain, getattr(change, name)), strict=True))
             for name in ("change", "variation", "flips")
         },
-        "strips": _strips_json(one.strips),
+        "strips": _strips_json(change.strips),
     }  # fmt: skip
 
 

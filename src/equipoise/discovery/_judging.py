@@ -303,7 +303,7 @@ class Evaluator:
 
     def judged(self, given: Hyperplane, named: Sequence[Hyperplane], before: Sequence[Hyperplane]) -> Judged:
         """Measure one direction, without a verdict: its part orthogonal to what has a name and to those before it."""
-        cosines = {one.name: given.cosine(one) for one in named}
+        cosines = {hyperplane.name: given.cosine(hyperplane) for hyperplane in named}
         plane = without(given, [*named, *before], self.centre)
         if plane is None:
             reason = because(DiscoveryReason.KNOWN_OR_EARLIER if before else DiscoveryReason.KNOWN_ALREADY)

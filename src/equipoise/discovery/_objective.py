@@ -171,13 +171,13 @@ class Objective:
     def value(self, normals: torch.Tensor, offsets: torch.Tensor, latents: torch.Tensor) -> tuple[Any, Any]:
         """Return the loss of each plane without gradients (and without the Hessian), and the probabilities."""
         moved = traversed(latents, normals, offsets, self.alphas)
-        p = [predicted(self.generator, one, moved, self.chunk) for one in self._watched]
+        p = [predicted(self.generator, classifier, moved, self.chunk) for classifier in self._watched]
         return self._sum(normals, moved, p), p[0]
 
     @cached_property
     def _walked(self) -> tuple[Generator, list[Classifier]]:
         """Return the networks as the steps of a search ask them; what it ends with is asked of them as they are."""
-        lowered = [classifier_in(self.precision, one) for one in self._watched]
+        lowered = [classifier_in(self.precision, classifier) for classifier in self._watched]
         return generator_in(self.precision, self.generator), lowered
 
     @property

@@ -175,8 +175,8 @@ def fidelity(
     truth = np.stack([plane.distance(z) for plane in planes], axis=1)
     missed = ((read_distances(np.concatenate(made), planes, reader) - truth) ** 2).sum(0)
     spread = ((truth - truth.mean(0)) ** 2).sum(0)
-    found: Floats = np.where(spread > 0, 1.0 - missed / np.where(spread > 0, spread, 1.0), np.nan)
-    return found
+    values: Floats = np.where(spread > 0, 1.0 - missed / np.where(spread > 0, spread, 1.0), np.nan)
+    return values
 
 
 FILE = TensorFile(ENTRY, "equipoise.probe/1", "probe", "Probe.save")
@@ -253,8 +253,8 @@ class Probe:
             for first in range(0, len(pictures), AT_ONCE):
                 part = slice(first, first + AT_ONCE)
                 made[part] = self.network(_sized(shown(pictures[part], self.device))).double().cpu().numpy()
-        found: Floats = (made * self.spread + self.middle) @ self.basis
-        return found
+        values: Floats = (made * self.spread + self.middle) @ self.basis
+        return values
 
     def check(self, planes: Sequence[Hyperplane]) -> None:
         """Refuse planes that lie outside of what it was taught."""

@@ -202,7 +202,7 @@ def search(
     curves = np.full((directions, restarts, asked.steps), np.nan)
     with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True):
         for place in range(directions):
-            kept = [*(named if asked.orthogonality == "exact" else ()), *(one.plane for one in found)]
+            kept = [*(named if asked.orthogonality == "exact" else ()), *(direction.plane for direction in found)]
             run = _Run(objective, asked, place, restarts, basis_of(kept, generator.latent_size), starts[place:][:1])
             if place == 0 and run.constant():
                 reason = because(DiscoveryReason.CONSTANT_CLASSIFIER)
@@ -238,14 +238,14 @@ class _Run:
         starts = [stream(asked.seed, "start", place, restart) for restart in range(restarts)]
         size = objective.generator.latent_size
         normals = [start.normal(size=size) for start in starts]
-        normals[: len(begun)] = [one.normal for one in begun]
+        normals[: len(begun)] = [hyperplane.normal for hyperplane in begun]
         self.normals = self._free(_tensor(objective, np.stack(normals)))
         # The plane starts through the middle of a sample of the prior, which for a normal prior is the origin.
         middle = _tensor(objective, objective.generator.middle(self._seed("middle")))
         self.offsets = -(self.normals @ middle) + 0.1 * _tensor(
             objective, np.array([start.normal() for start in starts])
         )
-        self.offsets[: len(begun)] = _tensor(objective, np.array([one.offset for one in begun]))
+        self.offsets[: len(begun)] = _tensor(objective, np.array([hyperplane.offset for hyperplane in begun]))
         self.normals.requires_grad_()
         self.offsets.requires_grad_()
         self.optimiser = StackedAdam([self.normals, self.offsets], asked.rate)
@@ -304,7 +304,7 @@ class _Run:
         sign = 1.0 if rises else -1.0
         normal = sign * self.normals.detach()[winner].cpu().numpy()
         plane = Hyperplane(f"direction {self.place + 1}", normal, sign * float(self.offsets.detach()[winner]))
-        cosines = {one.name: plane.cosine(one) for one in named}
+        cosines = {hyperplane.name: plane.cosine(hyperplane) for hyperplane in named}
         every = np.full(self.restarts, np.nan)
         every[self.running] = losses.cpu().numpy()
         return Direction(plane, float(losses[winner]), int(self.running[winner]), tuple(every.tolist()), cosines)
@@ -323,7 +323,7 @@ def _objective(
     asked: SearchSettings,
 ) -> Objective:  # fmt: skip
     torch = require("torch", extra="train", purpose="Discovery")
-    others = np.stack([one.normal for one in named]) if named else np.zeros((0, generator.latent_size))
+    others = np.stack([hyperplane.normal for hyperplane in named]) if named else np.zeros((0, generator.latent_size))
     guard = None
     if asked.guard is not None:
         guard = guard_of(generator, int(stream(asked.seed, "guard").integers(2**31)), asked.guard)
@@ -351,7 +351,7 @@ def _check_room(size: int, named: Sequence[Hyperplane], directions: int, restart
         raise BadInput(
             f"{directions} directions and {restarts} restarts were requested", available="at least 1 of each"
         )
-    names = [one.name for one in named]
+    names = [hyperplane.name for hyperplane in named]
     if len(set(names)) < len(names):
         raise BadInput(f"Two hyperplanes have one name ({', '.join(names)})", available="a different name for each")
     left = size - len(basis_of(named, size))

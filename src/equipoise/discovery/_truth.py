@@ -49,8 +49,8 @@ class Column:
         if self.binary:
             return self.values
         spread = self.values.std()
-        made: Floats = (self.values - self.values.mean()) / (spread if spread > 0 else 1.0)
-        return made
+        values: Floats = (self.values - self.values.mean()) / (spread if spread > 0 else 1.0)
+        return values
 
 
 def by_regression(latents: Floats, columns: Sequence[Column], seed: int = 0) -> tuple[Floats, Floats]:
@@ -309,11 +309,11 @@ def columns_of(name: str, values: ArrayLike, rows: int, circular: bool) -> list[
     return [Column(name, given.astype(np.float64), False)]
 
 
-def _has_gaps(given: NDArray[Any]) -> bool:
+def _has_gaps(values: NDArray[Any]) -> bool:
     """Tell whether a value is None, NaN or infinite: beside one other value it would pass for the second of two."""
-    if given.dtype == object:
-        return any(one is None or (isinstance(one, float) and not np.isfinite(one)) for one in given)
-    return given.dtype.kind in "fcmM" and not bool(np.isfinite(given).all())
+    if values.dtype == object:
+        return any(value is None or (isinstance(value, float) and not np.isfinite(value)) for value in values)
+    return values.dtype.kind in "fcmM" and not bool(np.isfinite(values).all())
 
 
 def _check_room(columns: Sequence[Column], dimensions: int, how: How) -> None:

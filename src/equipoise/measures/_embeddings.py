@@ -346,13 +346,13 @@ def expected_mutual_information(classes: Floats, clusters: Floats) -> float:
 
 def contingency_tables(embedded: EmbeddingTally) -> list[Contingency | None]:
     """Return each group's table; None where a group has fewer than two classes, where nothing can be told."""
-    found: list[Contingency | None] = []
+    contingencies: list[Contingency | None] = []
     for group in range(len(embedded.groups)):
         rows = embedded.codes == group
         classes = embedded.space.classes.codes[rows]
         several = len(np.unique(classes)) > 1
-        found.append(contingency(classes, embedded.space.clusters[rows]) if several else None)
-    return found
+        contingencies.append(contingency(classes, embedded.space.clusters[rows]) if several else None)
+    return contingencies
 
 
 def normalised_mutual(table: Contingency | None) -> float:

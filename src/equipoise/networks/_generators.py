@@ -56,8 +56,8 @@ def _begun_vae(network: Any) -> torch.nn.Module:
         else:
             continue
         nn.init.zeros_(layer.bias)
-    made: torch.nn.Module = network
-    return made
+    module: torch.nn.Module = network
+    return module
 
 
 # How many times the narrowest width the layers have, from the latents to the picture.
@@ -105,5 +105,5 @@ def _begun_dcgan(network: Any) -> torch.nn.Module:
             nn.init.normal_(layer.weight, 0.0, SPREAD)
         elif isinstance(layer, nn.BatchNorm2d):
             nn.init.normal_(layer.weight, 1.0, SPREAD)
-    made: torch.nn.Module = network
-    return made
+    module: torch.nn.Module = network
+    return module

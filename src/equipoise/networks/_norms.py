@@ -39,19 +39,19 @@ APART = 2**-5
 
 def normed(norm: Any, x: torch.Tensor, past: torch.Tensor | None = None, *, relu: bool = True) -> torch.Tensor:
     """Return relu(norm(x) + past), or without ``past``, or without either: with ``past`` there is always a ReLU."""
-    found: torch.Tensor
+    tensor: torch.Tensor
     if fits(norm, x, past):
         if not norm.training:
             invstd = (norm.running_var + norm.eps).rsqrt()
-            found = _normalised(x, past, norm.running_mean, invstd, norm.weight, norm.bias, relu)
-            return found
-        found = norm_function().apply(
+            tensor = _normalised(x, past, norm.running_mean, invstd, norm.weight, norm.bias, relu)
+            return tensor
+        tensor = norm_function().apply(
             x, past, norm.weight, norm.bias, norm.running_mean, norm.running_var, norm.num_batches_tracked,
             norm.momentum, norm.eps, relu,
         )  # fmt: skip
-        return found
-    found = norm(x) if past is None else norm(x) + past
-    return found.relu() if relu or past is not None else found
+        return tensor
+    tensor = norm(x) if past is None else norm(x) + past
+    return tensor.relu() if relu or past is not None else tensor
 
 
 def fits(norm: Any, x: torch.Tensor, past: torch.Tensor | None = None) -> bool:

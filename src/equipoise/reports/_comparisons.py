@@ -158,12 +158,12 @@ def title_of_measure(measure: str) -> str:
 
 def columns_of(result: StudyResult, attribute: tuple[str, ...]) -> list[StudyRecord]:
     """Return one record of each measure that is told of an attribute and has a number, those of everyone last."""
-    found: dict[str, StudyRecord] = {}
+    records: dict[str, StudyRecord] = {}
     left_out = undefined_everywhere(result, attribute)
     for record in result.records:
         if record.attribute in ((), attribute) and record.measure not in left_out:
-            found.setdefault(record.measure, record)
-    return sorted(found.values(), key=lambda record: not record.attribute)
+            records.setdefault(record.measure, record)
+    return sorted(records.values(), key=lambda record: not record.attribute)
 
 
 def marks_text(cell: CellRecord) -> str:

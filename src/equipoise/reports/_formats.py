@@ -38,11 +38,11 @@ def distinct_names(texts: Sequence[str], limit: int) -> list[str]:
     """Return names as labels of at most ``limit`` letters, no two alike: those that would be are numbered."""
     names = [safe_name(text, limit) for text in texts]
     alike = Counter(names)
-    seen: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     labels = []
     for text, name in zip(texts, names, strict=True):
-        seen[name] += 1
-        mark = f" ({seen[name]})"
+        counter[name] += 1
+        mark = f" ({counter[name]})"
         labels.append(safe_name(text, limit - len(mark)) + mark if alike[name] > 1 else name)
     return labels
 

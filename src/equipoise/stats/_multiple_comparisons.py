@@ -490,5 +490,5 @@ def winner_if_equal(deviations: Floats, times: int = 64, tolerance: Floats | flo
     shares = [
         share_of_best(deviations + deviations[:, place : place + 1], within).max(axis=0) for place in places.tolist()
     ]
-    made: Floats = np.median(np.stack(shares), axis=0)
-    return np.where(np.isnan(deviations).any(axis=(0, 1)), np.nan, made) if number else made
+    values: Floats = np.median(np.stack(shares), axis=0)
+    return np.where(np.isnan(deviations).any(axis=(0, 1)), np.nan, values) if number else values

@@ -234,11 +234,11 @@ def null_totals(
     return predicted, positives, hits
 
 
-def _add_columns(totals: Floats, made: Floats, places: NDArray[np.int64]) -> None:
+def _add_columns(totals: Floats, values: Floats, places: NDArray[np.int64]) -> None:
     """Add columns of drawn tables to the totals of the classes they belong to."""
     order = np.argsort(places, kind="stable")
     classes, starts = np.unique(places[order], return_index=True)
-    totals[..., classes] += np.add.reduceat(made[..., order], starts, axis=-1)
+    totals[..., classes] += np.add.reduceat(values[..., order], starts, axis=-1)
 
 
 Integers = NDArray[np.int64]

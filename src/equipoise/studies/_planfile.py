@@ -124,7 +124,7 @@ def _places(text: str) -> list[Place]:
     """Return where each line of a plan belongs; an empty place for lines that begin nothing."""
     table: Place = ()
     counts: dict[str, int] = {}
-    found: list[Place] = []
+    places: list[Place] = []
     for line in text.splitlines():
         header, key = HEADER.match(line), KEY.match(line)
         if header is not None and "=" not in line.partition("#")[0].partition("]")[0]:
@@ -134,12 +134,12 @@ def _places(text: str) -> list[Place]:
                 table = (name, counts[name])
             else:
                 table = tuple(part.strip(" \"'") for part in name.split("."))
-            found.append(table)
+            places.append(table)
         elif key is not None:
-            found.append((*table, key[1].strip("\"'")))
+            places.append((*table, key[1].strip("\"'")))
         else:
-            found.append(())
-    return found
+            places.append(())
+    return places
 
 
 SCHEMA = "equipoise.study-plan/1"

@@ -335,15 +335,15 @@ def _predictions(model: FittedModel, material: Material, split: str) -> Predicte
 
 
 def _agreement(split: str, outcome: Outcome, stored: Predicted) -> Agreement:
-    found: Predicted | None = getattr(outcome, split)
-    assert found is not None
-    same = _same_rows(found.values, stored.values)
-    return Agreement(split, len(stored.values), int(same.sum()), _largest(found, stored))
+    predicted: Predicted | None = getattr(outcome, split)
+    assert predicted is not None
+    same = _same_rows(predicted.values, stored.values)
+    return Agreement(split, len(stored.values), int(same.sum()), _largest(predicted, stored))
 
 
-def _same_rows(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
+def _same_rows(values: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
     """Tell which rows two predictions agree on; of several labels on all of them."""
-    same = one == other
+    same = values == other
     return np.asarray(same.all(axis=1) if same.ndim > 1 else same)
 
 

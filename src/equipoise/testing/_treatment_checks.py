@@ -238,16 +238,16 @@ def _copies(material: Material) -> list[Any]:
     return [np.array(value, copy=True) for value in values if value is not None]
 
 
-def _same(one: Outcome, other: Outcome) -> bool:
+def _same(outcome: Outcome, other: Outcome) -> bool:
     """Tell whether two outcomes say exactly the same of all rows."""
-    pairs = ((one.dev, other.dev), (one.test, other.test))
+    pairs = ((outcome.dev, other.dev), (outcome.test, other.test))
     return all(a is not None and b is not None and np.array_equal(a.values, b.values) for a, b in pairs)
 
 
-def _close(one: Outcome, other: Outcome) -> bool:
+def _close(outcome: Outcome, other: Outcome) -> bool:
     """Tell whether two outcomes agree but for rounding."""
-    if one.test is None or other.test is None:
-        return one.failure == other.failure
-    if one.test.scores is not None and other.test.scores is not None:
-        return bool(np.allclose(one.test.scores, other.test.scores, atol=MAGNIFIED))
-    return bool(np.allclose(one.test.values, other.test.values, rtol=MAGNIFIED, atol=MAGNIFIED))
+    if outcome.test is None or other.test is None:
+        return outcome.failure == other.failure
+    if outcome.test.scores is not None and other.test.scores is not None:
+        return bool(np.allclose(outcome.test.scores, other.test.scores, atol=MAGNIFIED))
+    return bool(np.allclose(outcome.test.values, other.test.values, rtol=MAGNIFIED, atol=MAGNIFIED))

@@ -60,8 +60,8 @@ class Part:
 
     def __call__(self, inputs: torch.Tensor) -> torch.Tensor:
         """Return what the layer makes of its inputs."""
-        made: torch.Tensor = self.layer(inputs)
-        return made
+        tensor: torch.Tensor = self.layer(inputs)
+        return tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,11 +361,11 @@ class CallbackList(Sequence[TrainingCallback]):
         object.__setattr__(self, "_acting", {method: tuple(self._own(method)) for method in STEP_MOMENTS})
         for method, what in CLAIMS.items():
             check_one_decides((type(one).__name__ for one in self._own(method)), what)
-        made: dict[str, Part] = {}
+        parts: dict[str, Part] = {}
         for index, callback in enumerate(self.callbacks):
             for name, part in callback.parts().items():
-                made[name if name not in made and name != NETWORK else f"{name} {index}"] = part
-        object.__setattr__(self, "parts", made)
+                parts[name if name not in parts and name != NETWORK else f"{name} {index}"] = part
+        object.__setattr__(self, "parts", parts)
 
     def _own(self, method: str) -> list[TrainingCallback]:
         """Return the callbacks that have a method of their own."""

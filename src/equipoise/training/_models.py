@@ -414,15 +414,15 @@ class EstimatorModel(FittedModel):
         if not hasattr(self.fitted, "predict_proba"):
             return None
         found = np.asarray(self.fitted.predict_proba(inputs), dtype=np.float32)
-        seen: Codes = np.asarray(getattr(self.fitted, "classes_", np.arange(found.shape[1])), dtype=np.int64)
+        codes: Codes = np.asarray(getattr(self.fitted, "classes_", np.arange(found.shape[1])), dtype=np.int64)
         scores = np.zeros((len(inputs), self.classes), dtype=np.float32)
-        scores[:, seen] = found
+        scores[:, codes] = found
         return scores
 
     def representations(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
         """Return the inputs: treatments after training work on them, as there is no hidden layer."""
-        found: NDArray[np.float32] = np.asarray(inputs, dtype=np.float32)
-        return found
+        values: NDArray[np.float32] = np.asarray(inputs, dtype=np.float32)
+        return values
 
     def transform(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
         """Refuse: an estimator has no hidden layer; with a treatment of the inputs, return what it makes of them."""

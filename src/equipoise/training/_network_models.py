@@ -54,13 +54,13 @@ class NetworkModel(FittedModel):
 
     def outputs(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
         """Return the outputs of the network, ``[row, output]``."""
-        found: NDArray[np.float32] = self._forward(inputs)[0][0].float().numpy()
-        return found
+        values: NDArray[np.float32] = self._forward(inputs)[0][0].float().numpy()
+        return values
 
     def representations(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
         """Return the last hidden layer, ``[row, unit]``."""
-        found: NDArray[np.float32] = layer(self._forward(inputs)[1])[0].float().numpy()
-        return found
+        values: NDArray[np.float32] = layer(self._forward(inputs)[1])[0].float().numpy()
+        return values
 
     def _forward(self, inputs: NDArray[Any]) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return outputs and last hidden layer, ``[1, row, ...]``, row for row as a training reads dev rows."""
@@ -297,5 +297,5 @@ def checked_tensors(
 
 def array_of(value: torch.Tensor) -> NDArray[Any]:
     """Return a copy of a tensor that a file can take."""
-    found: NDArray[Any] = np.array(value.detach().cpu().numpy(), order="C")
-    return found
+    values: NDArray[Any] = np.array(value.detach().cpu().numpy(), order="C")
+    return values

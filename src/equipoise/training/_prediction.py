@@ -124,17 +124,17 @@ def after_training(trial: Prepared, ended: Outcome, representations: Any) -> Out
     try:
         check_one_after(trial.treatments)
         (treatment,) = (treatment for treatment in trial.treatments if type(treatment).__name__ in acting)
-        found: Afterwards | None = treatment.after(representations())
+        afterwards: Afterwards | None = treatment.after(representations())
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
         return failed(error, replace(ended, dev=None, test=None, model=None))
     spent = ended.seconds + time.perf_counter() - begun
-    if found is None:
+    if afterwards is None:
         return replace(ended, seconds=spent)
     ended = replace(
-        ended, dev=found.dev, test=found.test, notes=(*ended.notes, *found.notes), seconds=spent,
-        kept={**ended.kept, **found.kept},
+        ended, dev=afterwards.dev, test=afterwards.test, notes=(*ended.notes, *afterwards.notes), seconds=spent,
+        kept={**ended.kept, **afterwards.kept},
     )  # fmt: skip
-    return with_part(ended, found)
+    return with_part(ended, afterwards)
 
 
 def check_one_after(treatments: Sequence[Treatment]) -> None:

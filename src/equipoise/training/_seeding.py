@@ -189,8 +189,8 @@ class Orders:
         for seed, rows in names:
             if (seed, rows) not in found:
                 found[seed, rows] = np.argsort(sample_keys(seed, epoch, *self._samples[rows], "order"))
-        here: torch.Tensor = library.from_numpy(np.stack([found[name] for name in names]))
-        return here
+        tensor: torch.Tensor = library.from_numpy(np.stack([found[name] for name in names]))
+        return tensor
 
     def _places_there(self, epoch: int, running: Sequence[int]) -> torch.Tensor:
         """Do the same on the device itself, for all trials at once: only the samples travel, once."""

@@ -122,12 +122,12 @@ class Discriminators(TrainingCallback):
         return errors.reshape(-1, self.copies, guesses.shape[1]).mean(dim=2)
 
 
-def mean_squared_products(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+def mean_squared_products(tensor: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """Return the mean of (a . b)^2 over all pairs of rows a of one and b of the other, from ``[trial, row, width]``.
 
     |A B'|^2 = <A'A, B'B>: with more rows than columns the second is less work.
     """
-    rows, width = one.shape[1:]
+    rows, width = tensor.shape[1:]
     if rows <= width:
-        return one.bmm(other.mT).square().mean(dim=(1, 2))
-    return (one.mT.bmm(one) * other.mT.bmm(other)).sum(dim=(1, 2)) / rows**2
+        return tensor.bmm(other.mT).square().mean(dim=(1, 2))
+    return (tensor.mT.bmm(tensor) * other.mT.bmm(other)).sum(dim=(1, 2)) / rows**2

@@ -111,8 +111,8 @@ class LinearHead(PostProcessor):
 
     def scores(self, rows: Floats) -> NDArray[np.float32]:
         """Return the probability of every class."""
-        found: NDArray[np.float32] = softmax(self.outputs(rows), axis=1).astype(np.float32)
-        return found
+        values: NDArray[np.float32] = softmax(self.outputs(rows), axis=1).astype(np.float32)
+        return values
 
     def predict(self, values: NDArray[Any], group: Codes | None = None) -> Predicted:
         """Return class codes with probabilities, or numbers, of rows of representations."""

@@ -124,8 +124,8 @@ def told(context: TrainingContext, place: int, shuffled: Sequence[bool]) -> torc
         if dealt:
             generator = stream(seed, "shuffled attribute", context.attributes[place])
             mixed[trial, known] = generator.permutation(mixed[trial, known])
-    made: torch.Tensor = library.from_numpy(mixed).to(codes.device)
-    return made
+    tensor: torch.Tensor = library.from_numpy(mixed).to(codes.device)
+    return tensor
 
 
 def leakage_of(ended: MetricEnded) -> dict[str, NDArray[np.float64]]:
@@ -240,16 +240,16 @@ class SensitiveHead:
             if self.loss.unit_length:
                 found = self.torch.nn.functional.normalize(found, dim=-1)
             with np.errstate(over="ignore"):  # what float16 cannot hold is infinite, and the caller looks
-                made: NDArray[np.float16] = found.double().cpu().numpy().astype(np.float16)
-        return made
+                values: NDArray[np.float16] = found.double().cpu().numpy().astype(np.float16)
+        return values
 
     def _loss(self, points: torch.Tensor, codes: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
         if self.whole:
             mined = None if self.miner is None else self.miner(points, codes, numbers)
             return self.loss(points, codes, mined, self.learnt)
         each = [self._of_known(trial, points, codes, numbers) for trial in range(len(codes))]
-        found: torch.Tensor = self.torch.stack(each)
-        return found
+        tensor: torch.Tensor = self.torch.stack(each)
+        return tensor
 
     def _of_known(self, trial: int, points: torch.Tensor, codes: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
         """Return the loss of one trial, of the rows alone whose value is known; 0 where there are none."""

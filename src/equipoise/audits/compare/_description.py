@@ -43,20 +43,20 @@ class Feature:
 
 def features_of(columns: Sequence[Attribute | Quantity]) -> list[Feature]:
     """Return what the tree may ask about."""
-    made: list[Feature] = []
+    features: list[Feature] = []
     for column in columns:
         if isinstance(column, Attribute):
             for index, group in enumerate(column.groups):
                 others = tuple(name for name in column.groups if name != group)
-                made.append(Feature(column.name, (column.codes == index).astype(np.float64), group, others))
+                features.append(Feature(column.name, (column.codes == index).astype(np.float64), group, others))
             continue
         known = ~np.isnan(column.values)
         whole = bool((column.values[known] == np.rint(column.values[known])).all())
         middle = float(np.median(column.values[known])) if known.any() else 0.0
-        made.append(Feature(column.name, np.where(known, column.values, middle), whole=whole))
+        features.append(Feature(column.name, np.where(known, column.values, middle), whole=whole))
         if not known.all():
-            made.append(Feature(column.name, (~known).astype(np.float64), "(missing)", ("known",)))
-    return made
+            features.append(Feature(column.name, (~known).astype(np.float64), "(missing)", ("known",)))
+    return features
 
 
 @dataclass(frozen=True)

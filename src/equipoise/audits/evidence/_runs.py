@@ -294,11 +294,11 @@ def baselines_of(runs: Runs, baseline: object) -> Baselines:
     if wanted is not None:
         if wanted not in techniques:
             raise unknown_name("technique", wanted, techniques, f"{runs.name}, to be the baseline")
-        found: Baselines = {name: None if name == wanted else wanted for name in techniques}
+        baselines: Baselines = {name: None if name == wanted else wanted for name in techniques}
     else:
-        found = _named_in_column(runs, techniques)
-    _check_metrics(runs, found)
-    return found
+        baselines = _named_in_column(runs, techniques)
+    _check_metrics(runs, baselines)
+    return baselines
 
 
 def _named_in_column(runs: Runs, techniques: list[str]) -> Baselines:

@@ -106,11 +106,11 @@ def read_grey_strips(path: Path, side: int, pictures: int) -> Pictures:
     return made
 
 
-def read_singly(path: Path, made: Pictures) -> None:
+def read_singly(path: Path, pictures: Pictures) -> None:
     """Decode a file in which every picture stands by itself into ``made [row, side, side, 3]``; no copy is held."""
     if not path.is_file():
         raise BadInput(f"There is no file {path.name!r} beside the other", help=AGAIN)
-    _decode(path, made, np.array(1), "Picture")
+    _decode(path, pictures, np.array(1), "Picture")
 
 
 @dataclass(frozen=True)
@@ -133,11 +133,11 @@ class SinglePictures:
         return made
 
 
-def _decode(path: Path, made: Pictures, strip: NDArray[Any], what: str) -> None:
-    side, channels = made.shape[1], made.shape[3]
-    blob, offsets, number = _parts(path, len(made), side, strip)
-    for index, first in enumerate(range(0, len(made), number)):
-        part = made[first : first + number]
+def _decode(path: Path, pictures: Pictures, strip: NDArray[Any], what: str) -> None:
+    side, channels = pictures.shape[1], pictures.shape[3]
+    blob, offsets, number = _parts(path, len(pictures), side, strip)
+    for index, first in enumerate(range(0, len(pictures), number)):
+        part = pictures[first : first + number]
         encoded = blob[offsets[index] : offsets[index + 1]].tobytes()
         part[:] = _decoded(encoded, len(part), side, f"{what} {index} of {path.name}", channels)
 

@@ -92,12 +92,12 @@ def _smaller(pictures: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
         return pictures
     block = SIDE // side
     sums = pictures.reshape(len(pictures), side, block, side, block, 3).sum(axis=(2, 4), dtype=np.uint16)
-    made: NDArray[np.uint8] = ((sums + block**2 // 2) // block**2).astype(np.uint8)
-    return made
+    values: NDArray[np.uint8] = ((sums + block**2 // 2) // block**2).astype(np.uint8)
+    return values
 
 
 def _labels(path: Path, name: str) -> NDArray[Any]:
     """Return the labels of each face in words; an age band keeps the words of the source."""
     names = np.array([str(one).replace("_", " ") for one in read_array(path, f"{name}_names").tolist()], dtype=object)
-    made: NDArray[Any] = names[checked_labels(read_array(path, name), len(names), path.name)]
-    return made
+    values: NDArray[Any] = names[checked_labels(read_array(path, name), len(names), path.name)]
+    return values

@@ -135,5 +135,5 @@ def smaller(pictures: NDArray[np.uint8]) -> NDArray[np.uint8]:
     parts = pictures.reshape(len(pictures), SMALL // 2, 3, SMALL // 2, 3).astype(np.uint16)
     weights = np.array([[2, 1, 0], [0, 1, 2]], dtype=np.uint16)
     sums = np.einsum("nibjd,ab,cd->niajc", parts, weights, weights, optimize=True)
-    made: NDArray[np.uint8] = ((2 * sums + 9) // 18).reshape(len(pictures), SMALL, SMALL).astype(np.uint8)
-    return made
+    values: NDArray[np.uint8] = ((2 * sums + 9) // 18).reshape(len(pictures), SMALL, SMALL).astype(np.uint8)
+    return values

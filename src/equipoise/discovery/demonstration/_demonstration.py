@@ -95,8 +95,8 @@ def halves(cohort: Cohort, factor: str) -> Bits:
     known = [name.removesuffix("_half") for name in cohort.columns if name.endswith("_half")]
     if factor not in known:
         raise unknown_name("factor", factor, known, f"the cohort {cohort.name!r}")
-    found: Bits = np.asarray(cohort[f"{factor}_half"] == UPPER_HALF, dtype=np.bool_)
-    return found
+    bits: Bits = np.asarray(cohort[f"{factor}_half"] == UPPER_HALF, dtype=np.bool_)
+    return bits
 
 
 def _empty(target: int, biased: int) -> BadInput:

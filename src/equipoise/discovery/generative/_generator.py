@@ -191,8 +191,8 @@ class Generator:
 
     def middle(self, seed: int) -> NDArray[np.float64]:
         """Return the middle of the prior, as so many latents say it."""
-        found: NDArray[np.float64] = self.sample(MIDDLE, seed).double().mean(0).cpu().numpy()
-        return found
+        values: NDArray[np.float64] = self.sample(MIDDLE, seed).double().mean(0).cpu().numpy()
+        return values
 
     def check(self, pictures: Any, number: int) -> None:
         """Refuse what are no pictures: another shape, another device, numbers that are not finite."""

@@ -168,20 +168,20 @@ class Laid:
         self.pixels = self.torch.from_numpy(np.ascontiguousarray(pictures)).to(device)
 
     def __getitem__(self, rows: Any, /) -> NDArray[np.uint8]:
-        found: NDArray[np.uint8] = self.host[rows]
-        return found
+        values: NDArray[np.uint8] = self.host[rows]
+        return values
 
     def drawn_on(self, rows: NDArray[np.int64], device: str) -> torch.Tensor:
         """Return the pictures of some rows as ``shown`` gives them."""
-        found: torch.Tensor = self.pixels[sent(rows, device)]
-        return found.permute(0, 3, 1, 2).to(self.torch.float32) / 255.0
+        tensor: torch.Tensor = self.pixels[sent(rows, device)]
+        return tensor.permute(0, 3, 1, 2).to(self.torch.float32) / 255.0
 
 
 def sent(values: NDArray[Any], device: str) -> torch.Tensor:
     """Send a small array to a device without waiting for what the device is doing."""
     library = require("torch", extra="train", purpose="Training")
-    made: torch.Tensor = library.from_numpy(values)
-    return made if device == "cpu" else made.pin_memory().to(device, non_blocking=True)
+    tensor: torch.Tensor = library.from_numpy(values)
+    return tensor if device == "cpu" else tensor.pin_memory().to(device, non_blocking=True)
 
 
 def laid_on(pictures: Pictures, device: str) -> Pictures:
@@ -195,16 +195,16 @@ def taken(pictures: Pictures, rows: NDArray[np.int64], device: str) -> torch.Ten
     """Return the pictures of some rows as the network takes them, made on the device where they know how (drawn_on)."""
     drawn_on = getattr(pictures, "drawn_on", None)
     if drawn_on is not None and device != "cpu":
-        found: torch.Tensor = drawn_on(rows, device)
-        return found
+        tensor: torch.Tensor = drawn_on(rows, device)
+        return tensor
     return shown(pictures[rows], device)
 
 
 def shown(pictures: NDArray[np.uint8], device: str) -> torch.Tensor:
     """Return pictures as float32 ``[row, channel, 64, 64]`` of [0, 1], channels last in memory."""
     library = require("torch", extra="train", purpose="A generator")
-    made: torch.Tensor = library.from_numpy(np.ascontiguousarray(pictures)).to(device)
-    return made.permute(0, 3, 1, 2).to(library.float32) / 255.0
+    tensor: torch.Tensor = library.from_numpy(np.ascontiguousarray(pictures)).to(device)
+    return tensor.permute(0, 3, 1, 2).to(library.float32) / 255.0
 
 
 @contextmanager

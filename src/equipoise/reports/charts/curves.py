@@ -235,20 +235,21 @@ def space_curves(result: StudyResult) -> Chart | None:
     )
 
 
-def _is_gap(one: SpaceRecord) -> bool:
-    wanted = UPSTREAM if one.upstream else (SPOKEN,)
+def _is_gap(record: SpaceRecord) -> bool:
+    wanted = UPSTREAM if record.upstream else (SPOKEN,)
     return (
-        one.kind == "gap" and one.rule == MAJORITISED and one.degree is not None and one.chosen and one.defined
-        and one.measure in wanted and one.training in (None, OWN, BALANCED)
+        record.kind == "gap" and record.rule == MAJORITISED and record.degree is not None and record.chosen
+        and record.defined
+        and record.measure in wanted and record.training in (None, OWN, BALANCED)
     )  # fmt: skip
 
 
-def _space_panel(one: SpaceRecord) -> SpacePanel:
-    return one.source, one.training, one.measure
+def _space_panel(record: SpaceRecord) -> SpacePanel:
+    return record.source, record.training, record.measure
 
 
-def _method(one: SpaceRecord) -> str:
-    return one.learner if one.treatment == "untreated" else f"{one.learner}: {one.treatment}"
+def _method(record: SpaceRecord) -> str:
+    return record.learner if record.treatment == "untreated" else f"{record.learner}: {record.treatment}"
 
 
 def _space_title(panel: SpacePanel) -> str:
@@ -260,11 +261,11 @@ def _space_title(panel: SpacePanel) -> str:
     return f"{title[:1].upper()}{title[1:]}{rows}"
 
 
-def _space_row(place: int, one: SpaceRecord, panel: int, line: int) -> Row:
-    low, high = (one.mean if edge is None or edge != edge else edge for edge in (one.low, one.high))
+def _space_row(place: int, record: SpaceRecord, panel: int, line: int) -> Row:
+    low, high = (record.mean if edge is None or edge != edge else edge for edge in (record.low, record.high))
     return {
-        "space": place, "panel": panel, "line": line, "degree": rounded(one.degree), "mean": rounded(one.mean),
-        "low": rounded(low), "high": rounded(high), "of": safe_name(_method(one)), "seeds": one.seeds,
+        "space": place, "panel": panel, "line": line, "degree": rounded(record.degree), "mean": rounded(record.mean),
+        "low": rounded(low), "high": rounded(high), "of": safe_name(_method(record)), "seeds": record.seeds,
     }  # fmt: skip
 
 
@@ -332,9 +333,9 @@ def space_sweep(result: StudyResult) -> Chart | None:
     )
 
 
-def _is_swept(one: SpaceRecord) -> bool:
-    kind = one.kind == "overall" or (one.kind == "gap" and one.rule in MAIN_RULES)
-    return kind and one.measure == MEASURE and one.chosen and one.defined
+def _is_swept(record: SpaceRecord) -> bool:
+    kind = record.kind == "overall" or (record.kind == "gap" and record.rule in MAIN_RULES)
+    return kind and record.measure == MEASURE and record.chosen and record.defined
 
 
 def _furthest(placed: Sequence[Placed]) -> list[Placed]:
@@ -346,8 +347,8 @@ def _furthest(placed: Sequence[Placed]) -> list[Placed]:
     return [item for item in kept if item[1].degree == degrees[-1]] if degrees else kept
 
 
-def _sweep_panel(one: SpaceRecord, sweeps: dict[str, Sweep]) -> SpacePanel:
-    return sweeps[one.source].title, one.training, one.kind
+def _sweep_panel(record: SpaceRecord, sweeps: dict[str, Sweep]) -> SpacePanel:
+    return sweeps[record.source].title, record.training, record.kind
 
 
 def _sweep_order(panel: SpacePanel, sweeps: dict[str, Sweep]) -> tuple[int, int, str, int]:
@@ -356,9 +357,9 @@ def _sweep_order(panel: SpacePanel, sweeps: dict[str, Sweep]) -> tuple[int, int,
     return titles.index(panel[0]), usual.get(str(panel[1]), 2), str(panel[1]), KINDS.index(panel[2])
 
 
-def _swept_method(one: SpaceRecord, placed: Sequence[Placed]) -> str:
-    name = one.learner if one.treatment == "untreated" else f"{one.learner}: {one.treatment}"
-    return f"{name}, {one.condition}" if len({other.condition for _, other in placed}) > 1 else name
+def _swept_method(record: SpaceRecord, placed: Sequence[Placed]) -> str:
+    name = record.learner if record.treatment == "untreated" else f"{record.learner}: {record.treatment}"
+    return f"{name}, {record.condition}" if len({other.condition for _, other in placed}) > 1 else name
 
 
 def _sweep_title(panel: SpacePanel, several: bool) -> str:
@@ -367,11 +368,12 @@ def _sweep_title(panel: SpacePanel, several: bool) -> str:
     return f"{safe_name(classifier, 30)}: {told}" if several else told
 
 
-def _sweep_row(place: int, one: SpaceRecord, panel: int, line: int) -> Row:
-    low, high = (one.mean if edge is None or edge != edge else edge for edge in (one.low, one.high))
+def _sweep_row(place: int, record: SpaceRecord, panel: int, line: int) -> Row:
+    low, high = (record.mean if edge is None or edge != edge else edge for edge in (record.low, record.high))
     return {
-        "space": place, "panel": panel, "line": line, "c": float(one.source_settings["C"]), "mean": rounded(one.mean),
-        "low": rounded(low), "high": rounded(high), "seeds": one.seeds, "zero": 0 if one.kind == "gap" else None,
+        "space": place, "panel": panel, "line": line, "c": float(record.source_settings["C"]),
+        "mean": rounded(record.mean),
+        "low": rounded(low), "high": rounded(high), "seeds": record.seeds, "zero": 0 if record.kind == "gap" else None,
     }  # fmt: skip
 
 

@@ -236,9 +236,9 @@ def _settings_panels(settings: Sequence[SpaceSetting]) -> list[tuple[str, str, i
     ]  # fmt: skip
 
 
-def _setting_value(one: SpaceSetting, field: str) -> float:
+def _setting_value(setting: SpaceSetting, field: str) -> float:
     kind, _, name = field.partition(".")
-    return one.leakage.get(name, math.nan) if kind == "leakage" and name else float(getattr(one, field))
+    return setting.leakage.get(name, math.nan) if kind == "leakage" and name else float(getattr(setting, field))
 
 
 def _setting_rows(

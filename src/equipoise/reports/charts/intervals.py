@@ -247,7 +247,7 @@ def fairest(result: StudyResult) -> Chart | None:
     if not shown:
         return None
     measure = shown[0].measure
-    own = [one for one in result.fairest_of_n if one.measure == measure]
+    own = [record for record in result.fairest_of_n if record.measure == measure]
     numbers = sorted({one.n for one in own})[-MOST_PANELS:]
     treatments, left_out = nearest_treatments(result, 12)
     lines, rows = Lines(), []
@@ -278,13 +278,19 @@ def fairest(result: StudyResult) -> Chart | None:
     )  # fmt: skip
 
 
-def _gains(place: int, one: FairestRecord, line: int, panel: int) -> list[Row]:
-    common: Row = {"fairest": place, "line": line, "panel": panel, "of": safe_name(one.treatment), "runs": one.runs}
-    there, fresh = rounded(one.apparent, 100), rounded(one.honest, 100)
+def _gains(place: int, record: FairestRecord, line: int, panel: int) -> list[Row]:
+    common: Row = {
+        "fairest": place,
+        "line": line,
+        "panel": panel,
+        "of": safe_name(record.treatment),
+        "runs": record.runs,
+    }
+    there, fresh = rounded(record.apparent, 100), rounded(record.honest, 100)
     return [
         {**common, "what": THERE, "value": there, "from": there, "to": there},
-        {**common, "what": FRESH, "value": fresh, "from": rounded(one.honest_low, 100),
-         "to": rounded(one.honest_high, 100)},
+        {**common, "what": FRESH, "value": fresh, "from": rounded(record.honest_low, 100),
+         "to": rounded(record.honest_high, 100)},
     ]  # fmt: skip
 
 

@@ -475,35 +475,38 @@ def classes(result: StudyResult) -> Chart | None:
 
 def _classes_shown(result: StudyResult) -> list[ClassRecord]:
     """Return the classes on one bias, of one seed of each technique."""
-    measures = list(dict.fromkeys(one.measure for one in result.identical_classes))
+    measures = list(dict.fromkeys(record.measure for record in result.identical_classes))
     measure = IMPACT if IMPACT in measures else next(iter(measures), "")
     best: dict[tuple[str, str, str], tuple[int, int, int]] = {}
-    for one in result.identical_classes:
-        key, size = (one.condition, one.learner, one.treatment), (one.runs, -one.seed, -one.environment)
+    for record in result.identical_classes:
+        key, size = (
+            (record.condition, record.learner, record.treatment),
+            (record.runs, -record.seed, -record.environment),
+        )
         best[key] = max(best.get(key, size), size)
     return [
-        one
-        for one in result.identical_classes
-        if one.measure == measure
-        and (-one.seed, -one.environment) == best[one.condition, one.learner, one.treatment][1:]
+        record
+        for record in result.identical_classes
+        if record.measure == measure
+        and (-record.seed, -record.environment) == best[record.condition, record.learner, record.treatment][1:]
     ]
 
 
 def _classes_moved(own: list[ClassRecord]) -> tuple[list[str], int]:
     """Return the classes in their order; of too many those that move furthest, and how many are left out."""
     most: dict[str, float] = {}
-    for one in own:
-        most[one.class_] = max(most.get(one.class_, 0.0), one.maxdiff)
+    for record in own:
+        most[record.class_] = max(most.get(record.class_, 0.0), record.maxdiff)
     chosen = set(sorted(most, key=lambda name: -most[name])[:MOST_CLASSES])
     return [name for name in most if name in chosen], len(most) - len(chosen)
 
 
-def _class_cell(place: int, one: ClassRecord, line: int, column: int) -> Row:
-    step = next(step for step, (most, _) in MOVES.items() if one.maxdiff < most)
+def _class_cell(place: int, record: ClassRecord, line: int, column: int) -> Row:
+    step = next(step for step, (most, _) in MOVES.items() if record.maxdiff < most)
     return {
         "place": place, "line": line, "column": column, "step": step,
-        "text": f"{100 * one.min:.0f}–{100 * one.max:.0f}", "found": one.min <= RULE < one.max,
-        "low": rounded(one.min), "high": rounded(one.max), "diff": rounded(one.maxdiff),
-        "technique": safe_name(one.treatment), "of": safe_name(one.class_), "runs": one.runs,
-        "best": one.lowest_run, "worst": one.highest_run,
+        "text": f"{100 * record.min:.0f}–{100 * record.max:.0f}", "found": record.min <= RULE < record.max,
+        "low": rounded(record.min), "high": rounded(record.max), "diff": rounded(record.maxdiff),
+        "technique": safe_name(record.treatment), "of": safe_name(record.class_), "runs": record.runs,
+        "best": record.lowest_run, "worst": record.highest_run,
     }  # fmt: skip

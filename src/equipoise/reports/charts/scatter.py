@@ -235,8 +235,8 @@ def _propagation_row(place: int, point: PropagationPoint, panel: int, line: int)
     }
 
 
-def _same(one: Row, other: Row) -> bool:
-    return (one["panel"], one["of"]) == (other["panel"], other["of"])
+def _same(row: Row, other: Row) -> bool:
+    return (row["panel"], row["of"]) == (other["panel"], other["of"])
 
 
 def _propagation_plot(
@@ -313,18 +313,21 @@ def space_scatter(result: StudyResult) -> Chart | None:
     )
 
 
-def _is_gap(one: SpaceRecord, measure: str) -> bool:
-    return one.kind == "gap" and one.rule in (MAJORITISED, HALVES) and one.measure == measure and one.defined
+def _is_gap(record: SpaceRecord, measure: str) -> bool:
+    return (
+        record.kind == "gap" and record.rule in (MAJORITISED, HALVES) and record.measure == measure and record.defined
+    )
 
 
-def _cell_of(one: SpaceRecord) -> tuple[str, ...]:
-    return one.condition, one.learner, one.treatment, one.setting, one.attribute
+def _cell_of(record: SpaceRecord) -> tuple[str, ...]:
+    return record.condition, record.learner, record.treatment, record.setting, record.attribute
 
 
-def _pair_row(place: int, one: SpaceRecord, above: SpaceRecord, panel: int, line: int) -> Row:
-    who = " · ".join(part for part in (one.condition, one.learner, one.treatment, one.setting) if part)
+def _pair_row(place: int, record: SpaceRecord, above: SpaceRecord, panel: int, line: int) -> Row:
+    who = " · ".join(part for part in (record.condition, record.learner, record.treatment, record.setting) if part)
     return {
-        "space": place, "panel": panel, "line": line, "upstream": rounded(above.mean), "downstream": rounded(one.mean),
+        "space": place, "panel": panel, "line": line, "upstream": rounded(above.mean),
+        "downstream": rounded(record.mean),
         "of": safe_name(who, 90),
     }  # fmt: skip
 
@@ -443,9 +446,9 @@ def _aligned(share: float, x: float, width: float) -> tuple[str, float]:
     return ("left", x + width / 2) if share < 0.2 else ("right", x - width / 2)
 
 
-def _touch(one: Box, other: Box) -> bool:
+def _touch(box: Box, other: Box) -> bool:
     """Tell whether two names, or a name and a mark, would lie over each other."""
-    return abs(one[0] - other[0]) < (one[2] + other[2]) / 2 and abs(one[1] - other[1]) < 0.9 * LIFT
+    return abs(box[0] - other[0]) < (box[2] + other[2]) / 2 and abs(box[1] - other[1]) < 0.9 * LIFT
 
 
 def _range(values: Sequence[float]) -> float:

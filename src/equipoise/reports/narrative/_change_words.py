@@ -55,11 +55,11 @@ class ChangeHeadline:
 
     def chosen(self) -> tuple[Change, ...]:
         """Return the changes to put in words: the differences that widened and narrowed most, and a few rates."""
-        told: list[Change] = []
+        changes: list[Change] = []
         for change in self.rates:
-            if all((own.measure, own.change > 0) != (change.measure, change.change > 0) for own in told):
-                told.append(change)
-        return (*self.widened[:1], *self.narrowed[:1], *told[:MOST_RATES])
+            if all((own.measure, own.change > 0) != (change.measure, change.change > 0) for own in changes):
+                changes.append(change)
+        return (*self.widened[:1], *self.narrowed[:1], *changes[:MOST_RATES])
 
     def without(self, change: Change) -> ChangeHeadline:
         """Return the same without a change that is told elsewhere."""
@@ -78,9 +78,9 @@ def change_headlines(changes: Sequence[Change]) -> tuple[ChangeHeadline, ...]:
     return tuple(_change_headline(attribute, split, part) for (attribute, split), part in own.items())
 
 
-def lead_change_of(made: Iterable[ChangeHeadline]) -> tuple[ChangeHeadline, Change] | None:
+def lead_change_of(headlines: Iterable[ChangeHeadline]) -> tuple[ChangeHeadline, Change] | None:
     """Return the change to speak of first: of a difference between groups if one is confirmed, else of a rate."""
-    leads = [(headline, change) for headline in made for change in headline.chosen()]
+    leads = [(headline, change) for headline in headlines for change in headline.chosen()]
     return min(leads, key=lambda lead: (lead[1].kind != "contrast", *_change_order(lead[1])), default=None)
 
 
@@ -119,8 +119,8 @@ def change_story(changes: Sequence[Change]) -> Story:
     return Story(f"{_change(lead[1], f' ({where.strip()})' if where else '')}.", tuple(about))
 
 
-def _nothing_confirmed(made: Sequence[ChangeHeadline]) -> str:
-    tested = [change for headline in made for change in headline.unconfirmed]
+def _nothing_confirmed(headlines: Sequence[ChangeHeadline]) -> str:
+    tested = [change for headline in headlines for change in headline.unconfirmed]
     if not tested:
         return "No change was tested."
     reach = max((max(abs(one.low), abs(one.high)) for one in tested if one.low is not None and one.high is not None),

@@ -96,13 +96,13 @@ class Headline:
 
     def chosen(self) -> tuple[Claim, ...]:
         """Return the claims to put in words: few, and of each measure the largest difference either way."""
-        told: list[Claim] = []
+        claims: list[Claim] = []
         for claim in self.claims:
-            same = [own for own in told if (own.measure, _class(own.record)) == (claim.measure, _class(claim.record))]
+            same = [own for own in claims if (own.measure, _class(own.record)) == (claim.measure, _class(claim.record))]
             one_way = any((own.record.value < 0) == (claim.record.value < 0) for own in same)
-            if len(told) < MOST_CLAIMS and len(same) < MOST_OF_A_MEASURE and not one_way:
-                told.append(claim)
-        return tuple(told)
+            if len(claims) < MOST_CLAIMS and len(same) < MOST_OF_A_MEASURE and not one_way:
+                claims.append(claim)
+        return tuple(claims)
 
 
 @dataclass(frozen=True)

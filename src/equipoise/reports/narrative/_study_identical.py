@@ -73,11 +73,11 @@ def identical_words(result: StudyResult) -> Iterator[str]:
     yield from _fairest_words(result)
 
 
-def _technique(result: StudyResult, one: Technique) -> str:
+def _technique(result: StudyResult, technique: Technique) -> str:
     """Name a technique; with several conditions, by both."""
     if len(result.unders) < 2:
-        return one.treatment
-    return f"{one.treatment} {under_phrase(result, (one.condition, one.learner))}"
+        return technique.treatment
+    return f"{technique.treatment} {under_phrase(result, (technique.condition, technique.learner))}"
 
 
 def _spread_words(result: StudyResult) -> Iterator[str]:
@@ -274,7 +274,8 @@ def _failures(result: StudyResult) -> Details | None:
 def _fairest(result: StudyResult) -> Details | None:
     shown = chosen_fairest(result)
     placed = [
-        (index, one) for index, one in enumerate(result.fairest_of_n) if shown and one.measure == shown[0].measure
+        (index, record) for index, record in enumerate(result.fairest_of_n) if shown
+        and record.measure == shown[0].measure
     ]  # fmt: skip
     if not placed:
         return None
@@ -288,8 +289,8 @@ def _fairest(result: StudyResult) -> Details | None:
         _optional("Chosen on dev rows: there", "dev_apparent", source, signed),
         _optional("on test rows", "dev_honest", source, signed),
     )  # fmt: skip
-    halves = max(one.halves for one in result.fairest_of_n)
-    clusters = max(one.clusters for one in result.fairest_of_n)
+    halves = max(record.halves for record in result.fairest_of_n)
+    clusters = max(record.clusters for record in result.fairest_of_n)
     caption = (
         "How much lower the bias of the chosen run is than the mean of the runs to choose from. Means over "
         f"{halves:,} random halves of {clusters:,} people (or clusters, such as the versions of one image), with the "

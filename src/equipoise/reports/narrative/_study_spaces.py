@@ -109,7 +109,7 @@ def space_answer(result: StudyResult) -> str | None:
 
 def _narrowed(own: Sequence[SpaceContrast]) -> str:
     """Say in how many cases the gap in recall@1 of a treatment fell or rose significantly."""
-    down, up = (sum(one.verdict == verdict for one in own) for verdict in (Verdict.LOWER, Verdict.HIGHER))
+    down, up = (sum(contrast.verdict == verdict for contrast in own) for verdict in (Verdict.LOWER, Verdict.HIGHER))
     if not down and not up:
         return f"no treatment changed the gap in recall@1 significantly (in {plural(len(own), 'case')})"
     return f"the gap in recall@1 fell significantly in {down} of {plural(len(own), 'case')} and rose in {up}"
@@ -154,7 +154,7 @@ def _classifiers(result: StudyResult) -> list[tuple[str, str | None]]:
 
 def _moved(own: Sequence[SpaceContrast]) -> str:
     """Say how many methods' gaps widened or narrowed significantly, and the largest difference."""
-    up, down = (sum(one.verdict == verdict for one in own) for verdict in (Verdict.HIGHER, Verdict.LOWER))
+    up, down = (sum(contrast.verdict == verdict for contrast in own) for verdict in (Verdict.HIGHER, Verdict.LOWER))
     largest = max(own, key=lambda one: abs(one.difference))
     methods = plural(len(own), "method")
     sentence = f"grew significantly, to the disadvantage of the minoritised, for {up} of {methods}"
@@ -162,21 +162,23 @@ def _moved(own: Sequence[SpaceContrast]) -> str:
         sentence += f" and shrank for {down}"
     if not up and not down:
         sentence = f"changed significantly for none of {methods}"
-    undecided = sum(one.verdict == Verdict.UNDECIDED for one in own)
+    undecided = sum(contrast.verdict == Verdict.UNDECIDED for contrast in own)
     if undecided:
-        sentence += f", inconclusive for {undecided} (with {plural(max(one.pairs for one in own), 'pair')} of seeds)"
+        sentence += (
+            f", inconclusive for {undecided} (with {plural(max(contrast.pairs for contrast in own), 'pair')} of seeds)"
+        )
     most = "most for" if up or down else "the largest change is that of"
     return f"{sentence}; {most} {_name(largest)}, from {_between(largest)}"
 
 
-def _name(one: SpaceContrast) -> str:
-    treated = f" with {one.treatment}" if one.treatment != "untreated" else ""
-    return one.learner + treated
+def _name(contrast: SpaceContrast) -> str:
+    treated = f" with {contrast.treatment}" if contrast.treatment != "untreated" else ""
+    return contrast.learner + treated
 
 
-def _between(one: SpaceContrast) -> str:
-    before, after, change = map(signed_thousandths, (one.against_value, one.value, one.difference))
-    around = edges(one.low, one.high, None, signed_thousandths) if not math.isnan(one.low) else ""
+def _between(contrast: SpaceContrast) -> str:
+    before, after, change = map(signed_thousandths, (contrast.against_value, contrast.value, contrast.difference))
+    around = edges(contrast.low, contrast.high, None, signed_thousandths) if not math.isnan(contrast.low) else ""
     return f"{before} to {after}{inside(f'a change of {change}', around)}"
 
 
@@ -278,11 +280,13 @@ def _treatments(result: StudyResult) -> Iterator[str]:
         )
 
 
-def _sure(one: SpaceContrast) -> str:
-    if one.verdict.significant:
+def _sure(contrast: SpaceContrast) -> str:
+    if contrast.verdict.significant:
         return "significant"
     return (
-        "not significant" if one.verdict == Verdict.NONE else f"inconclusive with {plural(one.pairs, 'pair')} of seeds"
+        "not significant"
+        if contrast.verdict == Verdict.NONE
+        else f"inconclusive with {plural(contrast.pairs, 'pair')} of seeds"
     )
 
 
@@ -290,8 +294,8 @@ def _begun(phrase: str) -> str:
     return phrase[:1].upper() + phrase[1:]
 
 
-def _title(result: StudyResult, one: SpaceContrast) -> str:
-    return _named(result, one.condition)
+def _title(result: StudyResult, contrast: SpaceContrast) -> str:
+    return _named(result, contrast.condition)
 
 
 def _named(result: StudyResult, condition: str) -> str:
@@ -418,19 +422,19 @@ def _table(
     return limited_table(f"{heading}: {safe_name(who, 40)}{where}", columns, rows, most=MOST_ROWS)
 
 
-def _pair(place: int, one: SpaceContrast, of: str) -> Cell:
+def _pair(place: int, contrast: SpaceContrast, of: str) -> Cell:
     """Return both numbers, the larger gap marked; below them the difference with its verdict, and its interval."""
     source, write = "space_contrasts", formats.signed_thousandths if of == "gap" else formats.fine
-    first = text_of(source, place, one, "against_value", write) or formats.UNDEFINED
-    second = text_of(source, place, one, "value", write) or formats.UNDEFINED
+    first = text_of(source, place, contrast, "against_value", write) or formats.UNDEFINED
+    second = text_of(source, place, contrast, "value", write) or formats.UNDEFINED
     text = (
-        *pieces(first), *(["*"] if one.larger == "against" else []), " → ",
-        *pieces(second), *(["*"] if one.larger == "this" else []),
+        *pieces(first), *(["*"] if contrast.larger == "against" else []), " → ",
+        *pieces(second), *(["*"] if contrast.larger == "this" else []),
     )  # fmt: skip
-    difference = pieces(text_of(source, place, one, "difference", formats.signed_thousandths))
-    below: list[Text] = [(*difference, f" {ARROWS[one.verdict]}")]
-    below.append(interval_of(source, place, one, ("low", "high"), formats.signed_thousandths))
-    return Cell(text, tuple(line for line in below if line), meaning=meaning_of(one))
+    difference = pieces(text_of(source, place, contrast, "difference", formats.signed_thousandths))
+    below: list[Text] = [(*difference, f" {ARROWS[contrast.verdict]}")]
+    below.append(interval_of(source, place, contrast, ("low", "high"), formats.signed_thousandths))
+    return Cell(text, tuple(line for line in below if line), meaning=meaning_of(contrast))
 
 
 def _settings(result: StudyResult) -> DataTable:
@@ -458,8 +462,8 @@ def _fields(result: StudyResult) -> tuple[Field, Field]:
     )
 
 
-def _leak(_: int, one: SpaceSetting, name: str) -> Cell:
-    return Cell(formats.fine(one.leakage[name])) if name in one.leakage else quiet()
+def _leak(_: int, setting: SpaceSetting, name: str) -> Cell:
+    return Cell(formats.fine(setting.leakage[name])) if name in setting.leakage else quiet()
 
 
 def _values(result: StudyResult) -> DataTable:
@@ -475,21 +479,21 @@ def _values(result: StudyResult) -> DataTable:
     return record_table(caption, fields, enumerate(result.spaces), most=MOST_VALUES)
 
 
-def _evaluated(one: SpaceRecord) -> str:
-    trained = training_title(one.training)
-    return "space" if one.upstream else f"{source_title(one.source)}{f', {trained}' if trained else ''}"
+def _evaluated(record: SpaceRecord) -> str:
+    trained = training_title(record.training)
+    return "space" if record.upstream else f"{source_title(record.source)}{f', {trained}' if trained else ''}"
 
 
-def _subject(one: SpaceRecord) -> Text:
-    if one.kind == "overall":
+def _subject(record: SpaceRecord) -> Text:
+    if record.kind == "overall":
         return "everyone"
-    if one.kind == "worst":
+    if record.kind == "worst":
         return "the worst group"
-    if one.kind == "group":
-        return Name(str(one.group))
-    if one.rule == "halves":
+    if record.kind == "group":
+        return Name(str(record.group))
+    if record.rule == "halves":
         return "gap of halves"
-    return ("gap: ", Name(str(one.against)), " against ", Name(str(one.group)))
+    return ("gap: ", Name(str(record.against)), " against ", Name(str(record.group)))
 
 
 def _examples(result: StudyResult) -> Iterator[Block]:
@@ -517,9 +521,13 @@ def _examples(result: StudyResult) -> Iterator[Block]:
     )  # fmt: skip
 
 
-def _picture(one: ExamplePicture, query: ExamplePicture | None) -> Picture:
-    signs = "" if query is None else " ".join(["C"] * (one.class_ == query.class_) + ["G"] * (one.group == query.group))
+def _picture(picture: ExamplePicture, query: ExamplePicture | None) -> Picture:
+    signs = (
+        ""
+        if query is None
+        else " ".join(["C"] * (picture.class_ == query.class_) + ["G"] * (picture.group == query.group))
+    )
     return Picture(
-        f"data:image/webp;base64,{base64.b64encode(one.picture).decode('ascii')}",
-        f"{safe_name(one.class_, 60)}, {safe_name(one.group, 40)}", (signs,) if signs else (),
+        f"data:image/webp;base64,{base64.b64encode(picture.picture).decode('ascii')}",
+        f"{safe_name(picture.class_, 60)}, {safe_name(picture.group, 40)}", (signs,) if signs else (),
     )  # fmt: skip

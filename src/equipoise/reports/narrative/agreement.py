@@ -56,7 +56,7 @@ class AgreementReport(Report):
 
 def _confirmed(found: Agreement) -> list[Winner]:
     """Return the names that count: most raters gave them, and raters agree more than by chance."""
-    return [one for one in found.searched if one.agreed] if found.beyond_chance else []
+    return [winner for winner in found.searched if winner.agreed] if found.beyond_chance else []
 
 
 def _answer(found: Agreement) -> Text:
@@ -84,8 +84,8 @@ def _shares(found: Agreement) -> str:
     return f"{found.same:.0%} of the pairs that both gave a name gave the same one{chance}"
 
 
-def _votes(one: Winner) -> str:
-    return f"{one.votes} of {plural(one.raters, 'rater')}"
+def _votes(winner: Winner) -> str:
+    return f"{winner.votes} of {plural(winner.raters, 'rater')}"
 
 
 def _lead(found: Agreement) -> Iterator[Statements]:
@@ -98,27 +98,27 @@ def _lead(found: Agreement) -> Iterator[Statements]:
 
 def _inconclusive(found: Agreement) -> Iterator[Statements]:
     confirmed = _confirmed(found)
-    for one in found.searched:
-        if one not in confirmed:
-            yield Statements(Name(one.direction), (_open(one),))
+    for winner in found.searched:
+        if winner not in confirmed:
+            yield Statements(Name(winner.direction), (_open(winner),))
 
 
-def _open(one: Winner) -> Text:
+def _open(winner: Winner) -> Text:
     """Say why a direction has no confirmed name."""
-    if one.named == 0:
+    if winner.named == 0:
         return "Nobody named it."
-    if one.agreed:
-        return ("“", Name(str(one.name)), f"” ({_votes(one)}), but raters as a whole do not agree beyond chance.")
-    if one.name is None:
-        return f"No agreement: no name has more than {_votes(one)}."
-    return ("No agreement: the most usual name, “", Name(one.name), f"”, has {_votes(one)}.")
+    if winner.agreed:
+        return ("“", Name(str(winner.name)), f"” ({_votes(winner)}), but raters as a whole do not agree beyond chance.")
+    if winner.name is None:
+        return f"No agreement: no name has more than {_votes(winner)}."
+    return ("No agreement: the most usual name, “", Name(winner.name), f"”, has {_votes(winner)}.")
 
 
 def _tiles(found: Agreement) -> tuple[Tile, ...]:
     same = "undefined" if found.same != found.same else f"{found.same:.0%}"
     chance = "" if found.chance != found.chance else f"by chance {found.chance:.0%}, p = {found.p:.2g}"
     kappa = "undefined" if found.kappa != found.kappa else f"{found.kappa:.2f}"
-    agreed = sum(one.agreed for one in found.searched)
+    agreed = sum(winner.agreed for winner in found.searched)
     return (
         Tile("directions with a name", f"{agreed} of {len(found.searched)}", None, "given by most raters"),
         Tile("pairs with the same name", same, None, chance),

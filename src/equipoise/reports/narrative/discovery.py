@@ -128,52 +128,58 @@ class DiscoveryReport(Report):
         yield "curves", [loss_curves(result.curves)]
 
 
-def _methods(made: Investigation) -> list[tuple[str, Shown]]:
+def _methods(investigation: Investigation) -> list[tuple[str, Shown]]:
     """Return what is compared: the first direction of the search, then every baseline."""
-    if not made.methods:
+    if not investigation.methods:
         return []
-    own = [] if any(method.method == "search" for method in made.methods) else list(made.directions[:1])
-    return [(METHODS.get(one.method, one.method), one) for one in (*own, *made.methods)]
+    own = (
+        [] if any(method.method == "search" for method in investigation.methods) else list(investigation.directions[:1])
+    )
+    return [(METHODS.get(one.method, one.method), one) for one in (*own, *investigation.methods)]
 
 
-def _meaning(made: Investigation) -> Meaning:
+def _meaning(investigation: Investigation) -> Meaning:
     """A reaction to something beside the target is suspect; without a target it may be the target itself."""
-    return Meaning.NEUTRAL if made.target is None else Meaning.WORSE
+    return Meaning.NEUTRAL if investigation.target is None else Meaning.WORSE
 
 
 # The first screen.
 
 
-def _answer(made: Investigation, first: Shown | None) -> Text:
-    if made.verdict is None:
-        return _known_answer(made)
+def _answer(investigation: Investigation, first: Shown | None) -> Text:
+    if investigation.verdict is None:
+        return _known_answer(investigation)
     if first is None:
-        return f"No reaction was confirmed: {_without_stop(str(made.reason or 'no direction was confirmed'))}."
+        return f"No reaction was confirmed: {_without_stop(str(investigation.reason or 'no direction was confirmed'))}."
     name = first.judged.name
-    still = " while the target stays put" if made.target in first.judged.cosines else ""
+    still = " while the target stays put" if investigation.target in first.judged.cosines else ""
     what = f"its {_course(first)}{still}"
     if UNNAMED.fullmatch(name):
-        beside = "" if made.target is None else " beside its target"
+        beside = "" if investigation.target is None else " beside its target"
         return (f"The classifier reacts to something{beside}: along ", Name(name), f" {what}.")
     return ("The classifier reacts to ", Name(name), f": along this direction {what}.")
 
 
-def _known_answer(made: Investigation) -> Text:
-    others = [one for one in made.known if one.name != made.target and math.isfinite(one.change[0])]
+def _known_answer(investigation: Investigation) -> Text:
+    others = [one for one in investigation.known if one.name != investigation.target and math.isfinite(one.change[0])]
     if not others:
-        return f"No search was made; the change along {plural(len(made.known), 'known attribute')} was measured."
+        return (
+            f"No search was made; the change along {plural(len(investigation.known), 'known attribute')} was measured."
+        )
     most = max(others, key=lambda one: abs(one.change[0]))
-    change = f"by {formats.signed_thousandths(most.change[0])}{_between(most.change, made)}. No search was made."
-    beside = "" if made.target is None else " beside the target"
+    change = (
+        f"by {formats.signed_thousandths(most.change[0])}{_between(most.change, investigation)}. No search was made."
+    )
+    beside = "" if investigation.target is None else " beside the target"
     if most.change[1] <= 0 <= most.change[2]:
         return (f"No change along a known attribute{beside} is shown; the largest is along ", Name(most.name),
                 f", {change}")  # fmt: skip
     return (f"Of the known attributes{beside}, ", Name(most.name), f" changes the probability most: {change}")
 
 
-def _between(span: Span, made: Investigation) -> str:
+def _between(span: Span, investigation: Investigation) -> str:
     low, high = map(formats.signed_thousandths, span[1:])
-    return f" ({made.judging.level:.0%} interval {low} to {high})"
+    return f" ({investigation.judging.level:.0%} interval {low} to {high})"
 
 
 def _course(one: Shown) -> str:
@@ -188,37 +194,43 @@ def _course(one: Shown) -> str:
     return f"probability {'rises' if high > low else 'falls'} from {low:.2f} to {high:.2f}"
 
 
-def _lead(made: Investigation) -> Iterator[Statements]:
+def _lead(investigation: Investigation) -> Iterator[Statements]:
     """Yield what is confirmed of each direction."""
-    for index, one in enumerate(made.confirmed):
+    for index, one in enumerate(investigation.confirmed):
         course = "" if index == 0 else f"The {_course(one)}. "
-        yield Statements(Name(one.judged.name), (f"{course}{_size(made, one)}", *_kept_still(made, one)))
+        yield Statements(
+            Name(one.judged.name), (f"{course}{_size(investigation, one)}", *_kept_still(investigation, one))
+        )
 
 
-def _size(made: Investigation, one: Shown) -> str:
+def _size(investigation: Investigation, one: Shown) -> str:
     """Say how much the probability changes along a direction, and how that compares with random directions."""
     judged = one.judged
     rank = judged.rank_among_random
     chance = "" if rank is None else f" {_capital(rank_words(rank, judged.random_directions))}."
     return (
-        f"Over {made.judging.latents:,} fresh latents the probability changes by {judged.way:.3f} in total "
-        f"({_interval(made, one)}){_times(one)}.{chance}"
+        f"Over {investigation.judging.latents:,} fresh latents the probability changes by {judged.way:.3f} in total "
+        f"({_interval(investigation, one)}){_times(one)}.{chance}"
     )
 
 
-def _interval(made: Investigation, one: Shown) -> str:
-    return f"{made.judging.level:.0%} interval {one.judged.way_low:.3f} to {one.judged.way_high:.3f}"
+def _interval(investigation: Investigation, one: Shown) -> str:
+    return f"{investigation.judging.level:.0%} interval {one.judged.way_low:.3f} to {one.judged.way_high:.3f}"
 
 
-def _kept_still(made: Investigation, one: Shown) -> Iterator[Text]:
+def _kept_still(investigation: Investigation, one: Shown) -> Iterator[Text]:
     """Say that the target stays put, and what the reference does."""
     judged = one.judged
-    cosine = judged.cosines.get(made.target) if made.target is not None else None
+    cosine = judged.cosines.get(investigation.target) if investigation.target is not None else None
     if cosine is not None:
-        yield (f"The target stays put (cosine {_cosine(cosine)} with the direction of ", Name(str(made.target)), ").")
+        yield (
+            f"The target stays put (cosine {_cosine(cosine)} with the direction of ",
+            Name(str(investigation.target)),
+            ").",
+        )
     if math.isfinite(judged.reference_way):
         yield (
-            "The probability of the reference (", Name(str(made.reference)),
+            "The probability of the reference (", Name(str(investigation.reference)),
             f") changes by {judged.reference_way:.3f} in total.",
         )  # fmt: skip
 
@@ -231,12 +243,12 @@ def _times(one: Shown) -> str:
     return f", {judged.variation / judged.chance:.1f} times as much as along the median random direction"
 
 
-def _inconclusive(made: Investigation) -> Iterator[Statements]:
-    open_ones = [direction for direction in made.directions if not direction.confirmed]
+def _inconclusive(investigation: Investigation) -> Iterator[Statements]:
+    open_ones = [direction for direction in investigation.directions if not direction.confirmed]
     for one in open_ones:
         reason = _without_stop(str(one.judged.reason or "it could not be measured"))
-        yield Statements(Name(one.judged.name), (f"Not confirmed: {reason}.{_would_decide(made, one)}",))
-    if made.verdict is not None and not made.confirmed:
+        yield Statements(Name(one.judged.name), (f"Not confirmed: {reason}.{_would_decide(investigation, one)}",))
+    if investigation.verdict is not None and not investigation.confirmed:
         yield Statements(
             "",
             (
@@ -246,9 +258,9 @@ def _inconclusive(made: Investigation) -> Iterator[Statements]:
         )
 
 
-def _would_decide(made: Investigation, one: Shown) -> str:
+def _would_decide(investigation: Investigation, one: Shown) -> str:
     """Say what would decide about a direction, where more latents would."""
-    judged, asked = one.judged, made.judging
+    judged, asked = one.judged, investigation.judging
     if not (judged.way_low < asked.min_effect <= judged.way_high):
         return ""
     rank = judged.rank_among_random
@@ -257,21 +269,24 @@ def _would_decide(made: Investigation, one: Shown) -> str:
     return f" More fresh latents would decide it (--latents above {asked.latents:,})."
 
 
-def _tiles(made: Investigation, first: Shown | None) -> tuple[Tile, ...]:
-    if made.verdict is None:
-        return (Tile("known attributes", f"{len(made.known):,}"), Tile("latents", f"{made.judging.latents:,}"))
-    meaning = None if first is None else _meaning(made)
+def _tiles(investigation: Investigation, first: Shown | None) -> tuple[Tile, ...]:
+    if investigation.verdict is None:
+        return (
+            Tile("known attributes", f"{len(investigation.known):,}"),
+            Tile("latents", f"{investigation.judging.latents:,}"),
+        )
+    meaning = None if first is None else _meaning(investigation)
     number = Tile(
-        "directions confirmed", f"{len(made.confirmed):,} of {len(made.directions):,}",
-        Meaning.NEUTRAL if made.confirmed else None, "what the classifier reacts to",
+        "directions confirmed", f"{len(investigation.confirmed):,} of {len(investigation.directions):,}",
+        Meaning.NEUTRAL if investigation.confirmed else None, "what the classifier reacts to",
     )  # fmt: skip
     if first is None:
-        return (number, Tile("fresh latents", f"{made.judging.latents:,}", None, "to measure on"))
+        return (number, Tile("fresh latents", f"{investigation.judging.latents:,}", None, "to measure on"))
     judged, ends = first.judged, ends_of(first.strips)
     name: Text = Name(judged.name)
     course = [] if ends is None else [Tile("probability", f"{ends[0]:.2f} → {ends[1]:.2f}", meaning, name)]
     return (
-        number, *course, Tile("total change", f"{judged.way:.3f}", None, _interval(made, first)),
+        number, *course, Tile("total change", f"{judged.way:.3f}", None, _interval(investigation, first)),
         Tile("rank among random directions", _rank(judged), None, "1 is the largest change"),
     )  # fmt: skip
 
@@ -279,14 +294,16 @@ def _tiles(made: Investigation, first: Shown | None) -> tuple[Tile, ...]:
 # Pictures.
 
 
-def _album(made: Investigation) -> Album:
-    strips = [strip for direction in made.directions[:MOST_DIRECTIONS] for strip in direction.strips[:MOST_LATENTS]]
-    strips += [strip for _, one in _methods(made) for strip in one.strips[:LATENTS_OF_METHODS]]
-    strips += [strip for one in made.known[:MOST_KNOWN] for strip in one.strips[:LATENTS_OF_KNOWN]]
+def _album(investigation: Investigation) -> Album:
+    strips = [
+        strip for direction in investigation.directions[:MOST_DIRECTIONS] for strip in direction.strips[:MOST_LATENTS]
+    ]
+    strips += [strip for _, one in _methods(investigation) for strip in one.strips[:LATENTS_OF_METHODS]]
+    strips += [strip for one in investigation.known[:MOST_KNOWN] for strip in one.strips[:LATENTS_OF_KNOWN]]
     return Album(strips)
 
 
-def _first_strips(made: Investigation, one: Shown, album: Album) -> Images | None:
+def _first_strips(investigation: Investigation, one: Shown, album: Album) -> Images | None:
     """Return the strips of the answer."""
     if not one.strips:
         return None
@@ -294,7 +311,7 @@ def _first_strips(made: Investigation, one: Shown, album: Album) -> Images | Non
         Name(one.judged.name), ": every row is one latent, moved along the direction from left to right; below each "
         "picture is the classifier's probability",
     )  # fmt: skip
-    return strip_images(album, caption, "Latent", made.strip_alphas, list(_rows(one, 0, LATENTS_FIRST)))
+    return strip_images(album, caption, "Latent", investigation.strip_alphas, list(_rows(one, 0, LATENTS_FIRST)))
 
 
 def _rows(one: Shown, first: int, last: int) -> Iterator[tuple[Text, str, Strip]]:
@@ -306,51 +323,51 @@ def _rows(one: Shown, first: int, last: int) -> Iterator[tuple[Text, str, Strip]
 # The sections.
 
 
-def _sections(made: Investigation, album: Album) -> Iterator[Section]:
-    shown = made.directions[:MOST_DIRECTIONS]
-    if made.directions:
+def _sections(investigation: Investigation, album: Album) -> Iterator[Section]:
+    shown = investigation.directions[:MOST_DIRECTIONS]
+    if investigation.directions:
         yield Section(
-            "directions", "Every direction", (_directions_table(made),), short="Directions", essential=True,
+            "directions", "Every direction", (_directions_table(investigation),), short="Directions", essential=True,
             intro="Confirmed directions come first, then those with the larger change.",
         )  # fmt: skip
     for rank, one in enumerate(shown, start=1):
-        yield _direction(made, rank, one, album)
-    if made.directions:
-        first = made.directions[0].judged.name
+        yield _direction(investigation, rank, one, album)
+    if investigation.directions:
+        first = investigation.directions[0].judged.name
         lines = (
             f'equipoise name found.safetensors --name "{first}=YOUR NAME" --save named.safetensors\n'
             "equipoise name found.safetensors --sheet rater1.csv --sheet rater2.csv --key sheet.key.json "
             "--save named.safetensors"
         )
         yield Section("naming", "How to keep a name", (Paragraph(KEEPING_NAMES), Code(lines)), short="Names")
-    if made.methods:
-        yield _methods_section(made, album)
-    if made.known:
-        yield _known_section(made, album)
-    if made.verdict is not None:
+    if investigation.methods:
+        yield _methods_section(investigation, album)
+    if investigation.known:
+        yield _known_section(investigation, album)
+    if investigation.verdict is not None:
         yield Section("curves", "Had the search settled?", (ChartBlock(("curves",)),), short="The search")
-    yield _how(made, album)
+    yield _how(investigation, album)
 
 
-def _directions_table(made: Investigation) -> DataTable:
-    named = made.directions[0].judged.cosines
-    fields = [Field("Direction", lambda _, one: Name(one.judged.name)), *_numbers(made)]
-    if made.target in named:
-        target = str(made.target)
+def _directions_table(investigation: Investigation) -> DataTable:
+    named = investigation.directions[0].judged.cosines
+    fields = [Field("Direction", lambda _, one: Name(one.judged.name)), *_numbers(investigation)]
+    if investigation.target in named:
+        target = str(investigation.target)
         fields.append(Field("Cosine to target", lambda _, one: _cosine(one.judged.cosines[target]), True))
-    if any(name != made.target for name in named):
-        fields.append(Field("To nearest known", lambda _, one: _nearest_known(made, one), True))
-    caption = f"Directions of the search, measured on {made.judging.latents:,} fresh latents"
-    return record_table(caption, (*fields, *STEPS), enumerate(made.directions), what="directions")
+    if any(name != investigation.target for name in named):
+        fields.append(Field("To nearest known", lambda _, one: _nearest_known(investigation, one), True))
+    caption = f"Directions of the search, measured on {investigation.judging.latents:,} fresh latents"
+    return record_table(caption, (*fields, *STEPS), enumerate(investigation.directions), what="directions")
 
 
-def _nearest_known(made: Investigation, one: Shown) -> Cell:
-    cosines = {name: cosine for name, cosine in one.judged.cosines.items() if name != made.target}
+def _nearest_known(investigation: Investigation, one: Shown) -> Cell:
+    cosines = {name: cosine for name, cosine in one.judged.cosines.items() if name != investigation.target}
     nearest = max(cosines, key=lambda name: abs(cosines[name]), default=None)
     return Cell("–") if nearest is None else Cell(_cosine(cosines[nearest]), (Name(nearest),))
 
 
-def _numbers(made: Investigation) -> tuple[Field, ...]:
+def _numbers(investigation: Investigation) -> tuple[Field, ...]:
     """Return the columns of what was measured of a direction."""
     return (
         Field("Verdict", lambda _, one: Cell("confirmed", meaning=Meaning.NEUTRAL) if one.confirmed
@@ -388,14 +405,14 @@ def _rank(judged: Judged) -> str:
     return formats.UNDEFINED if rank is None else f"{rank:,} of {judged.random_directions + 1:,}"
 
 
-def _direction(made: Investigation, rank: int, one: Shown, album: Album) -> Section:
+def _direction(investigation: Investigation, rank: int, one: Shown, album: Album) -> Section:
     blocks: list[Block] = []
     # The strips of the answer stand in the first screen.
-    answer = one.confirmed and one is made.confirmed[0]
+    answer = one.confirmed and one is investigation.confirmed[0]
     rows = list(_rows(one, LATENTS_FIRST if answer else 0, MOST_LATENTS))
     if rows:
         caption = (Name(one.judged.name), ": one row per latent; below each picture the classifier's probability")
-        blocks.append(strip_images(album, caption, "Latent", made.strip_alphas, rows))
+        blocks.append(strip_images(album, caption, "Latent", investigation.strip_alphas, rows))
     elif not one.strips:
         blocks.append(Details("Pictures", (Paragraph("There are no pictures of this direction."),)))
     blocks.append(Blanks((Blank(f"name-{rank}", "What changes from left to right? Your name for it:"),)))
@@ -405,11 +422,12 @@ def _direction(made: Investigation, rank: int, one: Shown, album: Album) -> Sect
     verdict = "confirmed" if one.confirmed else "not confirmed"
     return Section(
         f"direction-{rank}", (f"{rank}. ", Name(one.judged.name), f": {verdict}"), tuple(blocks),
-        intro=_direction_words(made, one), short=f"{rank}. {safe_name(one.judged.name, 24)}", essential=one.confirmed,
+        intro=_direction_words(investigation, one), short=f"{rank}. {safe_name(one.judged.name, 24)}",
+        essential=one.confirmed,
     )  # fmt: skip
 
 
-def _direction_words(made: Investigation, one: Shown) -> Text:
+def _direction_words(investigation: Investigation, one: Shown) -> Text:
     """Say what one direction does."""
     judged, told = one.judged, list[Piece]()
     ends = ends_of(one.strips)
@@ -418,13 +436,14 @@ def _direction_words(made: Investigation, one: Shown) -> Text:
         told.append(f"The probability goes from {ends[0]:.2f} to {ends[1]:.2f}, averaged over {over}. ")
     if math.isfinite(judged.way):
         told.append(
-            f"On {made.judging.latents:,} fresh latents it changes by {judged.way:.3f} in total "
-            f"({_interval(made, one)}), ups and downs added up{_times(one)}. "
+            f"On {investigation.judging.latents:,} fresh latents it changes by {judged.way:.3f} in total "
+            f"({_interval(investigation, one)}), ups and downs added up{_times(one)}. "
         )
     if math.isfinite(judged.steadiness):
         told.append(
             f"{judged.steadiness:.0%} of the change remains after averaging over latents: "
-            + ("they agree on where the probability rises. " if judged.steadiness >= made.judging.least_steadiness
+            + ("they agree on where the probability rises. "
+               if judged.steadiness >= investigation.judging.least_steadiness
                else "it rises for some and falls for others. ")
         )  # fmt: skip
     reason = _without_stop(str(judged.reason or "unknown why"))
@@ -447,21 +466,21 @@ def _kept(one: Shown) -> Paragraph:
     )
 
 
-def _methods_section(made: Investigation, album: Album) -> Section:
-    first = made.directions[0].judged.plane if made.directions else None
-    labels, methods = zip(*_methods(made), strict=True)
+def _methods_section(investigation: Investigation, album: Album) -> Section:
+    first = investigation.directions[0].judged.plane if investigation.directions else None
+    labels, methods = zip(*_methods(investigation), strict=True)
 
     def cosine(_: int, one: Shown) -> str:
         own = one.judged.plane
         return "–" if first is None or own is None else formats.signed_thousandths(own.cosine(first))
 
     fields = (
-        Field("Method", lambda place, one: Cell(labels[place], (Name(one.judged.name),))), *_numbers(made),
+        Field("Method", lambda place, one: Cell(labels[place], (Name(one.judged.name),))), *_numbers(investigation),
         Field("Cosine to direction 1", cosine, True), *STEPS,
     )  # fmt: skip
     caption = "The direction of every method, on the same fresh latents"
     table = record_table(caption, fields, enumerate(methods), what="methods")
-    strips = tuple(_method_strips(made, album))
+    strips = tuple(_method_strips(investigation, album))
     return Section(
         "methods", "Do other methods find it too?",
         (ChartBlock(("methods",)), table, *((Details("Strips of every method", strips),) if strips else ())),
@@ -472,34 +491,37 @@ def _methods_section(made: Investigation, album: Album) -> Section:
     )  # fmt: skip
 
 
-def _method_strips(made: Investigation, album: Album) -> Iterator[Images]:
+def _method_strips(investigation: Investigation, album: Album) -> Iterator[Images]:
     """Yield a grid per latent, with a row per method."""
     for place in range(LATENTS_OF_METHODS):
         rows: list[tuple[Text, str, Strip]] = [
             (label, f"{safe_name(label)}, latent {place + 1}", one.strips[place])
-            for label, one in _methods(made)
+            for label, one in _methods(investigation)
             if place < len(one.strips)
         ]
         if rows:
             caption = f"Latent {place + 1}, moved along the direction of each method"
-            yield strip_images(album, caption, "Method", made.strip_alphas, rows)
+            yield strip_images(album, caption, "Method", investigation.strip_alphas, rows)
 
 
-def _known_section(made: Investigation, album: Album) -> Section:
-    known = made.known[:MOST_KNOWN]
+def _known_section(investigation: Investigation, album: Album) -> Section:
+    known = investigation.known[:MOST_KNOWN]
     signed, plain = formats.signed_thousandths, formats.thousandths
     fields = (
-        Field("Attribute", lambda _, one: Cell(Name(one.name), ("the target",) if one.name == made.target else ())),
+        Field("Attribute",
+              lambda _, known: Cell(Name(known.name), ("the target",) if known.name == investigation.target else ())),
         Field("Change of the probability", lambda _, one: _with_ends(one.change, signed, signed), True),
         Field("Change per step", lambda _, one: _with_ends(one.variation, plain, plain), True),
         Field("Latents that cross 0.5", lambda _, one: _with_ends(one.flips, formats.percent, formats.bare_percent),
               True),
     )  # fmt: skip
     caption = (
-        f"Change along each attribute, with {made.judging.level:.0%} intervals over latents (bootstrap; Wilson for the "
-        "share that crosses)"
+        f"Change along each attribute, with {investigation.judging.level:.0%} intervals over latents (bootstrap; "
+        "Wilson for the share that crosses)"
     )
-    blocks: list[Block] = [record_table(caption, fields, enumerate(made.known), what="attributes", most=MOST_KNOWN)]
+    blocks: list[Block] = [
+        record_table(caption, fields, enumerate(investigation.known), what="attributes", most=MOST_KNOWN)
+    ]
     for one in known:
         strips: list[tuple[Text, str, Strip]] = [
             (str(index), f"{safe_name(one.name)}, latent {index}", strip)
@@ -507,7 +529,7 @@ def _known_section(made: Investigation, album: Album) -> Section:
         ]
         if strips:
             words = (Name(one.name), ": one row per latent, from the lower end to the upper")
-            blocks.append(strip_images(album, words, "Latent", made.strip_alphas, strips))
+            blocks.append(strip_images(album, words, "Latent", investigation.strip_alphas, strips))
     return Section(
         "known", "Along known attributes", tuple(blocks), essential=True, short="Known attributes",
         intro="The change of the probability when only a known attribute is moved, from the lower end of its steps to "
@@ -520,9 +542,9 @@ def _with_ends(span: Span, write: Write, ends: Write) -> Cell:
     return Cell(write(span[0]), (f"{ends(span[1])} to {ends(span[2])}",))
 
 
-def _how(made: Investigation, album: Album) -> Section:
-    steps = len(made.search.alphas)
-    words = MEASURED if made.verdict is None else SEARCHED
+def _how(investigation: Investigation, album: Album) -> Section:
+    steps = len(investigation.search.alphas)
+    words = MEASURED if investigation.verdict is None else SEARCHED
     blocks: list[Block] = [Paragraph(words.format(steps=steps))]
     if album.factor > 1:
         part = SHRUNK.get(album.factor, f"1/{album.factor}")
@@ -530,41 +552,42 @@ def _how(made: Investigation, album: Album) -> Section:
             Paragraph(f"Pictures are shown at {part} of their width, to keep the page small; the classifier saw them "
                       "at full size.")
         )  # fmt: skip
-    if len(made.directions) > MOST_DIRECTIONS:
-        blocks.append(Paragraph(f"Pictures are shown for the first {MOST_DIRECTIONS} of {len(made.directions)} "
-                                "directions; the JSON has all of them."))  # fmt: skip
-    settings: list[tuple[str, object]] = [("Settings of the measurement", made.judging)]
-    if made.verdict is not None:
-        settings.insert(0, ("Settings of the search", made.search))
-    settings += [(ASKED.get(part, part), own) for part, own in made.asked.items() if own]
+    if len(investigation.directions) > MOST_DIRECTIONS:
+        blocks.append(Paragraph(f"Pictures are shown for the first {MOST_DIRECTIONS} of "
+                                f"{len(investigation.directions)} directions; the JSON has all of them."))  # fmt: skip
+    settings: list[tuple[str, object]] = [("Settings of the measurement", investigation.judging)]
+    if investigation.verdict is not None:
+        settings.insert(0, ("Settings of the search", investigation.search))
+    settings += [(ASKED.get(part, part), own) for part, own in investigation.asked.items() if own]
     for title, own in settings:
         blocks.append(Details(title, (Terms(settings_terms(own)),)))
     return Section("how", "How it was done", tuple(blocks), short="Method")
 
 
-def _reading(made: Investigation) -> Iterator[str]:
+def _reading(investigation: Investigation) -> Iterator[str]:
     """Say what the columns are."""
-    if made.directions:
+    if investigation.directions:
         yield (
             "Total change: how much the probability changes along a traversal, ups and downs added up, with its "
-            f"{made.judging.level:.0%} interval. Rank: the place of a direction among itself and {made.judging.nulls} "
-            "random directions that are orthogonal to the target and the known attributes; it is not a p-value. "
+            f"{investigation.judging.level:.0%} interval. Rank: the place of a direction among "
+            f"itself and {investigation.judging.nulls} random directions that are orthogonal to the target and the "
+            "known attributes; it is not a p-value. "
             "Consistent: the share of the change that remains after averaging over latents. Times chance: the change "
             "compared with the median random direction."
         )
-        if made.directions[0].judged.cosines:
+        if investigation.directions[0].judged.cosines:
             yield (
                 "Cosines are those of the direction as it was found; what is shown and measured is its part orthogonal "
                 "to the target, the known attributes and the directions before it, so these stay put."
             )
 
 
-def _provenance(made: Investigation) -> Provenance:
-    origin = dict(made.provenance)
+def _provenance(investigation: Investigation) -> Provenance:
+    origin = dict(investigation.provenance)
     machine = ((name.replace("_", " "), origin.get(name)) for name in ("torch", "device", "latent_size"))
     return document_provenance(
-        made, "equipoise.discover",
-        {"data": f"pictures of {safe_name(made.generator)}, read by {safe_name(made.classifier)}",
+        investigation, "equipoise.discover",
+        {"data": f"pictures of {safe_name(investigation.generator)}, read by {safe_name(investigation.classifier)}",
          "fingerprint of the data": origin.get("fingerprint") or "none was taken",
          "made": ", ".join(str(origin[part]) for part in ("created", "platform") if origin.get(part))
                  or "at a time that was not recorded", **dict(machine)},

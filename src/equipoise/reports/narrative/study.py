@@ -297,14 +297,14 @@ def as_evidence(result: StudyResult, most: int) -> EvidenceResult:
 
 def _of_the_first(told: Sequence[RunsRecord], most: int) -> list[RunsRecord]:
     """Return what is told of as many techniques as a chart has lines; tables and JSON have the others."""
-    lines = list(dict.fromkeys((one.condition, one.learner, one.treatment) for one in told))
+    lines = list(dict.fromkeys((record.condition, record.learner, record.treatment) for record in told))
     chosen = set(lines[:most])
-    return [one for one in told if (one.condition, one.learner, one.treatment) in chosen]
+    return [record for record in told if (record.condition, record.learner, record.treatment) in chosen]
 
 
-def metric_of(one: RunsRecord) -> str:
+def metric_of(record: RunsRecord) -> str:
     """Return how a chart names a measure."""
-    return one.alias or one.measure.replace("_", " ")
+    return record.alias or record.measure.replace("_", " ")
 
 
 def _technique(result: StudyResult, condition: str, learner: str, treatment: str) -> str:
@@ -312,15 +312,16 @@ def _technique(result: StudyResult, condition: str, learner: str, treatment: str
     return treatment if len(result.unders) < 2 else f"{treatment}, {under_name(result, (condition, learner))}"
 
 
-def _record(result: StudyResult, one: RunsRecord) -> EvidenceRecord:
-    found = placed(result, (one.condition, one.learner), one.treatment, one.measure)
+def _record(result: StudyResult, record: RunsRecord) -> EvidenceRecord:
+    found = placed(result, (record.condition, record.learner), record.treatment, record.measure)
     judged = None if found is None else found[1]
     above = None if judged is None or judged.verdict is None else judged.baseline
     return EvidenceRecord(
-        technique=_technique(result, one.condition, one.learner, one.treatment),
-        baseline=None if above is None else _technique(result, one.condition, one.learner, _treatment(result, above)),
-        metric=metric_of(one), runs=one.runs, baseline_runs=None, mean=one.mean, stdev=one.stdev,
-        maxdiff=one.maxdiff, min=one.min, max=one.max, d=None if judged is None else judged.d,
+        technique=_technique(result, record.condition, record.learner, record.treatment),
+        baseline=None if above is None
+        else _technique(result, record.condition, record.learner, _treatment(result, above)),
+        metric=metric_of(record), runs=record.runs, baseline_runs=None, mean=record.mean, stdev=record.stdev,
+        maxdiff=record.maxdiff, min=record.min, max=record.max, d=None if judged is None else judged.d,
         verdict=None if judged is None else judged.verdict,
     )  # fmt: skip
 
@@ -333,7 +334,7 @@ def _treatment(result: StudyResult, name: str) -> str:
     )
 
 
-def _values(result: StudyResult, one: RunsRecord) -> RunValues:
-    known = [(str(run), value) for run, value in zip(one.repeats, one.values, strict=True) if value == value]
-    name = _technique(result, one.condition, one.learner, one.treatment)
-    return RunValues(name, metric_of(one), tuple(run for run, _ in known), tuple(value for _, value in known))
+def _values(result: StudyResult, record: RunsRecord) -> RunValues:
+    known = [(str(run), value) for run, value in zip(record.repeats, record.values, strict=True) if value == value]
+    name = _technique(result, record.condition, record.learner, record.treatment)
+    return RunValues(name, metric_of(record), tuple(run for run, _ in known), tuple(value for _, value in known))

@@ -135,10 +135,10 @@ def training_ends(stored: Sequence[StoredTrial], residuals: Mapping[str, NDArray
     every = {entry.name: int(getattr(entry.thing, "network_every", 1)) for entry in registry.entries("treatment")}
     return tuple(
         training_end(
-            one.epochs, one.best_epoch, one.trial.selection, residuals=residuals.get(one.key),
-            every=max((every.get(named.name, 1) for named in one.trial.treatments), default=1),
+            trial.epochs, trial.best_epoch, trial.trial.selection, residuals=residuals.get(trial.key),
+            every=max((every.get(named.name, 1) for named in trial.trial.treatments), default=1),
         )
-        for one in stored
+        for trial in stored
     )  # fmt: skip
 
 

@@ -110,8 +110,8 @@ class Redrawn:
         so a verdict needs more, never less.
         """
         couple = np.array([[cell], [baseline]])
-        found: Floats = self.variances_of_changes(couple[0], couple[1], seeds, columns)[0]
-        return found
+        values: Floats = self.variances_of_changes(couple[0], couple[1], seeds, columns)[0]
+        return values
 
     def variances_of_changes(
         self, cells: Codes, baselines: Codes, seeds: int, columns: tuple[int, ...] | slice = ALL
@@ -135,8 +135,8 @@ def _variance(moves: Floats) -> Floats:
     number = known.sum(axis=-2)
     mean = np.where(known, moves, 0.0).sum(axis=-2) / np.maximum(number, 1)
     squares = np.where(known, (moves - mean[..., None, :]) ** 2, 0.0).sum(axis=-2) / np.maximum(number - 1, 1)
-    found: Floats = np.where((number * 2 > moves.shape[-2]) & (number > 1), squares, np.nan)
-    return found
+    values: Floats = np.where((number * 2 > moves.shape[-2]) & (number > 1), squares, np.nan)
+    return values
 
 
 def redrawn(
@@ -366,13 +366,13 @@ def flips_of(
 
 def _groups(data: StudyData, attributes: Sequence[Attribute]) -> list[Group]:
     """Return everyone, and the rows of each group of each attribute where rows are known."""
-    found: list[Group] = [((), None, None)]
+    groups: list[Group] = [((), None, None)]
     if data.rows is not None:
         for attribute in attributes:
             matrix, names = data.layout.folding(attribute)
             places = [np.flatnonzero(own[data.rows.group] > 0) for own in matrix]
-            found += [(attribute, name, place) for name, place in zip(names, places, strict=True) if len(place)]
-    return found
+            groups += [(attribute, name, place) for name, place in zip(names, places, strict=True) if len(place)]
+    return groups
 
 
 def _records(

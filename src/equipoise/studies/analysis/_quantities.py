@@ -159,11 +159,11 @@ def quantities_of(
     main = main or main_measures_of(task)
     always = (*main.performances, main.fairness, main.distance)
     wanted = dict.fromkeys((*always, *(GAPS[task] if measures is None else measures)))
-    found: dict[tuple[str, Attribute], Quantity] = {}
+    quantities: dict[tuple[str, Attribute], Quantity] = {}
     for name in wanted:
         for quantity in _of_main(name, main, task, attributes) or _of_measure(name, layout, attributes):
-            found.setdefault((quantity.measure, quantity.attribute), quantity)
-    return tuple(found.values())
+            quantities.setdefault((quantity.measure, quantity.attribute), quantity)
+    return tuple(quantities.values())
 
 
 def is_bounded(quantity: Quantity) -> bool:
@@ -197,7 +197,7 @@ def _of_main(name: str, main: MainMeasures, task: str, attributes: Sequence[Attr
     over: Sequence[Attribute] = [()] if role == "performance" else attributes
     better: Better = "low" if role == "distance" else "high"
     alias = "DTO" if role == "distance" else None
-    return [Quantity(name, alias, better, tuple(one), role=role, by=main.by) for one in over]
+    return [Quantity(name, alias, better, tuple(attribute), role=role, by=main.by) for attribute in over]
 
 
 def _of_measure(name: str, layout: Layout, attributes: Sequence[Attribute]) -> list[Quantity]:

@@ -214,13 +214,13 @@ def change_of(case: Case) -> Change:
 def stacked_changes(found: Sequence[Change]) -> Change:
     """Stack the changes of cases; a pair's single source of variance gets an empty one beside it."""
     variances, degrees = [], []
-    for one in found:
-        missing = 2 - one.variances.shape[-1]
-        variances.append(np.pad(one.variances, ((0, 0), (0, missing))))
-        degrees.append(np.pad(one.degrees, ((0, 0), (0, missing)), constant_values=np.inf))
+    for change in found:
+        missing = 2 - change.variances.shape[-1]
+        variances.append(np.pad(change.variances, ((0, 0), (0, missing))))
+        degrees.append(np.pad(change.degrees, ((0, 0), (0, missing)), constant_values=np.inf))
     return Change(
-        np.stack([one.change for one in found]), np.stack(variances), np.stack(degrees),
-        np.stack([one.units for one in found]), np.stack([one.single for one in found]),
+        np.stack([change.change for change in found]), np.stack(variances), np.stack(degrees),
+        np.stack([change.units for change in found]), np.stack([change.single for change in found]),
     )  # fmt: skip
 
 
@@ -298,11 +298,11 @@ def _ranks(cases: Sequence[Case], quantities: Sequence[Quantity]) -> list[list[C
          series_of(case.units, 1, case.baseline.name, quantities[place], place))
         for case, place in flat
     ]  # fmt: skip
-    found: dict[int, Comparison] = {}
+    comparisons: dict[int, Comparison] = {}
     for plan, wanted in ((PAIRED, True), (UNPAIRED, False)):
         places = [index for index, (case, _) in enumerate(flat) if case.units.pairs == wanted]
-        found |= dict(zip(places, compare([couples[place] for place in places], plan), strict=True))
-    ordered = [found[place] for place in range(len(flat))]
+        comparisons |= dict(zip(places, compare([couples[place] for place in places], plan), strict=True))
+    ordered = [comparisons[place] for place in range(len(flat))]
     levene = CORRECTIONS["bh"]([one.levene_p for one in ordered]).tolist()
     ordered = [replace(one, levene_adjusted=p) for one, p in zip(ordered, levene, strict=True)]
     width = len(quantities)

@@ -141,12 +141,12 @@ def counted_looks(earlier: Sequence[Look], now: Look) -> list[Look]:
 
     The same data read twice is one look; so is a part of what was read before, as where trials are damaged.
     """
-    found: list[Look] = []
+    looks: list[Look] = []
     known = any(look.digest == now.digest for look in earlier)
     for look in (*earlier, *(() if known else (now,))):
-        if all(look.trials >= other.trials for other in found):
-            found.append(look)
-    return found
+        if all(look.trials >= other.trials for other in looks):
+            looks.append(look)
+    return looks
 
 
 def _with_looks(
@@ -323,13 +323,13 @@ def _pictures(study: Study) -> Callable[[NDArray[np.int64]], NDArray[np.uint8]] 
 
 def _seconds(done: Sequence[StoredTrial]) -> NDArray[np.float64]:
     """Return what each trial's training took: trials that share one say their share, and together the whole."""
-    own = {one.key: one.seconds for one in done}
-    if any(unread(named) != named for named in {str(n): n for one in done for n in one.trial.treatments}.values()):
-        for cell in cells_of([one.trial for one in done]):
+    own = {trial.key: trial.seconds for trial in done}
+    if any(unread(named) != named for named in {str(n): n for trial in done for n in trial.trial.treatments}.values()):
+        for cell in cells_of([trial.trial for trial in done]):
             for training in trainings_of(cell):
                 whole = sum(own[trial.key] for trial in training)
                 own |= dict.fromkeys((trial.key for trial in training), whole)
-    return np.array([own[one.key] for one in done])
+    return np.array([own[trial.key] for trial in done])
 
 
 def layout_of(names: Names, favourable: str | None) -> Layout:
@@ -379,27 +379,27 @@ def _compact(codes: NDArray[Any]) -> NDArray[Any]:
 
 def _failures(store: Store, failed: Sequence[StoredTrial]) -> tuple[Failure, ...]:
     """Return trials that failed; of each error in a cell one says where it came from."""
-    first = {(one.cell, _error_of(one)): one.key for one in reversed(failed)}
+    first = {(trial.cell, _error_of(trial)): trial.key for trial in reversed(failed)}
     traces = store.tracebacks(list(first.values())) if first else {}
-    return tuple(Failure(one.trial, _error_of(one), traces.get(one.key)) for one in failed)
+    return tuple(Failure(trial.trial, _error_of(trial), traces.get(trial.key)) for trial in failed)
 
 
 def _damaged(
     store: Store, stored: Sequence[StoredTrial], counted: Mapping[str, Readouts], truth: EvaluationLabels | None
 ) -> dict[str, Damage]:
     """Return the done trials of which the store no longer has what was written, by key, and what is damaged."""
-    done = [one for one in stored if one.state == "done"]
+    done = [trial for trial in stored if trial.state == "done"]
     counts = {key for readouts in counted.values() for key in (*readouts.damaged, *_implausible(readouts, truth))}
     predictions = store.damaged_predictions([one.key for one in done], TEST)
-    found: dict[str, Damage] = {}
+    damages: dict[str, Damage] = {}
     for one in done:
         if one.damaged:
-            found[one.key] = Damage.DETAILS
+            damages[one.key] = Damage.DETAILS
         elif one.key in counts:
-            found[one.key] = Damage.COUNTS
+            damages[one.key] = Damage.COUNTS
         elif one.key in predictions:
-            found[one.key] = Damage.PREDICTIONS
-    return found
+            damages[one.key] = Damage.PREDICTIONS
+    return damages
 
 
 def _implausible(readouts: Readouts, truth: EvaluationLabels | None) -> list[str]:
@@ -451,15 +451,15 @@ def _error_of(stored: StoredTrial) -> str:
 def compositions_of(study: Study) -> dict[str, Composition]:
     """Return what each condition makes of the training rows."""
     drawing = study.drawing
-    made: dict[str, Composition] = {}
+    compositions: dict[str, Composition] = {}
     for index, (named, _) in enumerate(study.conditions):
         feasibility = drawing.feasibility(index)
         wanted = {(cell.class_name, cell.group): cell.wanted for cell in feasibility.cells}
         classes, groups = study.material.classes, study.material.groups
         rows = tuple(tuple(wanted.get((c, g), 0) for g in groups) for c in classes)
         seed = None if drawing.partition(index, 0) is None else 0
-        made[condition_text(named)] = Composition(tuple(classes), tuple(groups), rows, seed)
-    return made
+        compositions[condition_text(named)] = Composition(tuple(classes), tuple(groups), rows, seed)
+    return compositions
 
 
 def _notes_of(notes: Sequence[str]) -> list[str]:

@@ -606,10 +606,10 @@ def conditions_of(study: Measured) -> Iterable[ConditionRecord]:
 
 
 def _condition_records(study: Measured) -> Iterable[tuple[ConditionRecord, Composition | None]]:
-    seen: dict[str, Cell] = {}
+    cells: dict[str, Cell] = {}
     for cell in study.cells:
-        seen.setdefault(cell.under.condition, cell)
-    for name, cell in seen.items():
+        cells.setdefault(cell.under.condition, cell)
+    for name, cell in cells.items():
         named = cell.described["condition"]
         composition = study.data.compositions.get(condition_text(named))
         mode, alpha = alpha_of(named) or (None, None)

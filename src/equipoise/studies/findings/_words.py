@@ -284,29 +284,33 @@ def _environment_notes(result: StudyResult, data: StudyData) -> Iterator[str]:
     )
 
 
-def alternative_words(made: Alternative, performance: str, condition: str) -> str:
+def alternative_words(alternative: Alternative, performance: str, condition: str) -> str:
     """Name the less discriminatory alternative where the test rows confirm it, or say that there is none."""
     name = performance_name(performance)
-    equal = f"equal {name} (within {made.margin:g})"
-    if made.outcome == "no candidate":
-        return f"No treatment is fairer than {made.baseline} at {equal} on the dev rows {condition}."
-    called = f"{made.candidate} ({made.candidate_setting})" if made.candidate_setting else str(made.candidate)
-    numbers = (
-        f"on the test rows fairness {_three(made.fairness)} against {_three(made.baseline_fairness)}, {name} "
-        f"{_three(made.performance)} against {_three(made.baseline_performance)}"
+    equal = f"equal {name} (within {alternative.margin:g})"
+    if alternative.outcome == "no candidate":
+        return f"No treatment is fairer than {alternative.baseline} at {equal} on the dev rows {condition}."
+    called = (
+        f"{alternative.candidate} ({alternative.candidate_setting})"
+        if alternative.candidate_setting
+        else str(alternative.candidate)
     )
-    if made.outcome == "confirmed":
+    numbers = (
+        f"on the test rows fairness {_three(alternative.fairness)} against {_three(alternative.baseline_fairness)}, "
+        f"{name} {_three(alternative.performance)} against {_three(alternative.baseline_performance)}"
+    )
+    if alternative.outcome == "confirmed":
         return (
             f"Less discriminatory alternative {condition}: {called} is significantly fairer than "
-            f"{made.baseline} at {equal}; {numbers}."
+            f"{alternative.baseline} at {equal}; {numbers}."
         )
     why = {
         "not confirmed": "the difference in fairness is not significant",
         "less fair": "it is less fair on the test rows",
         "less performance": f"it costs more {name} than that on the test rows",
-    }[made.outcome]
+    }[alternative.outcome]
     return (
-        f"No less discriminatory alternative is confirmed {condition}: {called} is fairer than {made.baseline} "
+        f"No less discriminatory alternative is confirmed {condition}: {called} is fairer than {alternative.baseline} "
         f"at {equal} on the dev rows, but {why} ({numbers})."
     )
 
@@ -428,8 +432,8 @@ def _shifted(moves: Sequence[Move]) -> list[Move]:
     return [move for move in moves if abs(move.rows) > 1 + 1e-9]
 
 
-def _least_first(one: Move) -> float:
-    return -abs(one.now - one.was)
+def _least_first(move: Move) -> float:
+    return -abs(move.now - move.was)
 
 
 def _moves(now: Sequence[tuple[str, int]], before: Sequence[tuple[str, int]]) -> list[Move]:

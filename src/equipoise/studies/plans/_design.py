@@ -153,13 +153,13 @@ def _condition_name(condition: Condition) -> str:
 
 def arms_of(given: Sequence[Any]) -> list[Arm]:
     """Return the treatments of a study; a list among the hyper-parameters of one is a grid."""
-    found: list[Arm] = []
+    arms: list[Arm] = []
     for index, one in enumerate(_sequence(given, "treatments")):
         with placed("treatments", index):
-            found += _distinct_controls([Arm(treatments) for treatments in treatments_of(one)])
+            arms += _distinct_controls([Arm(treatments) for treatments in treatments_of(one)])
     with placed("treatments"):
-        distinct([_arm_key(arm) for arm in found], [" + ".join(map(str, arm.treatments)) for arm in found], "treatment")
-    return _with_controls(found)
+        distinct([_arm_key(arm) for arm in arms], [" + ".join(map(str, arm.treatments)) for arm in arms], "treatment")
+    return _with_controls(arms)
 
 
 def _arm_key(arm: Arm) -> str:
@@ -209,14 +209,14 @@ def _only_erases(named: Named) -> bool:
 def learners_of(given: Any, task: str) -> list[Learning]:
     """Return the learners of a study; a list of them is several, and so is a list among the settings of one."""
     several = isinstance(given, Sequence) and not isinstance(given, str)
-    found: list[Learning] = []
+    learnings: list[Learning] = []
     for index, one in enumerate(_sequence(given, "learner")):
         with placed("learner", *([index] if several else [])):
-            found += _learners(one, task)
-    keys = [canonical([learning.named.name, learning.named.settings]) for learning in found]
+            learnings += _learners(one, task)
+    keys = [canonical([learning.named.name, learning.named.settings]) for learning in learnings]
     with placed("learner"):
-        distinct(keys, [str(learning.named) for learning in found], "learner")
-    return found
+        distinct(keys, [str(learning.named) for learning in learnings], "learner")
+    return learnings
 
 
 def _learners(given: Any, task: str) -> list[Learning]:

@@ -338,12 +338,14 @@ def _takes_part(entry: Entry) -> bool:
     return isinstance(entry.thing, type) and issubclass(entry.thing, Treatment)
 
 
-def entry_of(made: Treatment) -> Entry:
+def entry_of(treatment: Treatment) -> Entry:
     """Return the entry of a treatment that was made already."""
     for entry in registry.entries("treatment"):
-        if entry.thing is type(made):
+        if entry.thing is type(treatment):
             return entry
-    raise BadInput(f"The treatment {type(made).__name__} is not registered", help="decorate it: @treatment(name, ...)")
+    raise BadInput(
+        f"The treatment {type(treatment).__name__} is not registered", help="decorate it: @treatment(name, ...)"
+    )
 
 
 def _dealt(entries: Sequence[Entry], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -402,8 +404,8 @@ def control_of(named: Named) -> Named | None:
 def make_treatment(named: Named) -> Treatment:
     """Make a treatment from its name and hyper-parameters."""
     kind: Any = registry.get("treatment", named.name).thing
-    made: Treatment = kind(**named.settings)
-    return made
+    treatment: Treatment = kind(**named.settings)
+    return treatment
 
 
 def kind_of(named: Named) -> str:

@@ -87,17 +87,17 @@ def named_functions(functions: Sequence[OwnFunction], settings: Sequence[Mapping
     return [Named(function.name, function.version, plain(values)) for function in functions for values in settings]
 
 
-def _check_signature(one: OwnFunction, values: Mapping[str, Any]) -> None:
+def _check_signature(function: OwnFunction, values: Mapping[str, Any]) -> None:
     """Refuse a function that cannot be called as it will be, before the first trial is."""
     try:
-        signature = inspect.signature(one.function)
+        signature = inspect.signature(function.function)
     except (TypeError, ValueError):  # some are written in C and do not tell
         return
     try:
         signature.bind(None, 0, **values)
     except TypeError as error:
         raise BadInput(
-            f"The function {one.name}{signature} cannot be called with (cohort, seed"
+            f"The function {function.name}{signature} cannot be called with (cohort, seed"
             f"{''.join(f', {name}={value!r}' for name, value in values.items())}): {error}",
             available="a function that takes cohort, seed, and every hyper-parameter by its name",
             help="def my_function(cohort, seed, rate=0.1): ... matches hyper={'rate': [0.1, 1]}.",

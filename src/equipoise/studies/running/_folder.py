@@ -306,7 +306,7 @@ def _untrained(stack: Stack, folder: Path, there: set[str]) -> list[Trial]:
 
     Files that a killed run left of a part of a training are removed, and written again with the others.
     """
-    found: list[Trial] = []
+    trials: list[Trial] = []
     for training in trainings_of(stack.trials):
         if all(trial.key in there for trial in training):
             continue
@@ -314,8 +314,8 @@ def _untrained(stack: Stack, folder: Path, there: set[str]) -> list[Trial]:
             if trial.key in there:
                 trial_file(folder, trial.key).unlink()
                 there.discard(trial.key)
-        found += training
-    return found
+        trials += training
+    return trials
 
 
 def _without_scores(ended: Recorded) -> Recorded:

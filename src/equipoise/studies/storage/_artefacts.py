@@ -351,7 +351,7 @@ def damaged_trials(connection: Connection, plan: str, artefact_store: ArtefactSt
     ended = select(one.id, one.key, one.state).select_from(joined)
     ended = ended.where(place.plan == plan, one.state.in_(["done", "failed"])).order_by(one.id)
     trials = connection.execute(ended).all()
-    found: dict[str, Damage] = {}
+    damages: dict[str, Damage] = {}
     columns = (
         one.key, more.cohort, more.described, more.best_epoch, more.notes, more.failure, more.history, one.seconds,
         one.environment, present(connection, more.checksum),
@@ -364,14 +364,14 @@ def damaged_trials(connection: Connection, plan: str, artefact_store: ArtefactSt
             try:
                 trial_from(row.described, row.key, verify=True)
             except BadInput:
-                found[row.key] = Damage.DESCRIPTION
+                damages[row.key] = Damage.DESCRIPTION
                 continue
             if are_details_damaged(row):
-                found[row.key] = Damage.DETAILS
-    done = {number: key for number, key, state in trials if state == "done" and key not in found}
-    found |= dict.fromkeys(damaged_counts(connection, done), Damage.COUNTS)
-    left = {number: key for number, key in done.items() if key not in found}
-    return found | dict.fromkeys(damaged_predictions(connection, left, artefact_store), Damage.PREDICTIONS)
+                damages[row.key] = Damage.DETAILS
+    done = {number: key for number, key, state in trials if state == "done" and key not in damages}
+    damages |= dict.fromkeys(damaged_counts(connection, done), Damage.COUNTS)
+    left = {number: key for number, key in done.items() if key not in damages}
+    return damages | dict.fromkeys(damaged_predictions(connection, left, artefact_store), Damage.PREDICTIONS)
 
 
 def damaged_counts(connection: Connection, trials: Mapping[int, str]) -> Iterator[str]:

@@ -237,9 +237,14 @@ def _know_cohort(connection: Connection, truth: EvaluationLabels) -> None:
         )
 
 
-def _trial_row(one: Recorded, ids: Mapping[str, int], texts: Mapping[int, str]) -> dict[str, Any]:
-    ran_in = _digest(texts[id(one.environment)])
-    return {"number": ids[one.trial.key], "to_state": one.state, "took": float(one.seconds), "ran_in": ran_in}
+def _trial_row(recorded: Recorded, ids: Mapping[str, int], texts: Mapping[int, str]) -> dict[str, Any]:
+    ran_in = _digest(texts[id(recorded.environment)])
+    return {
+        "number": ids[recorded.trial.key],
+        "to_state": recorded.state,
+        "took": float(recorded.seconds),
+        "ran_in": ran_in,
+    }
 
 
 def _descriptions(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[str, str]]:
@@ -253,19 +258,20 @@ def _descriptions(connection: Connection, numbers: Sequence[int]) -> dict[int, t
 
 
 def _detail_row(
-    one: Recorded, ids: Mapping[str, int], texts: Mapping[int, str], known: Mapping[int, tuple[str, str]]
+    recorded: Recorded, ids: Mapping[str, int], texts: Mapping[int, str], known: Mapping[int, tuple[str, str]]
 ) -> dict[str, Any]:
-    number = ids[one.trial.key]
+    number = ids[recorded.trial.key]
     # An error may quote anything, and no text of PostgreSQL holds a zero byte.
-    reason = one.failure and one.failure.replace("\0", "\N{REPLACEMENT CHARACTER}")
-    notes, history = json.dumps(one.notes), history_bytes(one.history)
+    reason = recorded.failure and recorded.failure.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    notes, history = json.dumps(recorded.notes), history_bytes(recorded.history)
     cohort, described = known[number]
     row = SimpleNamespace(
-        key=one.trial.key, cohort=cohort, described=described, best_epoch=one.best_epoch, notes=notes, failure=reason,
-        history=history, seconds=float(one.seconds), environment=_digest(texts[id(one.environment)]),
+        key=recorded.trial.key, cohort=cohort, described=described, best_epoch=recorded.best_epoch, notes=notes,
+        failure=reason,
+        history=history, seconds=float(recorded.seconds), environment=_digest(texts[id(recorded.environment)]),
     )  # fmt: skip
     return {
-        "number": number, "best": one.best_epoch, "noted": notes, "reason": reason, "epochs": history,
+        "number": number, "best": recorded.best_epoch, "noted": notes, "reason": reason, "epochs": history,
         "sum": details_checksum(row),
     }  # fmt: skip
 

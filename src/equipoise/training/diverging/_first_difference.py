@@ -98,8 +98,8 @@ class Divergence:
         return f"by {self.largest:.2g} at most ({plural(round(self.units), 'unit')} in the last place)"
 
     def _grown(self) -> tuple[str, ...]:
-        last = max((one.step for one in self.growth), default=0)
-        ends = [one for one in self.growth if one.step == last and not math.isnan(one.relative)]
+        last = max((growth.step for growth in self.growth), default=0)
+        ends = [growth for growth in self.growth if growth.step == last and not math.isnan(growth.relative)]
         everything = next((end.relative for end in ends if end.layer == ALL_LAYERS), None)
         if everything is None:
             return ()
@@ -299,12 +299,12 @@ def lengths(pairs: Sequence[Pair]) -> tuple[float, float]:
     return apart, length
 
 
-def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return bool(one.shape == other.shape and one.dtype == other.dtype)
+def _alike(tensor: torch.Tensor, other: torch.Tensor) -> bool:
+    return bool(tensor.shape == other.shape and tensor.dtype == other.dtype)
 
 
-def _any_bit(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    return (_bits(one) != _bits(other)).any()
+def _any_bit(tensor: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    return (_bits(tensor) != _bits(other)).any()
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
@@ -314,11 +314,11 @@ def _bits(tensor: torch.Tensor) -> torch.Tensor:
     return plain.view(getattr(library, WHOLE[plain.element_size()])) if plain.is_floating_point() else plain
 
 
-def _units(one: torch.Tensor, other: torch.Tensor) -> float:
+def _units(tensor: torch.Tensor, other: torch.Tensor) -> float:
     """Return how many steps from one representable number to the next lie between two."""
-    if not one.is_floating_point() or not (bool(one.isfinite()) and bool(other.isfinite())):
+    if not tensor.is_floating_point() or not (bool(tensor.isfinite()) and bool(other.isfinite())):
         return math.nan
-    return float(abs(_rank(one) - _rank(other)))
+    return float(abs(_rank(tensor) - _rank(other)))
 
 
 def _rank(number: torch.Tensor) -> int:

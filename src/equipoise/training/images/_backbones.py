@@ -302,8 +302,8 @@ def checked(features: Any, rows: int, what: str = "The backbone") -> torch.Tenso
     if isinstance(features, library.Tensor):
         given = f"{features.dtype} of the shape {list(features.shape)}"
         if features.ndim == 2 and len(features) == rows and features.is_floating_point() and features.shape[1]:
-            found: torch.Tensor = features
-            return found
+            tensor: torch.Tensor = features
+            return tensor
     raise BadInput(
         f"{what} returned {given} for {rows:,} rows",
         available="a tensor of features, one row per sample: [row, feature]",

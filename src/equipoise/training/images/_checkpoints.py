@@ -166,12 +166,12 @@ def _stand(said: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Stand:
 
 
 def _weights(start: str, tensors: dict[str, torch.Tensor]) -> Weights | None:
-    found: Weights = {}
+    weights: Weights = {}
     for name, value in tensors.items():
         if name.startswith(start):
             part, _, own = name.removeprefix(start).partition(".")
-            found.setdefault(part, {})[own] = value
-    return found or None
+            weights.setdefault(part, {})[own] = value
+    return weights or None
 
 
 def _array(tensor: torch.Tensor | None) -> Any:

@@ -39,23 +39,23 @@ def optimiser_of(
     library = require("torch", extra="train", purpose="Training")
     on_gpu = rate.device.type == "cuda"
     how: dict[str, Any] = {"lr": rate, "weight_decay": descent.weight_decay, "fused": on_gpu}
-    made: torch.optim.Optimizer
+    optimizer: torch.optim.Optimizer
     if descent.optimiser == "adam":
-        made = library.optim.Adam(parameters, capturable=on_gpu, **how)
+        optimizer = library.optim.Adam(parameters, capturable=on_gpu, **how)
     else:
-        made = library.optim.SGD(parameters, momentum=descent.momentum, **how)
-    return made
+        optimizer = library.optim.SGD(parameters, momentum=descent.momentum, **how)
+    return optimizer
 
 
 def state_of(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
     """Return the tensors that an optimiser remembers, by the place of the parameter and their name."""
-    found: dict[str, torch.Tensor] = {}
+    tensors: dict[str, torch.Tensor] = {}
     places = [parameter for group in optimiser.param_groups for parameter in group["params"]]
     for index, parameter in enumerate(places):
         for name, value in optimiser.state.get(parameter, {}).items():
             if value is not None:
-                found[f"{index}.{name}"] = value
-    return found
+                tensors[f"{index}.{name}"] = value
+    return tensors
 
 
 def load(optimiser: torch.optim.Optimizer, kept: dict[str, torch.Tensor]) -> None:

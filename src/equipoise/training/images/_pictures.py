@@ -122,8 +122,8 @@ class Crop(_OfPictures):
         library = require("torch", extra="train", purpose="Training on pictures")
         mirrored = library.where(self.mirrored[:, None], len(across) - 1 - across, across)
         lines, columns = self.top[:, None] + down, self.left[:, None] + mirrored
-        found: torch.Tensor = padded[rows[:, None, None], lines[:, :, None], columns[:, None, :]]
-        return found.permute(0, 3, 1, 2)
+        tensor: torch.Tensor = padded[rows[:, None, None], lines[:, :, None], columns[:, None, :]]
+        return tensor.permute(0, 3, 1, 2)
 
 
 def shifted(pictures: torch.Tensor, crop: Crop) -> torch.Tensor:
@@ -256,8 +256,8 @@ def resized(pictures: torch.Tensor, box: Box, sides: tuple[int, int], dtype: tor
     # Down: [row, new height, width x channel]; then across, which leaves [row, new width, new height, channel].
     tall = library.bmm(down, pictures.to(dtype).permute(0, 2, 3, 1).reshape(rows, height, width * channels))
     lying = tall.view(rows, sides[0], width, channels).transpose(1, 2).reshape(rows, width, sides[0] * channels)
-    found: torch.Tensor = library.bmm(across, lying).view(rows, sides[1], sides[0], channels).permute(0, 3, 2, 1)
-    return found
+    tensor: torch.Tensor = library.bmm(across, lying).view(rows, sides[1], sides[0], channels).permute(0, 3, 2, 1)
+    return tensor
 
 
 def _weights(first: torch.Tensor, length: torch.Tensor, stored: int, seen: int, dtype: torch.dtype) -> torch.Tensor:
@@ -269,8 +269,8 @@ def _weights(first: torch.Tensor, length: torch.Tensor, stored: int, seen: int, 
     near = 1 - (pixels.to(dtype) + 0.5 - middles).abs() / step.clamp_min(1)
     inside = (pixels >= 0) & (pixels < length[:, None, None])
     weights = library.where(inside, near.clamp_min(0), near.new_zeros(()))
-    found: torch.Tensor = weights / weights.sum(dim=2, keepdim=True)
-    return found
+    tensor: torch.Tensor = weights / weights.sum(dim=2, keepdim=True)
+    return tensor
 
 
 class Scaling:
@@ -386,8 +386,8 @@ class PictureReader:
     def mode(self) -> AbstractContextManager[None]:
         """Return the context of a reading: what an own network keeps of it must be of use to a training."""
         library = require("torch", extra="train", purpose="A network on pictures")
-        found: AbstractContextManager[None] = library.no_grad() if self.own else library.inference_mode()
-        return found
+        manager: AbstractContextManager[None] = library.no_grad() if self.own else library.inference_mode()
+        return manager
 
     def parts(self, inputs: NDArray[np.uint8]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Yield features and outputs of pictures, a part of them at a time.

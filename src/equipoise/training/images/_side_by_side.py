@@ -313,7 +313,7 @@ class Fitter:
             f"{pieces} pieces of {-(-rows // pieces)} rows were added up; batch statistics, and what a treatment makes "
             "of losses or of a gradient, are those of the pieces."
         )
-        return [replace(one, notes=(*one.notes, note)) for one in ended]
+        return [replace(outcome, notes=(*outcome.notes, note)) for outcome in ended]
 
     def _memory(self) -> str:
         if self.settings.device == "cpu":

@@ -62,8 +62,8 @@ class RawFeatures(DownstreamLearner):
         return [_judged(one, material, settings) for one in read]
 
 
-def _judged(one: Outcome, material: Material, settings: Settings) -> Outcome:
+def _judged(outcome: Outcome, material: Material, settings: Settings) -> Outcome:
     """Say of an outcome how its dev rows stand, as its only epoch."""
-    if one.dev is None:
-        return one
-    return replace(one, history=(only_epoch(one.dev, material, settings),))
+    if outcome.dev is None:
+        return outcome
+    return replace(outcome, history=(only_epoch(outcome.dev, material, settings),))

@@ -118,9 +118,9 @@ def classifiers_of(trials: Sequence[Prepared]) -> list[tuple[int, Classifier, st
     ]
 
 
-def stored_name(one: Classifier, how: str) -> str:
+def stored_name(classifier: Classifier, how: str) -> str:
     """Return the name that predictions are kept under; settings are in it where they are not the stored meaning."""
-    return ".".join(filter(None, ("downstream", one.name, how, one.code, "test")))
+    return ".".join(filter(None, ("downstream", classifier.name, how, classifier.code, "test")))
 
 
 def downstream_predictions(
@@ -203,10 +203,10 @@ def _trained(
     """Train classifiers of one name on the same rows, each setting once, and ask them about the test rows."""
     from equipoise.audits import downstream as classifiers
 
-    def fit(one: Classifier) -> tuple[Any, tuple[str, ...]]:
+    def fit(classifier: Classifier) -> tuple[Any, tuple[str, ...]]:
         if domains is None:
-            return classifiers.fitted(classifiers.estimator(one, seed), one.name, points, classes)
-        values: Mapping[str, Any] = one.settings
+            return classifiers.fitted(classifiers.estimator(classifier, seed), classifier.name, points, classes)
+        values: Mapping[str, Any] = classifier.settings
         apart = classifiers.DomainIndependent(values["C"], standardise=values["standardise"])
         apart.fit(points, classes, domains)
         return apart, apart.warned

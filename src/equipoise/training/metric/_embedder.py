@@ -81,8 +81,8 @@ class Embedder:
     def embedding(self, features: torch.Tensor) -> torch.Tensor:
         """Return the embedding of features."""
         library = require("torch", extra="train", purpose="Metric learning")
-        found: torch.Tensor = self.head(features)
-        return library.nn.functional.normalize(found, dim=-1) if self.unit_length else found
+        tensor: torch.Tensor = self.head(features)
+        return library.nn.functional.normalize(tensor, dim=-1) if self.unit_length else tensor
 
     def training(self, on: bool) -> None:
         """Switch between training and reading."""

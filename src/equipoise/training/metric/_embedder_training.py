@@ -81,8 +81,8 @@ class LoaderDraws(Draws):
         """Return the numbers of a step, ``[1, 2, sample]``."""
         library = require("torch", extra="train", purpose="Metric learning")
         names = ("mining", self.epoch, step) if name is None else ("mining", self.epoch, step, name)
-        drawn: torch.Tensor = library.from_numpy(stream(self.seed, *names).random((1, ROWS, rows)))
-        return drawn.to(self.device)
+        tensor: torch.Tensor = library.from_numpy(stream(self.seed, *names).random((1, ROWS, rows)))
+        return tensor.to(self.device)
 
 
 class ArrayFeed:
@@ -217,8 +217,8 @@ def ready(inputs: Any, device: str, dtype: torch.dtype) -> torch.Tensor:
     """Return inputs on the device; numbers with a point in the precision that parameters have."""
     library = require("torch", extra="train", purpose="Metric learning")
     there = library.as_tensor(inputs).to(device)
-    found: torch.Tensor = there.to(dtype) if there.is_floating_point() else there
-    return found
+    tensor: torch.Tensor = there.to(dtype) if there.is_floating_point() else there
+    return tensor
 
 
 class EmbedderTraining(PlainTraining):
@@ -266,8 +266,10 @@ class EmbedderTraining(PlainTraining):
     def _adam(self, part: Part) -> torch.optim.Optimizer:
         """Return what moves a part: at its own rate, or as the network is moved."""
         rate, decay = (self.recipe.rates, self.recipe.decays) if part.rate is None else (part.rate, part.decay)
-        made: torch.optim.Optimizer = self.torch.optim.Adam(list(part.tensors), lr=only(rate), weight_decay=only(decay))
-        return made
+        optimizer: torch.optim.Optimizer = self.torch.optim.Adam(
+            list(part.tensors), lr=only(rate), weight_decay=only(decay)
+        )
+        return optimizer
 
     def steps(self, epoch: int) -> Iterator[Losses]:
         """Take the steps of an epoch (they count from 1)."""

@@ -70,8 +70,8 @@ def embedded(
     wide = weight.transpose(0, 1).reshape(weight.shape[1], heads * width)
     parts = [features[begin : begin + at_once] @ wide for begin in range(0, max(len(features), 1), at_once)]
     joined = library.cat(parts).view(len(features), heads, width).transpose(0, 1) + bias
-    found: torch.Tensor = library.nn.functional.normalize(joined, dim=-1) if unit_length else joined
-    return found
+    tensor: torch.Tensor = library.nn.functional.normalize(joined, dim=-1) if unit_length else joined
+    return tensor
 
 
 def head_stack(

@@ -74,8 +74,8 @@ def leaf(
     """Return a trainable tensor from what ``make`` gives for a seed, stacked where there are several."""
     library = require("torch", extra="train", purpose="Metric learning")
     values = make(seeds) if isinstance(seeds, int) else np.stack([make(seed) for seed in seeds])
-    made: torch.Tensor = library.tensor(values, dtype=getattr(library, dtype), device=device).requires_grad_()
-    return made
+    tensor: torch.Tensor = library.tensor(values, dtype=getattr(library, dtype), device=device).requires_grad_()
+    return tensor
 
 
 def own_stream(seed: int, loss: str) -> np.random.Generator:
@@ -128,5 +128,5 @@ def log_one_plus(exponents: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
     """Return log(1 + sum exp(exponents)) over what is there of the last dimension: 0 where nothing is."""
     library = require("torch", extra="train", purpose="Metric learning")
     total = exponents.masked_fill(~there, -library.inf).logsumexp(-1)
-    found: torch.Tensor = library.logaddexp(total, library.zeros_like(total))
-    return found
+    tensor: torch.Tensor = library.logaddexp(total, library.zeros_like(total))
+    return tensor

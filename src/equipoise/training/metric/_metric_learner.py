@@ -327,8 +327,8 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def _bytes(rows: Any) -> NDArray[np.uint8]:
     """Return pictures with channels last."""
-    found: NDArray[np.uint8] = rows.permute(0, 2, 3, 1).numpy()
-    return found
+    values: NDArray[np.uint8] = rows.permute(0, 2, 3, 1).numpy()
+    return values
 
 
 def is_loader(given: Any) -> bool:

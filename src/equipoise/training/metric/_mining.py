@@ -108,8 +108,8 @@ def uniforms_of_epoch(
         numbers = stream(seeds, *names).random(shape)
     else:
         numbers = np.stack([stream(seed, *names).random(shape) for seed in seeds], axis=1)
-    there: torch.Tensor = library.from_numpy(numbers).to(device)
-    return there
+    tensor: torch.Tensor = library.from_numpy(numbers).to(device)
+    return tensor
 
 
 class Draws:
@@ -134,8 +134,8 @@ class Draws:
         if name not in self._numbers:
             self._numbers[name] = self._drawn(name)
         numbers = self._numbers[name]
-        own: torch.Tensor = numbers[step] if isinstance(step, int) else numbers.index_select(0, step)[0]
-        return own[..., :rows]
+        tensor: torch.Tensor = numbers[step] if isinstance(step, int) else numbers.index_select(0, step)[0]
+        return tensor[..., :rows]
 
     def _drawn(self, name: str | None) -> torch.Tensor:
         return uniforms_of_epoch(self._seeds, *self._epoch, self._device, name=name)

@@ -132,7 +132,7 @@ def _erased(
 
 
 def _read(
-    trial: Prepared, material: Material, one: Outcome, erasers: tuple[Transformation, ...], embedding: Embedding,
+    trial: Prepared, material: Material, outcome: Outcome, erasers: tuple[Transformation, ...], embedding: Embedding,
     features: Embedding,
 ) -> Outcome:  # fmt: skip
     begun = time.perf_counter()
@@ -140,16 +140,16 @@ def _read(
     assert material.train.target is not None
     told = material.train.target[trial.rows]
     dev, test = (Predicted(told[nearest(embedding[split], own)]) for split in ("dev", "test"))
-    if isinstance(one.model, EmbeddingModel):
-        one.model.release(erasers, own, told, len(material.classes))
-    kept: dict[str, NDArray[Any]] = dict(one.kept)
+    if isinstance(outcome.model, EmbeddingModel):
+        outcome.model.release(erasers, own, told, len(material.classes))
+    kept: dict[str, NDArray[Any]] = dict(outcome.kept)
     kept |= {f"embedding.{split}": embedding[split].astype(np.float16) for split in ("dev", "test")}
     if trial.treatments:
         seen = _seen(trial, material, embedding, features)
         for treatment in trial.treatments:
             kept |= treatment.metric_kept(seen)
-    spent = one.seconds + time.perf_counter() - begun
-    return replace(one, dev=dev, test=test, kept=kept, seconds=spent)
+    spent = outcome.seconds + time.perf_counter() - begun
+    return replace(outcome, dev=dev, test=test, kept=kept, seconds=spent)
 
 
 def _seen(trial: Prepared, material: Material, embedding: Embedding, features: Embedding) -> MetricEnded:
@@ -173,7 +173,7 @@ def _seen(trial: Prepared, material: Material, embedding: Embedding, features: E
 
 
 def with_kept(
-    one: Outcome,
+    outcome: Outcome,
     callbacks: Sequence[TrainingCallback],
     trial: int,
     dev: NDArray[np.float32],
@@ -186,15 +186,15 @@ def with_kept(
     ``frozen`` tells that features are the same in every epoch. Where they are not, heads of the last epoch fit the
     features of no other, and nothing is kept of a trial whose chosen epoch is another.
     """
-    last = one.best_epoch == epochs
-    if one.failure is not None or not (last or frozen):
-        return one
+    last = outcome.best_epoch == epochs
+    if outcome.failure is not None or not (last or frozen):
+        return outcome
     try:
         more = kept_by(callbacks, trial, {"dev": dev})
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-        return failed(error, replace(one, dev=None, test=None, kept={}, model=None))
-    notes = one.notes if last or not more else (*one.notes, OTHER_EPOCH.format(epoch=one.best_epoch))
-    return replace(one, kept={**one.kept, **more}, notes=notes)
+        return failed(error, replace(outcome, dev=None, test=None, kept={}, model=None))
+    notes = outcome.notes if last or not more else (*outcome.notes, OTHER_EPOCH.format(epoch=outcome.best_epoch))
+    return replace(outcome, kept={**outcome.kept, **more}, notes=notes)
 
 
 # How often the dev rows are asked in a training, at least: reading them costs about as much as an epoch.
@@ -382,7 +382,7 @@ def with_training_rows(material: Material) -> Rows:
     )
 
 
-def _split(one: Outcome, rows: int) -> Embedding:
+def _split(outcome: Outcome, rows: int) -> Embedding:
     """Part what was read of dev, training and test rows."""
-    both = one.kept["outputs.dev"]
-    return {"train": both[rows:], "dev": both[:rows], "test": one.kept["outputs.test"]}
+    both = outcome.kept["outputs.dev"]
+    return {"train": both[rows:], "dev": both[:rows], "test": outcome.kept["outputs.test"]}

@@ -242,14 +242,17 @@ def _on_dev(study: Measured, members: Sequence[IdenticalSet], place: int) -> tup
 
 def chosen_fairest(result: StudyResult) -> list[FairestRecord]:
     """Return the records that the words and the page speak of: all runs, by disparate impact or else the first bias."""
-    measures = dict.fromkeys(one.measure for one in result.fairest_of_n)
+    measures = dict.fromkeys(record.measure for record in result.fairest_of_n)
     if not measures:
         return []
     measure = IMPACT if IMPACT in measures else next(iter(measures))
     return [
-        one
-        for one in result.fairest_of_n
-        if one.measure == measure and one.n == one.runs and not math.isnan(one.apparent) and not math.isnan(one.honest)
+        record
+        for record in result.fairest_of_n
+        if record.measure == measure
+        and record.n == record.runs
+        and not math.isnan(record.apparent)
+        and not math.isnan(record.honest)
     ]
 
 

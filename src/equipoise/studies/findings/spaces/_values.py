@@ -168,21 +168,21 @@ def values_of(
     overall = upstream(everyone)[:, 0]
     macro = {key: downstream(truth, guess[known], np.zeros(len(truth), dtype=np.int64), 1, classes)[0]
              for key, guess in guesses.items()}  # fmt: skip
-    found: Values = {}
+    values: Values = {}
     for grouping in groupings:
         name, codes = grouping.attribute, grouping.codes[known]
         by_group = upstream(EmbeddingTally(space, codes, grouping.groups))
         for place, group in ((-1, None), *enumerate(grouping.groups)):
             own = overall if group is None else by_group[:, place]
-            found |= {Key(name, group, EMBEDDING, None, m): float(v) for m, v in zip(UPSTREAM, own, strict=True)}
+            values |= {Key(name, group, EMBEDDING, None, m): float(v) for m, v in zip(UPSTREAM, own, strict=True)}
         for (source, training), guess in guesses.items():
             told = downstream(truth, guess[known], codes, len(grouping.groups), classes)
             for place, group in ((-1, None), *enumerate(grouping.groups)):
                 own = macro[source, training] if group is None else told[place]
-                found |= {
+                values |= {
                     Key(name, group, source, training, m): float(v) for m, v in zip(MACRO_MEASURES, own, strict=True)
                 }
-    return found
+    return values
 
 
 def upstream(embedded: EmbeddingTally) -> NDArray[np.float64]:
@@ -414,15 +414,15 @@ def _trial_values(study: Measured, kept: KeptArrays, place: int, points: NDArray
 def _columns(found: dict[int, Values], first: dict[str, Grouping]) -> list[SpaceQuantity]:
     """Return the quantities, in the order of attributes and measures: everyone, groups, worst group, gaps."""
     seen = dict.fromkeys((k.attribute, k.source, k.training, k.measure) for own in found.values() for k in own)
-    made: list[SpaceQuantity] = []
+    quantities: list[SpaceQuantity] = []
     for attribute, source, training, measure in seen:
         grouping, whole = first[attribute], SpaceQuantity(attribute, "overall", source, training, measure)
-        made.append(whole)
-        made += [replace(whole, kind="group", group=group) for group in grouping.groups]
+        quantities.append(whole)
+        quantities += [replace(whole, kind="group", group=group) for group in grouping.groups]
         if better_of(measure) != "none" and len(grouping.groups) > 1:
-            made.append(replace(whole, kind="worst"))
-            made += _gaps(grouping, replace(whole, kind="gap"))
-    return made
+            quantities.append(replace(whole, kind="worst"))
+            quantities += _gaps(grouping, replace(whole, kind="gap"))
+    return quantities
 
 
 def _gaps(grouping: Grouping, gap: SpaceQuantity) -> list[SpaceQuantity]:
