@@ -27,7 +27,7 @@ OWN = [entry for kind in KINDS for entry in registry.entries(kind) if entry.modu
 @pytest.mark.parametrize("entry", OWN, ids=lambda entry: f"{entry.kind} {entry.name}")
 def test_everything_registered_can_be_cited(entry: Entry) -> None:
     found = references_of(entry)
-    assert found, f"{entry.paper!r} is not in foundation/references.py"
+    assert found, f"{entry.paper!r} is not in foundation/_references.py"
     assert found[0] is REFERENCES[PAPERS[entry.paper]]
 
 

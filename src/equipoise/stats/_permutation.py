@@ -76,7 +76,7 @@ def draw_limits(tests: int, cap: int) -> tuple[int, int]:
 
     Examples
     --------
-    >>> most_draws(6, 2_000), most_draws(3, 2_000)
+    >>> draw_limits(6, 2_000), draw_limits(3, 2_000)
     ((2000, 2400), (1200, 1200))
     """
     needed = draws_needed(tests)

@@ -105,7 +105,7 @@ def permutation_test(
 
     Returns
     -------
-    Permuted
+    PermutationResult
         Two-sided p; NaN where a sample has fewer than two values (or there is no pair).
 
     Examples
