@@ -153,25 +153,28 @@ def agree(key: Mapping[str, Coded], sheets: Sequence[Mapping[str, Named]], *, se
     """Compare the sheets of several raters."""
     if not sheets:
         raise BadInput("No filled-in sheet was given", available="at least one, and two to measure agreement")
-    given = [[same_word(sheet[code].name) if code in sheet else "" for code in key] for sheet in sheets]
-    places = {name: index for index, name in enumerate(sorted({name for row in given for name in row if name}))}
-    answers = np.array([[places.get(name, BLANK) for name in row] for row in given], dtype=np.int64)
-    winners = tuple(_winner(code, one, sheets, answers[:, index]) for index, (code, one) in enumerate(key.items()))
+    words = [[same_word(sheet[code].name) if code in sheet else "" for code in key] for sheet in sheets]
+    places = {name: index for index, name in enumerate(sorted({name for row in words for name in row if name}))}
+    answers = np.array([[places.get(name, BLANK) for name in row] for row in words], dtype=np.int64)
+    winners = tuple(_winner(code, coded, sheets, answers[:, index]) for index, (code, coded) in enumerate(key.items()))
     same, kappa = same_share(answers), fleiss_kappa(answers)
     chance, high, p = _by_chance(answers, same, seed)
     # A search's own directions come first, 2 before 10.
-    ranked = sorted(winners, key=lambda one: (one.method != SEARCHED, one.method, len(one.direction), one.direction))
+    ranked = sorted(
+        winners, key=lambda winner: (winner.method != SEARCHED, winner.method, len(winner.direction), winner.direction)
+    )
     return Agreement(
         records=tuple(ranked), raters=len(sheets), same=same, kappa=kappa, chance=chance, chance_high=high, p=p,
         blanks=int((answers == BLANK).sum()), reason=_reason(answers, kappa),
-        provenance=provenance(fingerprint=fingerprint_of([json.dumps([list(key), given]).encode()])),
+        provenance=provenance(fingerprint=fingerprint_of([json.dumps([list(key), words]).encode()])),
     )  # fmt: skip
 
 
 def same_share(answers: Answers) -> float:
     """Return the share of pairs of raters that gave the same name; NaN where no two named the same direction."""
     pairs = [
-        ((one == other) & (one != BLANK), (one != BLANK) & (other != BLANK)) for one, other in combinations(answers, 2)
+        ((first == second) & (first != BLANK), (first != BLANK) & (second != BLANK))
+        for first, second in combinations(answers, 2)
     ]
     both = sum(int(named.sum()) for _, named in pairs)
     return sum(int(same.sum()) for same, _ in pairs) / both if both else float("nan")
@@ -196,22 +199,22 @@ def _by_chance(answers: Answers, same: float, seed: int) -> tuple[float, float, 
     dealt = np.array([same_share(draw.permuted(answers, axis=1)) for _ in range(DEALS)])
     # Deals after which no two raters named the same direction have no agreement: they count, as the least there is.
     p = float(permutation_p(same, np.where(np.isnan(dealt), -np.inf, dealt)))
-    told = dealt[~np.isnan(dealt)]
-    if not len(told):
+    defined = dealt[~np.isnan(dealt)]
+    if not len(defined):
         return float("nan"), float("nan"), p
-    return float(np.median(told)), float(np.quantile(told, 0.95)), p
+    return float(np.median(defined)), float(np.quantile(defined, 0.95)), p
 
 
-def _winner(code: str, of: Coded, sheets: Sequence[Mapping[str, Named]], own: Answers) -> Winner:
+def _winner(code: str, of: Coded, sheets: Sequence[Mapping[str, Named]], votes_cast: Answers) -> Winner:
     named = [sheet[code] for sheet in sheets if code in sheet and same_word(sheet[code].name)]
-    counts = Counter(same_word(one.name) for one in named).most_common()
+    counts = Counter(same_word(sheet_line.name) for sheet_line in named).most_common()
     name, votes, confidence = None, counts[0][1] if counts else 0, float("nan")
     if counts and (len(counts) == 1 or counts[1][1] < votes):
-        for_it = [one for one in named if same_word(one.name) == counts[0][0]]
-        name = Counter(one.name for one in for_it).most_common(1)[0][0]
-        sure = [one.confidence for one in for_it if one.confidence is not None]
+        for_it = [sheet_line for sheet_line in named if same_word(sheet_line.name) == counts[0][0]]
+        name = Counter(sheet_line.name for sheet_line in for_it).most_common(1)[0][0]
+        sure = [sheet_line.confidence for sheet_line in for_it if sheet_line.confidence is not None]
         confidence = float(np.mean(sure)) if sure else float("nan")
-    pairs = same_share(own[:, None])
+    pairs = same_share(votes_cast[:, None])
     return Winner(code, of.direction, of.method, name, votes, len(named), len(sheets), pairs, confidence)
 
 
@@ -232,41 +235,44 @@ SAME_COSINE = 0.999
 def renamed(planes: Sequence[Hyperplane], names: Mapping[str, str]) -> tuple[Hyperplane, ...]:
     """Return planes with new names; those without one keep theirs, and a name that is taken gets a number."""
     taken = {plane.name for plane in planes if plane.name not in names}
-    made = []
+    new_planes = []
     for plane in planes:
         name = names.get(plane.name)
         if name is None:
-            made.append(plane)
+            new_planes.append(plane)
             continue
-        number, own = 1, name
-        while own in taken:
+        number, unused_name = 1, name
+        while unused_name in taken:
             number += 1
-            own = f"{name} ({number})"
-        taken.add(own)
-        made.append(Hyperplane(own, plane.normal, plane.offset))
-    return tuple(made)
+            unused_name = f"{name} ({number})"
+        taken.add(unused_name)
+        new_planes.append(Hyperplane(unused_name, plane.normal, plane.offset))
+    return tuple(new_planes)
 
 
-def agreed_names(planes: Sequence[Hyperplane], key: Mapping[str, Coded], found: Agreement) -> dict[str, str]:
+def agreed_names(planes: Sequence[Hyperplane], key: Mapping[str, Coded], agreement: Agreement) -> dict[str, str]:
     """Return the names agreed on for the planes of a file; a key of another search is refused."""
     by_name = {plane.name: plane for plane in planes}
-    searched = [one for one in key.values() if one.method == SEARCHED]
-    known = [one for one in searched if one.direction in by_name]
-    if not known:
+    searched = [coded for coded in key.values() if coded.method == SEARCHED]
+    present = [coded for coded in searched if coded.direction in by_name]
+    if not present:
         raise BadInput(
-            f"No direction of the key ({', '.join(one.direction for one in searched) or 'none'}) is in the file",
+            f"No direction of the key ({', '.join(coded.direction for coded in searched) or 'none'}) is in the file",
             available="the directions and the key of one search",
         )
-    for one in known:
-        plane = by_name[one.direction]
-        if not any(own.size == plane.size and abs(own.cosine(plane)) >= SAME_COSINE for own in one.planes):
+    for coded in present:
+        plane = by_name[coded.direction]
+        if not any(
+            coded_plane.size == plane.size and abs(coded_plane.cosine(plane)) >= SAME_COSINE
+            for coded_plane in coded.planes
+        ):
             raise BadInput(
-                f"{one.direction!r} of the key is not the direction of that name in the file",
+                f"{coded.direction!r} of the key is not the direction of that name in the file",
                 available="the directions and the key of one search",
             )
     return {
         winner.direction: winner.name
-        for winner in found.winners
+        for winner in agreement.winners
         if winner.method == SEARCHED and winner.agreed and winner.name is not None and winner.direction in by_name
     }
 
@@ -274,13 +280,13 @@ def agreed_names(planes: Sequence[Hyperplane], key: Mapping[str, Coded], found: 
 def given_names(planes: Sequence[Hyperplane], given: Sequence[str]) -> dict[str, str]:
     """Return names given as ``DIRECTION=NAME``."""
     names: dict[str, str] = {}
-    for one in given:
+    for assignment in given:
         # The name of a direction may itself have the sign.
-        direction, sign, name = one.rpartition("=")
+        direction, sign, name = assignment.rpartition("=")
         words = cleaned(name)
         if not sign or not words or len(words) > LONGEST:
             raise BadInput(
-                f"The name {one!r}", available=f"DIRECTION=NAME, a name of 1 to {LONGEST} letters and digits"
+                f"The name {assignment!r}", available=f"DIRECTION=NAME, a name of 1 to {LONGEST} letters and digits"
             )
         if direction not in {plane.name for plane in planes}:
             raise unknown_name("direction", direction, [plane.name for plane in planes], "the file")

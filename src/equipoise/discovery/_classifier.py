@@ -86,18 +86,18 @@ class Classifier:
         functional = require("torch.nn.functional", extra="train", purpose="Discovery")
         return functional.interpolate(images, size=self.size, mode="bilinear", align_corners=False, antialias=True)
 
-    def _chosen(self, given: Any, number: int) -> Any:
+    def _chosen(self, output: Any, number: int) -> Any:
         """Return the chosen column ``[n]``; logits become probabilities."""
         torch = require("torch", extra="train", purpose="Discovery")
-        shape = list(given.shape) if isinstance(given, torch.Tensor) else []
+        shape = list(output.shape) if isinstance(output, torch.Tensor) else []
         if len(shape) not in (1, 2) or shape[0] != number:
-            found = f"the shape {shape}" if shape else f"a {type(given).__name__}"
+            returned = f"the shape {shape}" if shape else f"a {type(output).__name__}"
             raise BadInput(
-                f"The classifier returned {found} for {number} pictures",
+                f"The classifier returned {returned} for {number} pictures",
                 available=f"[{number}], [{number}, 1] or [{number}, classes]",
             )
-        given = given.reshape(number, -1)
-        columns = given.shape[1]
+        output = output.reshape(number, -1)
+        columns = output.shape[1]
         if self.names and len(self.names) != columns:
             raise BadInput(
                 f"The classifier returned {columns} columns and names has {len(self.names)}",
@@ -110,12 +110,12 @@ class Classifier:
                 available="the probability of one class",
                 help=f"Classifier(..., output=...), or --class on the command line, chooses one: {choice}.",
             )
-        place = self.output or 0
-        if not isinstance(place, int) or not 0 <= place < columns:
-            raise BadInput(f"Unknown column {place!r} among {columns}", available=f"0 to {columns - 1}")
+        column = self.output or 0
+        if not isinstance(column, int) or not 0 <= column < columns:
+            raise BadInput(f"Unknown column {column!r} among {columns}", available=f"0 to {columns - 1}")
         if self.logits:
-            given = given.sigmoid() if columns == 1 or self.logits == "sigmoid" else given.softmax(1)
-        return given[:, place]
+            output = output.sigmoid() if columns == 1 or self.logits == "sigmoid" else output.softmax(1)
+        return output[:, column]
 
     def _checked(self, found: Any) -> Any:
         values = found.detach()
@@ -232,19 +232,19 @@ def _lowered_kind() -> Any:
                 torch.tanh, torch.Tensor.tanh, torch.nn.functional.tanh}  # fmt: skip
 
     class SigmoidsInFloat32(torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
-        def __torch_function__(self, function: Any, types: Any, given: Any = (), named: Any = None) -> Any:
-            if function in sigmoids and given:
-                given = (given[0].float(), *given[1:])
-            return function(*given, **(named or {}))
+        def __torch_function__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
+            if function in sigmoids and arguments:
+                arguments = (arguments[0].float(), *arguments[1:])
+            return function(*arguments, **(keywords or {}))
 
     class Lowered(torch.nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self, module: Any) -> None:
             super().__init__()
             self.module = module
 
-        def forward(self, given: Any) -> Any:
-            with torch.autocast(given.device.type, dtype=torch.bfloat16), SigmoidsInFloat32():
-                made = self.module(given)
-            return made.float() if isinstance(made, torch.Tensor) else made
+        def forward(self, pictures: Any) -> Any:
+            with torch.autocast(pictures.device.type, dtype=torch.bfloat16), SigmoidsInFloat32():
+                output = self.module(pictures)
+            return output.float() if isinstance(output, torch.Tensor) else output
 
     return Lowered

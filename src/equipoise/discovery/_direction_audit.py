@@ -88,24 +88,24 @@ def labelled(
 
 
 def with_sides(
-    cohort: Cohort, plane: Hyperplane, found: NDArray[np.int64], how: str, halves: Halves, name: str | None = None
+    cohort: Cohort, plane: Hyperplane, row_sides: NDArray[np.int64], how: str, halves: Halves, name: str | None = None
 ) -> Cohort:
     """Return a cohort with the sides -1, 0 and 1 as a group column, and a datasheet that says how they were made."""
-    check_sides(found, halves)
+    check_sides(row_sides, halves)
     column = plane.name if name is None else name
     if column in cohort.columns:
         raise BadInput(
             f"The cohort {cohort.name!r} has a column {column!r} already", help="give the new one another name=."
         )
-    said = (
+    description = (
         f"{column}: a prediction, not self-reported, and wrong for some: the side of the plane {plane.name!r} of a "
         f"generator's latent space that a picture is on, as estimated by {how}, split at {WORDS[halves]}.\n"
     )
     return replace(
         cohort,
-        columns={**cohort.columns, column: SIDES[found + 1]},
+        columns={**cohort.columns, column: SIDES[row_sides + 1]},
         groups=(*cohort.groups, column),
-        datasheet=cohort.datasheet + said,
+        datasheet=cohort.datasheet + description,
     )
 
 
@@ -261,21 +261,22 @@ def audit_direction(
     named = (*(() if target is None else (target,)), *known)
     seeded = int(stream(seed, "null of a direction's audit").integers(2**31))
     others = random_orthogonal_directions(plane.size, null, seeded, named)
-    read = read_distances(pictures_of(cohort), [plane, *others], reader)
+    distances = read_distances(pictures_of(cohort), [plane, *others], reader)
     train = training_rows(cohort)
-    found = sides(_as_far_off(read, train) if halves == "plane" else read, train, halves)
-    marked = with_sides(cohort, plane, found[:, 0], reader.how, halves, name)
+    plane_sides = sides(_as_far_off(distances, train) if halves == "plane" else distances, train, halves)
+    marked = with_sides(cohort, plane, plane_sides[:, 0], reader.how, halves, name)
     column, favour = marked.groups[-1], favourable or cohort.favourable
     rows = _judged(marked, column, predicted, held)
-    gaps = _gaps(rows, found[held], favour)
-    kept = rows.take(rows[column] != MIDDLE)
-    _check_groups(kept, column)
+    gaps = _gaps(rows, plane_sides[held], favour)
+    outer_rows = rows.take(rows[column] != MIDDLE)
+    _check_groups(outer_rows, column)
     result = audit(
-        kept, prediction=PREDICTION, sensitive_features=[column], reference={column: LOWER_HALF},
+        outer_rows, prediction=PREDICTION, sensitive_features=[column], reference={column: LOWER_HALF},
         favourable=favour, draws=draws, seed=seed, command=command,
     )  # fmt: skip
     return _answer(result, gaps, column, favour, {
-        "cosines": {one.name: plane.cosine(one) for one in named}, "split": split, "halves": halves, "how": reader.how,
+        "cosines": {hyperplane.name: plane.cosine(hyperplane) for hyperplane in named}, "split": split,
+        "halves": halves, "how": reader.how,
         "notes": tuple(notes),
         "rows": {side: int((rows[column] == side).sum()) for side in SIDES.tolist()},
     })  # fmt: skip
@@ -295,7 +296,9 @@ def _as_far_off(read: Floats, train: NDArray[np.bool_]) -> Floats:
     return np.column_stack([read[:, 0], moved[:, 1:]])
 
 
-def _answer(result: AuditResult, gaps: Floats, column: str, favour: str | None, said: dict[str, Any]) -> DirectionAudit:
+def _answer(
+    result: AuditResult, gaps: Floats, column: str, favour: str | None, details: dict[str, Any]
+) -> DirectionAudit:
     (tested,) = _one(result, "equalized_odds", column, favour)
     (association,) = _one(result, "base_rate_difference", column, favour)
     gap, chance = float(gaps[0]), gaps[1:][np.isfinite(gaps[1:])]
@@ -310,11 +313,11 @@ def _answer(result: AuditResult, gaps: Floats, column: str, favour: str | None, 
         reason = because(GapReason.NOT_SIGNIFICANT, p=people)
     elif rank is None or not among_the_first(rank, len(chance), THRESHOLD):
         reason = because(GapReason.AS_LARGE_BY_CHANCE, rank=rank, of=len(chance) + 1)
-    contrasts = tuple(one for rate in RATES for one in result.find(rate, kind="contrast"))
+    contrasts = tuple(contrast for rate in RATES for contrast in result.find(rate, kind="contrast"))
     return DirectionAudit(
         name=column, verdict=GapVerdict.GAP if reason is None else GapVerdict.NO_GAP_SHOWN, reason=reason, gap=gap,
         people=people, rank_among_random=rank, chance=chance, contrasts=contrasts, association=association,
-        audit=result, provenance=result.provenance, **said,
+        audit=result, provenance=result.provenance, **details,
     )  # fmt: skip
 
 
@@ -340,15 +343,17 @@ def _held_out(cohort: Cohort, split: str) -> NDArray[np.int64]:
     return np.array([index for index, label in enumerate(labels) if label == split], dtype=np.int64)
 
 
-def _predictions(cohort: Cohort, given: object, held: NDArray[np.int64]) -> NDArray[Any]:
+def _predictions(cohort: Cohort, predictions: object, held: NDArray[np.int64]) -> NDArray[Any]:
     """Return what was predicted of the held-out rows."""
     if cohort.task != "class":
         raise BadInput(f"The cohort {cohort.name!r} is a {cohort.task} task", available="classes and predicted classes")
-    if isinstance(given, str):
-        if given not in cohort.columns:
-            raise BadInput(f"The cohort {cohort.name!r} has no column {given!r}", available="a column, or an array")
-        given = cohort[given]
-    values = np.asarray(given)
+    if isinstance(predictions, str):
+        if predictions not in cohort.columns:
+            raise BadInput(
+                f"The cohort {cohort.name!r} has no column {predictions!r}", available="a column, or an array"
+            )
+        predictions = cohort[predictions]
+    values = np.asarray(predictions)
     if values.ndim != 1 or len(values) not in (len(cohort), len(held)):
         raise BadInput(
             f"The predictions have the shape {list(values.shape)}",
@@ -367,22 +372,22 @@ def _judged(cohort: Cohort, column: str, predicted: NDArray[Any], held: NDArray[
     )  # fmt: skip
 
 
-def _gaps(rows: Cohort, found: NDArray[np.int64], favour: str | None) -> Floats:
+def _gaps(rows: Cohort, plane_sides: NDArray[np.int64], favour: str | None) -> Floats:
     """Return equalized odds between the upper and the lower side of each plane."""
-    truth, said = (
+    truth, predicted = (
         [label_of(value) for value in rows[name].tolist()] for name in (rows.target, PREDICTION)
     )  # fmt: skip
-    both = factorise(np.array([*truth, *said], dtype=object))
+    both = factorise(np.array([*truth, *predicted], dtype=object))
     classes = [label for label in both.labels if label is not None]
     order = np.array([classes.index(label) if label is not None else -1 for label in both.labels])[both.codes]
     y, p = order[: len(truth)], order[len(truth) :]
     weight = np.ones(len(y)) if rows.weight is None else np.asarray(rows[rows.weight], dtype=np.float64)
     number = len(classes)
-    tables = np.zeros((found.shape[1], 2, number, number))
-    for plane, side in enumerate(found.T):
-        kept = (side != 0) & (y >= 0) & (p >= 0)
-        cells = ((side[kept] == 1) * number + y[kept]) * number + p[kept]
-        tables[plane] = np.bincount(cells, weight[kept], minlength=2 * number**2).reshape(2, number, number)
+    tables = np.zeros((plane_sides.shape[1], 2, number, number))
+    for plane, side in enumerate(plane_sides.T):
+        counted = (side != 0) & (y >= 0) & (p >= 0)
+        cells = ((side[counted] == 1) * number + y[counted]) * number + p[counted]
+        tables[plane] = np.bincount(cells, weight[counted], minlength=2 * number**2).reshape(2, number, number)
     odds = equalized_odds.by_class(Confusion(tables, (LOWER_HALF, UPPER_HALF), tuple(classes)))
     if favour is None:
         return np.array([mean_over_classes(gaps) for gaps in odds])

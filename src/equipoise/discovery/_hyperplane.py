@@ -184,16 +184,17 @@ def save_directions(
 def load_directions(path: str | os.PathLike[str]) -> tuple[tuple[Hyperplane, ...], dict[str, object]]:
     """Read planes and what is said of them; files that are torn, or do not belong together, are refused."""
     target = _checked_path(path)
-    beside = target.with_suffix(".json")
-    for file in (target, beside):
+    description_file = target.with_suffix(".json")
+    for file in (target, description_file):
         if not file.is_file():
             raise BadInput(f"There is no file {str(file)!r}", available="both files that save_directions wrote")
     try:
         tensors = load(target.read_bytes())
-        content = json.loads(beside.read_text(encoding="utf-8"))
+        content = json.loads(description_file.read_text(encoding="utf-8"))
     except (SafetensorError, ValueError, KeyError, RecursionError) as error:  # KeyError: numbers numpy has not
         raise BadInput(
-            f"{target.name} or {beside.name} is not whole ({told(error)})", available="what save_directions wrote",
+            f"{target.name} or {description_file.name} is not whole ({told(error)})",
+            available="what save_directions wrote",
             help="directions kept as a pickle are not read here.",
         ) from error  # fmt: skip
     fault = _fault(tensors, content)

@@ -129,10 +129,10 @@ def known_changes(
 
 def known_change(evaluator: Evaluator, plane: Hyperplane, strips: Strips) -> KnownChange:
     """Walk one attribute; steps that leave the data (of a search with a guard) count in nothing."""
-    p, counted = evaluator.walk(plane, evaluator.asked.latents)
+    p, counted = evaluator.walk(plane, evaluator.settings.latents)
     steps = (p[1:] - p[:-1]) * counted
     crossed = (((p[1:] >= HALF) != (p[:-1] >= HALF)) & counted).any(0)
-    low, high = wilson(crossed.sum(), len(crossed), evaluator.asked.level)
+    low, high = wilson(crossed.sum(), len(crossed), evaluator.settings.level)
     return KnownChange(
         name=plane.name,
         change=evaluator.mean_with_interval(steps.sum(0), plane.name),
@@ -210,8 +210,8 @@ def _some(planes: tuple[Hyperplane, ...], number: int, seed: int) -> tuple[Hyper
     """Return all planes, or so many of them drawn by a seed."""
     if len(planes) <= number:
         return planes
-    drawn = np.sort(stream(seed, "axes").choice(len(planes), number, replace=False))
-    return tuple(planes[int(place)] for place in drawn)
+    positions = np.sort(stream(seed, "axes").choice(len(planes), number, replace=False))
+    return tuple(planes[int(position)] for position in positions)
 
 
 def _pictures_of_components(pixels: int, number: int) -> int:
@@ -266,7 +266,7 @@ def discover(
     leaves the baselines out. Every strip starts from the same latents. ``names`` are those of classifier and generator,
     and of the reference where there is one.
     """
-    asked, how = settings or SearchSettings(), judging or JudgeSettings()
+    search_settings, judge_settings = settings or SearchSettings(), judging or JudgeSettings()
     named = (*(() if target is None else (target,)), *known)
     if not search and not named:
         raise BadInput(
@@ -277,47 +277,61 @@ def discover(
     if reference is not None:
         _check_use(search, surrogate)
     check_pair(generator, classifier, reference)
-    weights = _stage_weights(generator, asked, how, len(named), directions * search, restarts, compare, surrogate)
+    weights = _stage_weights(
+        generator, search_settings, judge_settings, len(named), directions * search, restarts, compare, surrogate
+    )
     progress = StagedProgress(report, weights)
-    drawn = strips_of(
-        generator, classifier, number=strips, pictures=strip_pictures, ends=asked.alphas, seed=asked.seed,
-        chunk=asked.chunk,
+    strip_pairs = strips_of(
+        generator, classifier, number=strips, pictures=strip_pictures, ends=search_settings.alphas,
+        seed=search_settings.seed,
+        chunk=search_settings.chunk,
     )  # fmt: skip
     rest = asked_of(
         generator, classifier, surrogate, reference, directions=directions, restarts=restarts, search=search,
         compare=compare, strips=strips, strip_pictures=strip_pictures,
     )  # fmt: skip
-    said = {"search": asdict(asked), "judging": how.to_dict(), **rest}
-    made = Investigation(
+    options = {"search": asdict(search_settings), "judging": judge_settings.to_dict(), **rest}
+    investigation = Investigation(
         classifier=names[0], generator=names[1], verdict=None, reason=None, directions=(), methods=(), known=(),
-        curves=np.zeros((0, 0, 0)), strip_alphas=drawn.alphas, search=asked, judging=how,
+        curves=np.zeros((0, 0, 0)), strip_alphas=strip_pairs.alphas, search=search_settings, judging=judge_settings,
         target=None if target is None else target.name, notes=tuple(notes), asked=rest,
         reference=None if reference is None else names[2] if len(names) > 2 else "reference",
-        provenance=origin_of(generator, classifier, reference, target, known, said, names, command),
+        provenance=origin_of(generator, classifier, reference, target, known, options, names, command),
     )  # fmt: skip
     if search:
-        made = _searched(made, drawn, target, tuple(known), directions, restarts, surrogate, reference, progress)
-        if compare and made.curves.size:
-            made = replace(made, methods=_compared(drawn, target, tuple(known), asked, how, reference, progress))
+        investigation = _searched(
+            investigation, strip_pairs, target, tuple(known), directions, restarts, surrogate, reference, progress
+        )
+        if compare and investigation.curves.size:
+            investigation = replace(
+                investigation,
+                methods=_compared(
+                    strip_pairs, target, tuple(known), search_settings, judge_settings, reference, progress
+                ),
+            )
         elif compare:
-            made = replace(made, notes=(*made.notes, "Baselines were skipped: there is nothing to find."))
+            investigation = replace(
+                investigation, notes=(*investigation.notes, "Baselines were skipped: there is nothing to find.")
+            )
     if named:
-        evaluator = Evaluator(generator, classifier, asked, how)
-        made = replace(made, known=known_changes(evaluator, named, drawn, progress.stage(MEASURING)))
-    return made
+        evaluator = Evaluator(generator, classifier, search_settings, judge_settings)
+        investigation = replace(
+            investigation, known=known_changes(evaluator, named, strip_pairs, progress.stage(MEASURING))
+        )
+    return investigation
 
 
 def _stage_weights(
-    generator: Generator, asked: SearchSettings, how: JudgeSettings, named: int, directions: int, restarts: int,
+    generator: Generator, settings: SearchSettings, judging: JudgeSettings, named: int, directions: int, restarts: int,
     compare: bool, surrogate: SurrogateSettings | None,
 ) -> dict[str, float]:  # fmt: skip
     """Return how much work each stage is, in pictures that the generator draws."""
-    alphas = len(asked.alphas)
-    judged = (how.latents + (2 * how.nulls + 1) * how.null_latents) * alphas
+    alphas = len(settings.alphas)
+    judged = (judging.latents + (2 * judging.nulls + 1) * judging.null_latents) * alphas
     chosen_from = candidates(generator.latent_size)
-    compared = BASELINES * (judged + chosen_from * CHOSEN_ON * alphas) + min(asked.steps, HESSIAN_STEPS) * HESSIAN
-    steps = cost(restarts, asked.steps) if asked.race else restarts * asked.steps
-    step = WITH_SLOPE * directions * asked.batch * alphas
+    compared = BASELINES * (judged + chosen_from * CHOSEN_ON * alphas) + min(settings.steps, HESSIAN_STEPS) * HESSIAN
+    steps = cost(restarts, settings.steps) if settings.race else restarts * settings.steps
+    step = WITH_SLOPE * directions * settings.batch * alphas
     searched = {SEARCHING: steps * step}
     if surrogate is not None:
         latent = SURROGATE_COST if generator.device.type == "cpu" else SURROGATE_COST_ON_A_DEVICE
@@ -325,12 +339,12 @@ def _stage_weights(
             LABELLING: float(surrogate.latents * bool(directions)),
             FITTING: latent * WITH_SLOPE * surrogate.steps * surrogate.batch * bool(directions),
             ROUGH: latent * steps * step,
-            POLISH: surrogate.polish_of(asked) * step,
+            POLISH: surrogate.polish_of(settings) * step,
         }
     return searched | {
         JUDGING: float(directions * judged),
         COMPARING: compared * bool(compare and directions),
-        MEASURING: float(named * how.latents * alphas),
+        MEASURING: float(named * judging.latents * alphas),
     }
 
 
@@ -350,30 +364,32 @@ def _check_use(search: bool, surrogate: SurrogateSettings | None) -> None:
 
 
 def _searched(
-    investigation: Investigation, drawn: Strips, target: Hyperplane | None, known: tuple[Hyperplane, ...],
+    investigation: Investigation, strips: Strips, target: Hyperplane | None, known: tuple[Hyperplane, ...],
     directions: int,
     restarts: int, surrogate: SurrogateSettings | None, reference: Classifier | None, progress: StagedProgress,
 ) -> Investigation:  # fmt: skip
     """Search and judge."""
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "target": target, "known": known, "directions": directions, "restarts": restarts,
         "settings": investigation.search,
     }  # fmt: skip
     if surrogate is None:
         searching = progress.stage(SEARCHING)
-        asked |= {"reference": reference, "report": lambda step, steps, _: searching(step, steps)}
-        found = search_for(drawn.generator, drawn.classifier, **asked)
-        curves = found.curves
+        options |= {"reference": reference, "report": lambda step, steps, _: searching(step, steps)}
+        searched = search_for(strips.generator, strips.classifier, **options)
+        curves = searched.curves
     else:
-        quick = surrogate_search(drawn.generator, drawn.classifier, surrogate=surrogate, report=progress.tell, **asked)
-        found, curves = quick.search, quick.rough.curves
+        quick = surrogate_search(
+            strips.generator, strips.classifier, surrogate=surrogate, report=progress.tell, **options
+        )
+        searched, curves = quick.search, quick.rough.curves
         investigation = replace(
             investigation, notes=(*investigation.notes, *_surrogate_words(quick, surrogate, investigation.search))
         )
     judgement = judge(
-        drawn.generator,
-        drawn.classifier,
-        found,
+        strips.generator,
+        strips.classifier,
+        searched,
         settings=investigation.judging,
         reference=reference,
         report=progress.stage(JUDGING),
@@ -384,25 +400,32 @@ def _searched(
         verdict=judgement.verdict,
         reason=judgement.reason,
         directions=tuple(
-            Shown("search", one, drawn.along(one.given if one.plane is None else one.plane)) for one in judgement.ranked
+            Shown("search", judged, strips.along(judged.given if judged.plane is None else judged.plane))
+            for judged in judgement.ranked
         ),
         curves=curves,
     )
 
 
-def _surrogate_words(quick: SurrogateSearch, how: SurrogateSettings, asked: SearchSettings) -> tuple[str, ...]:
+def _surrogate_words(
+    quick: SurrogateSearch, settings: SurrogateSettings, search_settings: SearchSettings
+) -> tuple[str, ...]:
     if quick.surrogate is None:
         return ()
     return (
-        f"The search ran on a surrogate of both networks, fitted to {how.latents:,} latents (R2 "
-        f"{quick.surrogate.r2:.2f} on held-out latents), then for {how.polish_of(asked)} steps on the networks "
-        f"themselves; the loss curves are the surrogate's.",
+        f"The search ran on a surrogate of both networks, fitted to {settings.latents:,} latents (R2 "
+        f"{quick.surrogate.r2:.2f} on held-out latents), then for {settings.polish_of(search_settings)} steps on the "
+        f"networks themselves; the loss curves are the surrogate's.",
     )
 
 
 def _reference_words(name: str | None, judgement: Judgement) -> tuple[str, ...]:
     """Say how much the reference changes along each direction; nothing where it was not measured."""
-    ways = [f"{one.reference_way:.3f} along {one.name}" for one in judgement.ranked if np.isfinite(one.reference_way)]
+    ways = [
+        f"{judged.reference_way:.3f} along {judged.name}"
+        for judged in judgement.ranked
+        if np.isfinite(judged.reference_way)
+    ]
     if not ways:
         return ()
     return (
@@ -412,24 +435,28 @@ def _reference_words(name: str | None, judgement: Judgement) -> tuple[str, ...]:
 
 
 def _compared(
-    drawn: Strips, target: Hyperplane | None, known: tuple[Hyperplane, ...], asked: SearchSettings, how: JudgeSettings,
+    strips: Strips, target: Hyperplane | None, known: tuple[Hyperplane, ...], search_settings: SearchSettings,
+    judge_settings: JudgeSettings,
     reference: Classifier | None, progress: StagedProgress,
 ) -> tuple[Shown, ...]:  # fmt: skip
     """Let each baseline choose its direction, and judge it on the latents that those of the search were judged on."""
-    generator, classifier = drawn.generator, drawn.classifier
+    generator, classifier = strips.generator, strips.classifier
     named = (*(() if target is None else (target,)), *known)
-    baselines = baseline_directions(generator, named, asked)
-    told = progress.stage(COMPARING)
-    shown: list[Shown] = []
+    baselines = baseline_directions(generator, named, search_settings)
+    report = progress.stage(COMPARING)
+    baselines_judged: list[Shown] = []
     for index, (method, make) in enumerate(baselines.items()):
-        best = chosen(generator, classifier, make(), named, asked)
+        best = chosen(generator, classifier, make(), named, search_settings)
         if best is None:
             continue
         judgement = judge(
-            generator, classifier, [best], target=target, known=known, search_settings=asked, settings=how,
+            generator, classifier, [best], target=target, known=known, search_settings=search_settings,
+            settings=judge_settings,
             reference=reference,
         )  # fmt: skip
-        (one,) = judgement.ranked
-        shown.append(Shown(method, one, drawn.along(one.given if one.plane is None else one.plane)))
-        told(index + 1, len(baselines))
-    return tuple(shown)
+        (judged,) = judgement.ranked
+        baselines_judged.append(
+            Shown(method, judged, strips.along(judged.given if judged.plane is None else judged.plane))
+        )
+        report(index + 1, len(baselines))
+    return tuple(baselines_judged)

@@ -81,10 +81,10 @@ def origin_of(
     """Say where the numbers come from; the fingerprint is that of weights, planes and everything that was asked for."""
     torch = require("torch", extra="train", purpose="Discovery")
     planes = (*(() if target is None else (target,)), *known)
-    told = [[plane.name, plane.offset, plane is target] for plane in planes]
-    parts = [json.dumps([settings, told], sort_keys=True, default=str).encode()]
+    plane_parts = [[plane.name, plane.offset, plane is target] for plane in planes]
+    parts = [json.dumps([settings, plane_parts], sort_keys=True, default=str).encode()]
     parts += [plane.normal.tobytes() for plane in planes]
-    for module in (generator.module, *(one.module for one in (classifier, reference) if one is not None)):
+    for module in (generator.module, *(network.module for network in (classifier, reference) if network is not None)):
         for name, tensor in sorted(module.state_dict().items()):
             parts += [name.encode(), tensor.detach().double().cpu().numpy().tobytes()]
     return provenance(
@@ -101,14 +101,14 @@ def origin_of(
 
 def _options(settings: Mapping[str, Mapping[str, Any] | None]) -> dict[str, object]:
     """Return settings one by one; but for those of search and investigation, their part stands before their name."""
-    made: dict[str, object] = {}
+    options: dict[str, object] = {}
     for part, values in settings.items():
         if values is None:
-            made[part] = None
+            options[part] = None
             continue
         before = "" if part in ("search", "investigation") else f"{part} "
-        made |= {f"{before}{name}": value for name, value in values.items()}
-    return made
+        options |= {f"{before}{name}": value for name, value in values.items()}
+    return options
 
 
 def _named(prior: Prior) -> str:
@@ -291,15 +291,15 @@ class Investigation(Result):
         """Return the directions, the baselines and the known attributes as tables for a paper."""
         headings = ("Direction", "Verdict", "Total change", "Interval", "Variation per step", "Random, median",
                     "Random, 95%", "Rank", "Steadiness")  # fmt: skip
-        found = [_table_row(direction.judged.name, direction) for direction in self.directions]
+        directions = [_table_row(direction.judged.name, direction) for direction in self.directions]
         baselines = [_table_row(method.method, method) for method in self.methods]
         known = [
-            (one.name, one.change[0], Interval(*one.change[1:]), one.variation[0], one.flips[0],
-             Interval(*one.flips[1:]))
-            for one in self.known
+            (attribute.name, attribute.change[0], Interval(*attribute.change[1:]), attribute.variation[0],
+             attribute.flips[0], Interval(*attribute.flips[1:]))
+            for attribute in self.known
         ]  # fmt: skip
         return (
-            Table("directions", "Directions of the search", headings, tuple(found)),
+            Table("directions", "Directions of the search", headings, tuple(directions)),
             Table("baselines", "The best direction of each baseline", ("Method", *headings[1:]), tuple(baselines)),
             Table(
                 "known", "Change of the probability along known attributes",
@@ -310,13 +310,13 @@ class Investigation(Result):
 
 
 def _records(investigation: Investigation) -> Iterator[DirectionRecord]:
-    shown = [("direction", direction) for direction in investigation.directions] + [
+    measured = [("direction", direction) for direction in investigation.directions] + [
         ("baseline", method) for method in investigation.methods
     ]
-    for kind, one in shown:
-        judged = one.judged
+    for kind, shown_direction in measured:
+        judged = shown_direction.judged
         yield DirectionRecord(
-            kind="direction" if kind == "direction" else "baseline", method=one.method, name=judged.name,
+            kind="direction" if kind == "direction" else "baseline", method=shown_direction.method, name=judged.name,
             verdict=judged.verdict, reason=judged.reason, variation=judged.variation, low=judged.low, high=judged.high,
             level=investigation.judging.level,
             total_change=judged.way, total_change_low=judged.way_low, total_change_high=judged.way_high,
@@ -345,15 +345,15 @@ def _table_row(label: str, one: Shown) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _direction_json(one: Shown, rank: int | None) -> dict[str, Any]:
-    judged = one.judged
+def _direction_json(shown_direction: Shown, rank: int | None) -> dict[str, Any]:
+    judged = shown_direction.judged
     numbers = {name: _plain(getattr(judged, name)) for name in NUMBERS}
     reason = judged.reason
     if reason is None and None in numbers.values():
         reason = because(DiscoveryReason.NOT_MEASURED)
     return {
         **({} if rank is None else {"rank": rank}),
-        "method": one.method,
+        "method": shown_direction.method,
         "name": judged.name,
         "verdict": judged.verdict,
         **reason_as_json(reason),
@@ -364,7 +364,7 @@ def _direction_json(one: Shown, rank: int | None) -> dict[str, Any]:
         "cosines": _plain(judged.cosines),
         "given": _plane_json(judged.given),
         "plane": None if judged.plane is None else _plane_json(judged.plane),
-        "strips": _strips_json(one.strips),
+        "strips": _strips_json(shown_direction.strips),
     }
 
 

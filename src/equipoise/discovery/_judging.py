@@ -58,10 +58,12 @@ def random_orthogonal_directions(
         raise BadInput(
             f"{len(rows)} normals leave no direction of {size} dimensions", available="fewer normals than dimensions"
         )
-    drawn = stream(seed, "random directions").normal(size=(number, size))
-    drawn -= (drawn @ rows.T) @ rows
+    normals = stream(seed, "random directions").normal(size=(number, size))
+    normals -= (normals @ rows.T) @ rows
     middle = np.zeros(size) if centre is None else centre
-    return tuple(Hyperplane(f"random {index + 1}", one).moved_through(middle) for index, one in enumerate(drawn))
+    return tuple(
+        Hyperplane(f"random {index + 1}", normal).moved_through(middle) for index, normal in enumerate(normals)
+    )
 
 
 def axes(size: int, centre: ArrayLike | None = None) -> tuple[Hyperplane, ...]:
@@ -257,63 +259,67 @@ def judge(
 
     What a ``reference`` does along them is measured, and no verdict hangs on it.
     """
-    asked = settings or JudgeSettings()
+    judge_settings = settings or JudgeSettings()
     if isinstance(directions, Search):
         target, known, walked = directions.target, directions.known, directions.settings
-        planes = tuple(one.plane for one in directions.found)
+        planes = tuple(direction.plane for direction in directions.found)
         if directions.reason is not None:
-            return Judgement(SearchVerdict.NOTHING_FOUND, directions.reason, (), asked)
+            return Judgement(SearchVerdict.NOTHING_FOUND, directions.reason, (), judge_settings)
     else:
         planes, walked = tuple(directions), search_settings or SearchSettings()
     check_pair(generator, classifier, reference)
     named = (*(() if target is None else (target,)), *known)
-    evaluator = Evaluator(generator, classifier, walked, asked, reference)
+    evaluator = Evaluator(generator, classifier, walked, judge_settings, reference)
     judged: list[Judged] = []
     for index, plane in enumerate(planes):
-        before = [one.plane for one in judged if one.plane is not None]
+        before = [direction.plane for direction in judged if direction.plane is not None]
         judged.append(evaluator.judged(plane, named, before))
         if report is not None:
             report(index + 1, len(planes))
-    told = [_decided(one, asked) for one in judged]
+    decided = [_decided(direction, judge_settings) for direction in judged]
     ranked = tuple(
-        sorted(told, key=lambda one: (one.verdict != SearchVerdict.FOUND, -np.nan_to_num(one.variation, nan=-1.0)))
+        sorted(
+            decided,
+            key=lambda judged: (judged.verdict != SearchVerdict.FOUND, -np.nan_to_num(judged.variation, nan=-1.0)),
+        )
     )
-    if any(one.verdict == SearchVerdict.FOUND for one in ranked):
-        return Judgement(SearchVerdict.FOUND, None, ranked, asked)
+    if any(direction.verdict == SearchVerdict.FOUND for direction in ranked):
+        return Judgement(SearchVerdict.FOUND, None, ranked, judge_settings)
     why = ranked[0].reason if ranked else because(DiscoveryReason.NO_DIRECTION)
-    return Judgement(SearchVerdict.NOTHING_FOUND, why, ranked, asked)
+    return Judgement(SearchVerdict.NOTHING_FOUND, why, ranked, judge_settings)
 
 
 class Evaluator:
     """Fresh latents, and what is measured on them."""
 
     def __init__(
-        self, generator: Generator, classifier: Classifier, walked: SearchSettings, asked: JudgeSettings,
+        self, generator: Generator, classifier: Classifier, walked: SearchSettings, settings: JudgeSettings,
         reference: Classifier | None = None,
     ) -> None:  # fmt: skip
-        self.generator, self.classifier, self.walked, self.asked = generator, classifier, walked, asked
+        self.generator, self.classifier, self.walked, self.settings = generator, classifier, walked, settings
         self.reference = reference
         # Named apart from every stream of a search: what was searched on is not judged on.
-        drawn = int(stream(asked.seed, "judged on").integers(2**31))
-        self.latents = generator.sample(asked.latents, drawn).double()
-        self.centre = generator.middle(drawn)
+        latent_seed = int(stream(settings.seed, "judged on").integers(2**31))
+        self.latents = generator.sample(settings.latents, latent_seed).double()
+        self.centre = generator.middle(latent_seed)
         self.guard: Guard | None = None
         if walked.guard is not None:
-            self.guard = guard_of(generator, drawn, walked.guard)
+            self.guard = guard_of(generator, latent_seed, walked.guard)
 
-    def judged(self, given: Hyperplane, named: Sequence[Hyperplane], before: Sequence[Hyperplane]) -> Judged:
+    def judged(self, direction: Hyperplane, named: Sequence[Hyperplane], before: Sequence[Hyperplane]) -> Judged:
         """Measure one direction, without a verdict: its part orthogonal to what has a name and to those before it."""
-        cosines = {hyperplane.name: given.cosine(hyperplane) for hyperplane in named}
-        plane = without(given, [*named, *before], self.centre)
+        cosines = {hyperplane.name: direction.cosine(hyperplane) for hyperplane in named}
+        plane = without(direction, [*named, *before], self.centre)
         if plane is None:
             reason = because(DiscoveryReason.KNOWN_OR_EARLIER if before else DiscoveryReason.KNOWN_ALREADY)
-            return Judged(given.name, given, None, 0.0, cosines, reason=reason)
-        signed = self._changes(plane, self.asked.latents)
+            return Judged(direction.name, direction, None, 0.0, cosines, reason=reason)
+        signed = self._changes(plane, self.settings.latents)
         each = np.abs(signed).mean(0)
-        value, low, high = self.mean_with_interval(each, given.name)
+        value, low, high = self.mean_with_interval(each, direction.name)
         steady = float(np.abs(signed.mean(1)).mean() / value) if value > 0 else float("nan")
         measured = Judged(
-            given.name, given, plane, abs(given.cosine(plane)), cosines, variation=value, low=low, high=high,
+            direction.name, direction, plane, abs(direction.cosine(plane)), cosines, variation=value, low=low,
+            high=high,
             way=value * len(signed), steadiness=steady, reference_way=self._reference_way(plane),
         )  # fmt: skip
         return self._against_chance(measured, [*named, *before])
@@ -322,15 +328,15 @@ class Evaluator:
         """Return how far the reference's probability goes along a plane, ups and downs added up; NaN without one."""
         if self.reference is None:
             return float("nan")
-        return float(np.abs(self._changes(plane, self.asked.latents, self.reference)).sum(0).mean())
+        return float(np.abs(self._changes(plane, self.settings.latents, self.reference)).sum(0).mean())
 
     def _against_chance(self, measured: Judged, away: Sequence[Hyperplane]) -> Judged:
         size = self.generator.latent_size
         assert measured.plane is not None
         if size - len(basis_of(away, size)) < 2:
             return replace(measured, reason=because(DiscoveryReason.NOTHING_TO_COMPARE))
-        seed = int(stream(self.asked.seed, "null", measured.name).integers(2**31))
-        others = random_orthogonal_directions(size, self.asked.nulls, seed, away, self.centre)
+        seed = int(stream(self.settings.seed, "null", measured.name).integers(2**31))
+        others = random_orthogonal_directions(size, self.settings.nulls, seed, away, self.centre)
         aside = self._aside(measured.plane)
         chance = np.array([max(self._variation(other, offset) for offset in aside) for other in others])
         own = self._variation(measured.plane)
@@ -348,7 +354,7 @@ class Evaluator:
     def _variation(self, plane: Hyperplane, aside: float = 0.0) -> float:
         """Return the total variation along a plane moved aside, on the latents that random ones are walked from."""
         moved = Hyperplane(plane.name, plane.normal, plane.offset + aside)
-        return float(np.abs(self._changes(moved, self.asked.null_latents)).mean())
+        return float(np.abs(self._changes(moved, self.settings.null_latents)).mean())
 
     def _changes(self, plane: Hyperplane, number: int, of: Classifier | None = None) -> Floats:
         """Return the signed changes ``[step, latent]`` along a plane's traversal; those out of the data are 0."""
@@ -369,9 +375,9 @@ class Evaluator:
 
     def mean_with_interval(self, each: Floats, name: str) -> tuple[float, float, float]:
         """Return the mean over latents with the ends of its interval (bootstrap over latents)."""
-        generator = stream(self.asked.seed, "bootstrap", name)
+        generator = stream(self.settings.seed, "bootstrap", name)
         shares = generator.multinomial(len(each), np.full(len(each), 1 / len(each)), size=DRAWS) / len(each)
-        low, high = percentiles(shares @ each, self.asked.level)
+        low, high = percentiles(shares @ each, self.settings.level)
         return float(each.mean()), float(low), float(high)
 
 
@@ -388,22 +394,24 @@ def among_the_first(rank: int, others: int, share: float) -> bool:
     return rank <= share * (others + 1) * (1 + 1e-12)
 
 
-def _decided(one: Judged, asked: JudgeSettings) -> Judged:
+def _decided(judged: Judged, settings: JudgeSettings) -> Judged:
     """Return a direction with its verdict, and the first reason against it."""
-    reason = one.reason or _reason_against(one, asked)
-    return replace(one, verdict=SearchVerdict.FOUND if reason is None else SearchVerdict.NOTHING_FOUND, reason=reason)
+    reason = judged.reason or _reason_against(judged, settings)
+    return replace(
+        judged, verdict=SearchVerdict.FOUND if reason is None else SearchVerdict.NOTHING_FOUND, reason=reason
+    )
 
 
-def _reason_against(one: Judged, asked: JudgeSettings) -> Reason | None:
-    if one.way < CONSTANT:
+def _reason_against(judged: Judged, settings: JudgeSettings) -> Reason | None:
+    if judged.way < CONSTANT:
         return because(DiscoveryReason.NO_REACTION)
-    if one.way_low < asked.min_effect:
-        return because(DiscoveryReason.TOO_SMALL, change=one.way, low=one.way_low, least=asked.min_effect)
-    rank, others = one.rank_among_random, one.random_directions
+    if judged.way_low < settings.min_effect:
+        return because(DiscoveryReason.TOO_SMALL, change=judged.way, low=judged.way_low, least=settings.min_effect)
+    rank, others = judged.rank_among_random, judged.random_directions
     if rank is None:
         return because(DiscoveryReason.NOTHING_TO_COMPARE)
-    if not among_the_first(rank, others, asked.threshold):
+    if not among_the_first(rank, others, settings.threshold):
         return because(DiscoveryReason.AS_LARGE_BY_CHANCE, compared=rank_words(rank, others), rank=rank, of=others + 1)
-    if one.steadiness < asked.least_steadiness:
-        return because(DiscoveryReason.NOT_STEADY, share=one.steadiness, least=asked.least_steadiness)
+    if judged.steadiness < settings.least_steadiness:
+        return because(DiscoveryReason.NOT_STEADY, share=judged.steadiness, least=settings.least_steadiness)
     return None

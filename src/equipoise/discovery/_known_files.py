@@ -123,15 +123,15 @@ def _content(where: Path) -> dict[str, Any]:
 
 def _given(where: Path, content: Mapping[str, Any]) -> tuple[Hyperplane, ...]:
     listed = content["hyperplanes"]
-    if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
+    if not isinstance(listed, list) or not listed or not all(isinstance(entry, dict) for entry in listed):
         _refuse(where, "hyperplanes is not a list of tables", '[{"name": "age", "normal": [...], "offset": 0.0}, ...]')
     size = content.get("latent_size")
     planes = []
-    for one in listed:
-        name, normal, offset = one.get("name"), one.get("normal"), one.get("offset", 0.0)
+    for entry in listed:
+        name, normal, offset = entry.get("name"), entry.get("normal"), entry.get("offset", 0.0)
         _check_name(where, name)
         numbers = isinstance(normal, list) and all(map(_is_number, normal)) and _is_number(offset)
-        if not numbers or set(one) - {"name", "normal", "offset"}:
+        if not numbers or set(entry) - {"name", "normal", "offset"}:
             _refuse(where, f"the hyperplane {name!r} has no normal and offset in numbers", "name, normal, offset")
         if size is not None and len(normal) != size:
             _refuse(where, f"the normal of {name!r} has {len(normal)} numbers", f"{size}, its latent_size")
@@ -195,23 +195,23 @@ def _array(where: Path, name: str, what: str) -> NDArray[Any]:
     folder = where.parent.resolve()
     try:
         file = (folder / name).resolve()
-        inside, there = file.is_relative_to(folder), file.is_file()
+        inside, exists = file.is_relative_to(folder), file.is_file()
     except (ValueError, OSError, RuntimeError) as error:  # a NUL, too many letters, links that go in a circle
         short = name[:LONGEST_NAME]
         raise BadInput(f"{where.name} names the file {short!r} ({told(error)})", available=f"{what} as .npy") from error
     if not inside:
         _refuse(where, f"{name!r} is outside its folder", "arrays in the folder of the file, or below it")
-    if not there:
+    if not exists:
         _refuse(where, f"there is no {name!r} beside it", f"an array of {what} as .npy")
     try:
-        found = np.lib.format.open_memmap(file, mode="r")
+        array = np.lib.format.open_memmap(file, mode="r")
     except Exception as error:  # numpy evaluates a header that anybody may have written: it fails in many ways
         raise BadInput(
             f"{name} is not an array ({error})", available=".npy of numbers; pickles are not read"
         ) from error
-    if found.size > MOST_NUMBERS or found.nbytes > BYTES_OF_A_NUMBER * MOST_NUMBERS:
-        _refuse(where, f"{name!r} has {found.size:,} values of {found.itemsize} bytes", f"{MOST_NUMBERS:,} numbers")
-    return np.array(found)
+    if array.size > MOST_NUMBERS or array.nbytes > BYTES_OF_A_NUMBER * MOST_NUMBERS:
+        _refuse(where, f"{name!r} has {array.size:,} values of {array.itemsize} bytes", f"{MOST_NUMBERS:,} numbers")
+    return np.array(array)
 
 
 def _check_name(where: Path, name: object) -> None:

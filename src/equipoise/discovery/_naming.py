@@ -117,22 +117,22 @@ class Sheet(Result):
 def sheet_of(investigation: Investigation, seed: int = 0) -> Sheet:
     """Return the directions of an investigation and of its baselines under shuffled codes."""
     decoys = [method for method in investigation.methods if method.method != SEARCHED]
-    shown = [one for one in (*investigation.directions, *decoys) if one.strips]
-    if not shown:
+    directions = [position for position in (*investigation.directions, *decoys) if position.strips]
+    if not directions:
         raise BadInput(
             "There is no strip to name", available="an investigation that looked for a direction",
             help="search first; where the classifier is constant there is nothing to name.",
         )  # fmt: skip
-    order = stream(seed, "naming sheet").permutation(len(shown))
+    order = stream(seed, "naming sheet").permutation(len(directions))
     return Sheet(
-        lines=tuple((code_of(index), shown[int(one)]) for index, one in enumerate(order)), seed=seed,
+        lines=tuple((code_of(index), directions[int(position)]) for index, position in enumerate(order)), seed=seed,
         provenance=investigation.provenance,
     )  # fmt: skip
 
 
-def code_of(place: int) -> str:
+def code_of(index: int) -> str:
     """Return the code of a place: A to Z, then AA."""
-    return (code_of(place // 26 - 1) if place >= 26 else "") + chr(ord("A") + place % 26)
+    return (code_of(index // 26 - 1) if index >= 26 else "") + chr(ord("A") + index % 26)
 
 
 def write_sheet(investigation: Investigation, path: str | os.PathLike[str], *, seed: int = 0) -> Path:

@@ -49,15 +49,15 @@ def guard_of(generator: Generator, seed: int, share: float = SHARE) -> Guard:
     """Measure a prior by a sample of it."""
     if not 0.5 <= share < 1.0:
         raise BadInput(f"A guard that keeps {share} of the prior was requested", available="from 0.5 to below 1")
-    drawn = generator.sample(SAMPLES, seed).double()
-    spread = drawn.std(0)
+    latents = generator.sample(SAMPLES, seed).double()
+    spread = latents.std(0)
     if not bool((spread > 0).all()):
         raise BadInput(
             "One latent dimension of the prior is constant", available="a prior that varies in every dimension",
             help="leave that dimension out of the latent vector, or search without the guard.",
         )  # fmt: skip
-    guard = Guard(drawn.mean(0), spread, 0.0)
-    return Guard(guard.mean, spread, float(guard.distance(drawn).quantile(share)))
+    guard = Guard(latents.mean(0), spread, 0.0)
+    return Guard(guard.mean, spread, float(guard.distance(latents).quantile(share)))
 
 
 DRAWS = 2

@@ -317,22 +317,22 @@ def load_probe(path: str | os.PathLike[str], device: str = "cpu") -> Probe:
     """Read what ``Probe.save`` wrote; nothing in the file is run."""
     check_device(device)
 
-    def build(said: dict[str, Any], place: str) -> Probe:
-        settings = ProbeSettings(**{**said["settings"], "pixels": tuple(said["settings"]["pixels"])})
-        basis, middle, spread = (np.array(said[name], dtype=np.float64) for name in ("basis", "middle", "spread"))
-        image = tuple(counted(size, "image") for size in said["image"])
+    def build(content: dict[str, Any], device: str) -> Probe:
+        settings = ProbeSettings(**{**content["settings"], "pixels": tuple(content["settings"]["pixels"])})
+        basis, middle, spread = (np.array(content[name], dtype=np.float64) for name in ("basis", "middle", "spread"))
+        image = tuple(counted(size, "image") for size in content["image"])
         if basis.ndim != 2 or not len(basis) or len(image) != 3 or not middle.shape == spread.shape == (len(basis),):
             raise ValueError("basis and scale do not fit")
-        if not all(np.isfinite(one).all() for one in (basis, middle, spread)):
+        if not all(np.isfinite(array).all() for array in (basis, middle, spread)):
             raise ValueError("basis and scale are not finite")
-        r2 = {str(name): float("nan") if value is None else float(value) for name, value in said["r2"].items()}
-        stands = tuple(StepProgress(int(step), settings.steps, losses) for step, losses in said["stands"])
-        network = _built(settings, len(basis), image[0], place)
-        return Probe(network, basis, image, settings, place, middle, spread, r2, stands)
+        r2 = {str(name): float("nan") if value is None else float(value) for name, value in content["r2"].items()}
+        stands = tuple(StepProgress(int(step), settings.steps, losses) for step, losses in content["stands"])
+        network = _built(settings, len(basis), image[0], device)
+        return Probe(network, basis, image, settings, device, middle, spread, r2, stands)
 
-    made = read_networks(path, FILE, build, lambda probe: {"probe": probe.network}, device)
-    made.network.eval().requires_grad_(False)
-    return made
+    loaded = read_networks(path, FILE, build, lambda probe: {"probe": probe.network}, device)
+    loaded.network.eval().requires_grad_(False)
+    return loaded
 
 
 def _taught(probe: Probe, generator: Generator, report: Report | None) -> list[StepProgress]:

@@ -192,70 +192,82 @@ def search(
     thought to be sound. The first restart of each direction begins at its plane of ``starts``, where there is one; the
     others begin anywhere. Whether anything was found is for ``judge`` to say.
     """
-    asked = settings or SearchSettings()
+    search_settings = settings or SearchSettings()
     named = (*(() if target is None else (target,)), *known)
     torch = require("torch", extra="train", purpose="Discovery")
     _check_room(generator.latent_size, named, directions, restarts)
     check_pair(generator, classifier, reference)
-    objective = _objective(generator, classifier, reference, named, asked)
-    found: list[Direction] = []
-    curves = np.full((directions, restarts, asked.steps), np.nan)
+    objective = _objective(generator, classifier, reference, named, search_settings)
+    directions_found: list[Direction] = []
+    curves = np.full((directions, restarts, search_settings.steps), np.nan)
     with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True):
-        for place in range(directions):
-            kept = [*(named if asked.orthogonality == "exact" else ()), *(direction.plane for direction in found)]
-            run = _Run(objective, asked, place, restarts, basis_of(kept, generator.latent_size), starts[place:][:1])
-            if place == 0 and run.constant():
+        for index in range(directions):
+            avoided = [
+                *(named if search_settings.orthogonality == "exact" else ()),
+                *(direction.plane for direction in directions_found),
+            ]
+            run = _Run(
+                objective,
+                search_settings,
+                index,
+                restarts,
+                basis_of(avoided, generator.latent_size),
+                starts[index:][:1],
+            )
+            if index == 0 and run.constant():
                 reason = because(DiscoveryReason.CONSTANT_CLASSIFIER)
-                return Search((), curves[:0], asked, target, tuple(known), reason)
-            if place == 0 and run.flat():
+                return Search((), curves[:0], search_settings, target, tuple(known), reason)
+            if index == 0 and run.flat():
                 raise BadInput(
                     "The classifier's probability changes from picture to picture, but there is no gradient to follow",
                     available="a generator and a classifier with gradients",
                     help="remove torch.no_grad(), .detach() and thresholds from them.",
                 )
-            for step in range(asked.steps):
-                curves[place, run.running, step] = run.step()
+            for step in range(search_settings.steps):
+                curves[index, run.running, step] = run.step()
                 if report is not None:
-                    lowest = float(np.nanmin(curves[place, :, step]))
-                    report(place * asked.steps + step + 1, directions * asked.steps, lowest)
-                run.race(curves[place, :, : step + 1])
-            found.append(run.best(named))
-    return Search(tuple(found), curves, asked, target, tuple(known))
+                    lowest = float(np.nanmin(curves[index, :, step]))
+                    report(index * search_settings.steps + step + 1, directions * search_settings.steps, lowest)
+                run.race(curves[index, :, : step + 1])
+            directions_found.append(run.best(named))
+    return Search(tuple(directions_found), curves, search_settings, target, tuple(known))
 
 
 class _Run:
     """The search for one direction: all restarts at once."""
 
     def __init__(
-        self, objective: Objective, asked: SearchSettings, place: int, restarts: int, kept: Floats,
-        begun: Sequence[Hyperplane] = (),
+        self, objective: Objective, settings: SearchSettings, index: int, restarts: int, avoided: Floats,
+        first_planes: Sequence[Hyperplane] = (),
     ) -> None:  # fmt: skip
         torch = require("torch", extra="train", purpose="Discovery")
-        self.objective, self.asked, self.place, self.restarts = objective, asked, place, restarts
+        self.objective, self.settings, self.place, self.restarts = objective, settings, index, restarts
         self.running = np.arange(restarts)
-        self.halved = halvings(restarts, asked.steps) if asked.race else {}
-        self.kept = _tensor(objective, kept)
-        starts = [stream(asked.seed, "start", place, restart) for restart in range(restarts)]
+        self.halved = halvings(restarts, settings.steps) if settings.race else {}
+        self.kept = _tensor(objective, avoided)
+        starts = [stream(settings.seed, "start", index, restart) for restart in range(restarts)]
         size = objective.generator.latent_size
         normals = [start.normal(size=size) for start in starts]
-        normals[: len(begun)] = [hyperplane.normal for hyperplane in begun]
+        normals[: len(first_planes)] = [hyperplane.normal for hyperplane in first_planes]
         self.normals = self._free(_tensor(objective, np.stack(normals)))
         # The plane starts through the middle of a sample of the prior, which for a normal prior is the origin.
         middle = _tensor(objective, objective.generator.middle(self._seed("middle")))
         self.offsets = -(self.normals @ middle) + 0.1 * _tensor(
             objective, np.array([start.normal() for start in starts])
         )
-        self.offsets[: len(begun)] = _tensor(objective, np.array([hyperplane.offset for hyperplane in begun]))
+        self.offsets[: len(first_planes)] = _tensor(
+            objective, np.array([hyperplane.offset for hyperplane in first_planes])
+        )
         self.normals.requires_grad_()
         self.offsets.requires_grad_()
-        self.optimiser = StackedAdam([self.normals, self.offsets], asked.rate)
+        self.optimiser = StackedAdam([self.normals, self.offsets], settings.rate)
         self.latents = torch.Generator().manual_seed(self._seed("latents"))
         self.signs = torch.Generator().manual_seed(self._seed("signs"))
 
     def step(self) -> Floats:
         """Move every restart that is running once; return their losses before it."""
         torch = require("torch", extra="train", purpose="Discovery")
-        latents = self.objective.generator.draw(self.asked.batch, self.latents).double()
+        latents = self.objective.generator.draw(self.settings.batch, self.latents).double()
         # Freed inside the graph: a gradient that pointed out of the complement would move the optimum.
         loss: Any = self.objective.loss(self._free(self.normals), self.offsets, latents, self.signs)
         loss.sum().backward()
@@ -284,20 +296,20 @@ class _Run:
 
     def constant(self) -> bool:
         """Tell whether the classifier gives all that the starts show it the same probability."""
-        latents = self.objective.generator.sample(self.asked.batch, self._seed("first look")).double()
+        latents = self.objective.generator.sample(self.settings.batch, self._seed("first look")).double()
         _, p = self.objective.value(self.normals.detach(), self.offsets.detach(), latents)
         return bool(p.max() - p.min() < CONSTANT)
 
     def flat(self) -> bool:
         """Tell whether the probability has no slope anywhere on a few traversals."""
-        latents = self.objective.generator.sample(min(self.asked.batch, FEW), self._seed("first look")).double()
-        moved = traversed(latents, self.normals.detach(), self.offsets.detach(), self.asked.alphas)
-        _, slope = slopes(self.objective.generator, [self.objective.classifier], moved, self.asked.chunk)
+        latents = self.objective.generator.sample(min(self.settings.batch, FEW), self._seed("first look")).double()
+        moved = traversed(latents, self.normals.detach(), self.offsets.detach(), self.settings.alphas)
+        _, slope = slopes(self.objective.generator, [self.objective.classifier], moved, self.settings.chunk)
         return not bool(slope.any())
 
     def best(self, named: Sequence[Hyperplane]) -> Direction:
         """Return the restart with the lowest loss on latents that none was fitted to, pointing to where p rises."""
-        latents = self.objective.generator.sample(self.asked.held_out, self._seed("held out")).double()
+        latents = self.objective.generator.sample(self.settings.held_out, self._seed("held out")).double()
         losses, p = self.objective.value(self.normals.detach(), self.offsets.detach(), latents)
         winner = int(losses.argmin())
         rises = float((p[winner, -1] - p[winner, 0]).mean()) >= 0
@@ -315,28 +327,28 @@ class _Run:
         return left / left.norm(dim=-1, keepdim=True)
 
     def _seed(self, name: str) -> int:
-        return int(stream(self.asked.seed, name, self.place).integers(2**31))
+        return int(stream(self.settings.seed, name, self.place).integers(2**31))
 
 
 def _objective(
     generator: Generator, classifier: Classifier, reference: Classifier | None, named: Sequence[Hyperplane],
-    asked: SearchSettings,
+    settings: SearchSettings,
 ) -> Objective:  # fmt: skip
     torch = require("torch", extra="train", purpose="Discovery")
     others = np.stack([hyperplane.normal for hyperplane in named]) if named else np.zeros((0, generator.latent_size))
     guard = None
-    if asked.guard is not None:
-        guard = guard_of(generator, int(stream(asked.seed, "guard").integers(2**31)), asked.guard)
+    if settings.guard is not None:
+        guard = guard_of(generator, int(stream(settings.seed, "guard").integers(2**31)), settings.guard)
     return Objective(
         generator=generator,
         classifier=classifier,
-        alphas=asked.alphas,
+        alphas=settings.alphas,
         others=torch.tensor(others, dtype=torch.float64, device=generator.device),
-        weights=Weights(asked.penalty, asked.orthogonality, asked.hessian, asked.reference_penalty),
+        weights=Weights(settings.penalty, settings.orthogonality, settings.hessian, settings.reference_penalty),
         guard=guard,
         reference=reference,
-        chunk=asked.chunk,
-        precision=asked.precision,
+        chunk=settings.chunk,
+        precision=settings.precision,
     )
 
 

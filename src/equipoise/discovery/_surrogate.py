@@ -85,38 +85,44 @@ def surrogate_search(
 
     ``report`` is told of every phase: latents that are labelled, steps of the fit, of the search and of the polish.
     """
-    asked, how, told = settings or SearchSettings(), surrogate or SurrogateSettings(), report or _to_nobody
-    if asked.hessian:
+    search_settings, surrogate_settings, tell = (
+        settings or SearchSettings(),
+        surrogate or SurrogateSettings(),
+        report or _to_nobody,
+    )
+    if search_settings.hessian:
         raise BadInput(
             "The Hessian penalty needs pictures, and a surrogate has none",
             help="search without a surrogate (--no-surrogate), or with hessian=0 (--hessian 0).",
         )
-    stand_in = fit_surrogate(generator, classifier, how, asked, told)
-    brief = replace(asked, steps=how.polish_of(asked))
+    stand_in = fit_surrogate(generator, classifier, surrogate_settings, search_settings, tell)
+    brief = replace(search_settings, steps=surrogate_settings.polish_of(search_settings))
     if stand_in is None:
         # The search itself says that there is nothing to find.
         nothing = search(generator, classifier, target=target, known=known, settings=brief)
         return SurrogateSearch(nothing, nothing, None)
-    if stand_in.r2 < how.least_r2:
+    if stand_in.r2 < surrogate_settings.least_r2:
         raise BadInput(
             f"The surrogate's probabilities have an R2 of {stand_in.r2:.2f} on latents held out",
-            available=f"at least {how.least_r2:g}",
+            available=f"at least {surrogate_settings.least_r2:g}",
             help="fit it to more latents (SurrogateSettings), or search without it (--no-surrogate).",
         )
     rough = search(
         stand_in.generator, stand_in.classifier, target=target, known=known, directions=directions, restarts=restarts,
-        settings=replace(asked, chunk=len(asked.alphas) * asked.batch * restarts, precision="native"),
-        report=lambda step, steps, _: told(ROUGH, step, steps),
+        settings=replace(
+            search_settings, chunk=len(search_settings.alphas) * search_settings.batch * restarts, precision="native"
+        ),
+        report=lambda step, steps, _: tell(ROUGH, step, steps),
     )  # fmt: skip
     done = search(
         generator, classifier, target=target, known=known, directions=directions, restarts=1, settings=brief,
-        starts=[one.plane for one in rough.found], report=lambda step, steps, _: told(POLISH, step, steps),
+        starts=[direction.plane for direction in rough.found], report=lambda step, steps, _: tell(POLISH, step, steps),
     )  # fmt: skip
     return SurrogateSearch(done, rough, stand_in)
 
 
 def fit_surrogate(
-    generator: Generator, classifier: Classifier, how: SurrogateSettings, asked: SearchSettings,
+    generator: Generator, classifier: Classifier, settings: SurrogateSettings, search_settings: SearchSettings,
     report: Report | None = None,
 ) -> Surrogate | None:  # fmt: skip
     """Fit a surrogate to what the pair says of latents that a search may come to; None where it says the same of all.
@@ -124,18 +130,18 @@ def fit_surrogate(
     Half of the latents are the prior's; the others are walked along random directions, as a search walks.
     """
     torch = require("torch", extra="train", purpose="A surrogate")
-    told = report or _to_nobody
-    latents = _drawn(generator, how.latents, asked)
-    p = _labelled(generator, classifier, latents, asked.chunk, told)
+    tell = report or _to_nobody
+    latents = _drawn(generator, settings.latents, search_settings)
+    p = _labelled(generator, classifier, latents, search_settings.chunk, tell)
     if float(p.max() - p.min()) < CONSTANT:
         return None
-    z, wanted = latents.float(), p.float()
+    z, probabilities = latents.float(), p.float()
     held = torch.zeros(len(z), dtype=torch.bool, device=z.device)
     held[:: int(1 / HELD_OUT)] = True
-    network = _trained(z[~held], wanted[~held], how, asked.seed, told)
+    network = _trained(z[~held], probabilities[~held], settings, search_settings.seed, tell)
     with torch.no_grad():
-        missed = network(z[held]).sigmoid()[:, 0] - wanted[held]
-        r2 = 1.0 - float((missed**2).mean() / wanted[held].var(unbiased=False))
+        missed = network(z[held]).sigmoid()[:, 0] - probabilities[held]
+        r2 = 1.0 - float((missed**2).mean() / probabilities[held].var(unbiased=False))
     flat = Generator(_picture_kind()(), generator.latent_size, generator.draw, generator.device)
     return Surrogate(flat, Classifier(torch.nn.Sequential(torch.nn.Flatten(), network), logits=True), r2)
 
@@ -152,46 +158,46 @@ def _labelled(generator: Generator, classifier: Classifier, latents: Any, chunk:
     return torch.cat(p)
 
 
-def _drawn(generator: Generator, number: int, asked: SearchSettings) -> Any:
+def _drawn(generator: Generator, number: int, settings: SearchSettings) -> Any:
     """Return latents ``[number, d]`` in an order that mixes both halves."""
     torch = require("torch", extra="train", purpose="A surrogate")
-    drawn = generator.sample(number, int(stream(asked.seed, "surrogate").integers(2**31))).double()
-    rng = stream(asked.seed, "surrogate's walks")
+    sampled = generator.sample(number, int(stream(settings.seed, "surrogate").integers(2**31))).double()
+    rng = stream(settings.seed, "surrogate's walks")
     half = number // 2
     normals = rng.normal(size=(half, generator.latent_size))
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    alphas = rng.uniform(asked.alphas[0], asked.alphas[-1], size=half)
-    units = torch.tensor(normals, device=drawn.device)
-    offsets = -(units @ drawn.mean(0))
-    steps = torch.tensor(alphas, device=drawn.device) - (drawn[:half] * units).sum(1) - offsets
-    walked = drawn[:half] + steps[:, None] * units
-    order = torch.tensor(rng.permutation(number), device=drawn.device)
-    return torch.cat([walked, drawn[half:]])[order]
+    alphas = rng.uniform(settings.alphas[0], settings.alphas[-1], size=half)
+    units = torch.tensor(normals, device=sampled.device)
+    offsets = -(units @ sampled.mean(0))
+    steps = torch.tensor(alphas, device=sampled.device) - (sampled[:half] * units).sum(1) - offsets
+    walked = sampled[:half] + steps[:, None] * units
+    order = torch.tensor(rng.permutation(number), device=sampled.device)
+    return torch.cat([walked, sampled[half:]])[order]
 
 
-def _trained(z: Any, wanted: Any, how: SurrogateSettings, seed: int, told: Report) -> Any:
+def _trained(z: Any, probabilities: Any, settings: SurrogateSettings, seed: int, report: Report) -> Any:
     """Return a small network that gives the logit of p, trained by the cross-entropy to p itself."""
     torch = require("torch", extra="train", purpose="A surrogate")
     nn = torch.nn
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, "surrogate's weights").integers(2**31)))
         network = nn.Sequential(
-            nn.Linear(z.shape[1], how.width), nn.GELU(), nn.Linear(how.width, how.width), nn.GELU(),
-            nn.Linear(how.width, 1),
+            nn.Linear(z.shape[1], settings.width), nn.GELU(), nn.Linear(settings.width, settings.width), nn.GELU(),
+            nn.Linear(settings.width, 1),
         ).to(z.device)  # fmt: skip
-    optimiser = torch.optim.AdamW(network.parameters(), lr=how.rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, how.rate, total_steps=how.steps)
+    optimiser = torch.optim.AdamW(network.parameters(), lr=settings.rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, settings.rate, total_steps=settings.steps)
     order = stream(seed, "surrogate's batches")
 
     def take(step: int) -> Losses:
-        rows = torch.from_numpy(order.integers(0, len(z), how.batch)).to(z.device)
-        loss = nn.functional.binary_cross_entropy_with_logits(network(z[rows])[:, 0], wanted[rows])
+        rows = torch.from_numpy(order.integers(0, len(z), settings.batch)).to(z.device)
+        loss = nn.functional.binary_cross_entropy_with_logits(network(z[rows])[:, 0], probabilities[rows])
         descend(optimiser, loss)
         schedule.step()
         return {"loss": loss}
 
     train_steps(
-        [StepTraining(how.steps, take, report=lambda done: told(FITTING, done.step, done.steps))],
+        [StepTraining(settings.steps, take, report=lambda done: report(FITTING, done.step, done.steps))],
         remedy="a lower rate of the surrogate (SurrogateSettings), or a search without it (--no-surrogate).",
     )
     return network.eval()

@@ -264,49 +264,51 @@ def hyperplanes_from_labels(
         )
     if not 0.0 < held_out < 1.0:
         raise BadInput(f"held_out is {held_out!r}", available="a share above 0 and below 1")
-    columns = [one for name, values in attributes.items() for one in columns_of(name, values, len(z), name in circular)]
+    columns = [
+        part for name, values in attributes.items() for part in columns_of(name, values, len(z), name in circular)
+    ]
     constant = [column for column in columns if column.values.min() == column.values.max()]
     columns = [column for column in columns if column not in constant]
-    fits = {one.name: Fit(one.name, one.measure, float("nan"), because(FitReason.SAME_VALUE)) for one in constant}
+    fits = {part.name: Fit(part.name, part.measure, float("nan"), because(FitReason.SAME_VALUE)) for part in constant}
     test = np.zeros(len(z), dtype=bool)
     test[stream(seed, "held-out latents").permutation(len(z))[: max(round(held_out * len(z)), 2)]] = True
     while columns:
         _check_room(columns, z.shape[1], how)
         planes = _fitted(z[~test], [column.take(~test) for column in columns], how, seed)
-        found = [_judged(z, column, plane, test, least) for column, plane in zip(columns, planes, strict=True)]
-        fits |= {fit.name: fit for fit in found}
-        if all(fit.kept for fit in found):
+        new_fits = [_judged(z, column, plane, test, least) for column, plane in zip(columns, planes, strict=True)]
+        fits |= {fit.name: fit for fit in new_fits}
+        if all(fit.kept for fit in new_fits):
             return Truth(tuple(planes), _in_order(fits, attributes, circular), how)
         # What cannot be fitted takes room from the others where normals are at right angles: they are fitted again.
-        columns = [column for column, fit in zip(columns, found, strict=True) if fit.kept]
+        columns = [column for column, fit in zip(columns, new_fits, strict=True) if fit.kept]
     return Truth((), _in_order(fits, attributes, circular), how)
 
 
 def columns_of(name: str, values: ArrayLike, rows: int, circular: bool) -> list[Column]:
     """Return an attribute as columns to fit: one, or a sine and a cosine."""
-    given: NDArray[Any] = np.asarray(values)
-    if given.shape != (rows,):
-        raise BadInput(f"{name} has the shape {given.shape}", available=f"a value for each of {rows:,} latents")
-    if _has_gaps(given):
+    array: NDArray[Any] = np.asarray(values)
+    if array.shape != (rows,):
+        raise BadInput(f"{name} has the shape {array.shape}", available=f"a value for each of {rows:,} latents")
+    if _has_gaps(array):
         raise BadInput(
             f"{name} has values that are missing or not finite", available="a value for each latent",
             help="leave out the rows without one.",
         )  # fmt: skip
-    levels = np.unique(given.astype(str) if given.dtype == object else given)
+    levels = np.unique(array.astype(str) if array.dtype == object else array)
     if circular:
-        if given.dtype.kind not in "fiu":
-            raise BadInput(f"{name} is circular and {given.dtype}", available="finite angles in radians")
-        return [Column(f"{name} sine", np.sin(given), False), Column(f"{name} cosine", np.cos(given), False)]
+        if array.dtype.kind not in "fiu":
+            raise BadInput(f"{name} is circular and {array.dtype}", available="finite angles in radians")
+        return [Column(f"{name} sine", np.sin(array), False), Column(f"{name} cosine", np.cos(array), False)]
     if len(levels) == 2:
-        compared = given.astype(str) if given.dtype == object else given
+        compared = array.astype(str) if array.dtype == object else array
         return [Column(name, (compared == levels[1]).astype(np.float64), True)]
-    if given.dtype.kind not in "fiub":
+    if array.dtype.kind not in "fiub":
         raise BadInput(
             f"{name} has {len(levels):,} values that are not finite numbers",
             available="finite numbers, or any two values",
             help="split it in two (skewing.halves), or leave it out.",
         )
-    return [Column(name, given.astype(np.float64), False)]
+    return [Column(name, array.astype(np.float64), False)]
 
 
 def _has_gaps(values: NDArray[Any]) -> bool:

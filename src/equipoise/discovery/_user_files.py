@@ -64,16 +64,16 @@ def load_classifier(
     ``what`` is what it is called where it is refused.
     """
     check_device(device)
-    found = load_module(named, what, (Classifier,))
-    if isinstance(found, Classifier):
-        given = {"--class": output, "--class-names": names or None, "--logits": logits, "--resize": resize,
+    classifier = load_module(named, what, (Classifier,))
+    if isinstance(classifier, Classifier):
+        options = {"--class": output, "--class-names": names or None, "--logits": logits, "--resize": resize,
                  "--size": size}  # fmt: skip
-        _refuse_options("classifier", named, given)
-        return found
-    place: int | str | None = output
+        _refuse_options("classifier", named, options)
+        return classifier
+    column: int | str | None = output
     if output is not None and output not in names and output.isdecimal():
-        place = int(output)
-    return Classifier(found.to(device), place, logits or False, bool(resize), tuple(names), size)
+        column = int(output)
+    return Classifier(classifier.to(device), column, logits or False, bool(resize), tuple(names), size)
 
 
 def load_encoder(named: str, device: str = "cpu") -> TrainedVAE | Callable[..., Any]:
@@ -94,17 +94,17 @@ def load_encoder(named: str, device: str = "cpu") -> TrainedVAE | Callable[..., 
         )
     path = Path(file)
     with beside(path.parent):
-        found = attribute_of(imported(path), path, attribute)
-        if callable(found) and not isinstance(found, TrainedVAE) and not _takes_one(found):
-            found = _called(found, named, "encoder")
-    if isinstance(found, TrainedVAE):
-        return found
-    if not callable(found):
+        encoder = attribute_of(imported(path), path, attribute)
+        if callable(encoder) and not isinstance(encoder, TrainedVAE) and not _takes_one(encoder):
+            encoder = _called(encoder, named, "encoder")
+    if isinstance(encoder, TrainedVAE):
+        return encoder
+    if not callable(encoder):
         raise BadInput(
-            f"{named} is of the type {type(found).__name__}",
+            f"{named} is of the type {type(encoder).__name__}",
             available="a function from pictures to latents, or a TrainedVAE",
         )
-    encode: Callable[..., Any] = found
+    encode: Callable[..., Any] = encoder
     return encode
 
 
@@ -130,16 +130,16 @@ def load_module(named: str, what: str = "network", ours: tuple[type, ...] = ()) 
     torch = require("torch", extra="train", purpose=f"A {what}")
     path = Path(file)
     with beside(path.parent):
-        found = attribute_of(imported(path), path, attribute)
-        if not isinstance(found, (torch.nn.Module, *ours)) and callable(found):
-            found = _called(found, named, what)
-    if not isinstance(found, (torch.nn.Module, *ours)):
+        module = attribute_of(imported(path), path, attribute)
+        if not isinstance(module, (torch.nn.Module, *ours)) and callable(module):
+            module = _called(module, named, what)
+    if not isinstance(module, (torch.nn.Module, *ours)):
         kinds = " or ".join(["torch.nn.Module", *(f"equipoise {kind.__name__}" for kind in ours)])
         raise BadInput(
-            f"{named} is of the type {type(found).__name__}", available=f"a {kinds}, or a function without arguments "
+            f"{named} is of the type {type(module).__name__}", available=f"a {kinds}, or a function without arguments "
             "that returns one",
         )  # fmt: skip
-    return found
+    return module
 
 
 def _refuse_pickle(named: str, what: str) -> None:

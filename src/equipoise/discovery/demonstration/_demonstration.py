@@ -62,18 +62,18 @@ class SkewedCells:
             raise BadInput(f"A sample of {number!r} rows was requested", available="a whole number of at least 1")
         if not 0.0 <= agreement <= 1.0:
             raise BadInput(f"agreement is {agreement!r}", available="0 to 1; the paper uses 0.9, and 0.5 means no skew")
-        drawn = stream(seed, "skewed sample")
-        target = drawn.random(number) < 0.5
-        biased = target ^ (drawn.random(number) >= agreement)
-        place = drawn.random(number)
-        made = np.empty(number, dtype=np.int64)
+        generator = stream(seed, "skewed sample")
+        target = generator.random(number) < 0.5
+        biased = target ^ (generator.random(number) >= agreement)
+        uniform = generator.random(number)
+        rows = np.empty(number, dtype=np.int64)
         for t in (0, 1):
             for b in (0, 1):
-                here, cell = (target == t) & (biased == b), self.rows[t][b]
-                if here.any() and not len(cell):
+                is_in_cell, cell = (target == t) & (biased == b), self.rows[t][b]
+                if is_in_cell.any() and not len(cell):
                     raise _empty(t, b)
-                made[here] = cell[(place[here] * len(cell)).astype(np.int64)] if len(cell) else 0
-        return made
+                rows[is_in_cell] = cell[(uniform[is_in_cell] * len(cell)).astype(np.int64)] if len(cell) else 0
+        return rows
 
 
 def skewed_cells(target: ArrayLike, biased: ArrayLike) -> SkewedCells:
@@ -190,38 +190,38 @@ def demonstrated(
     seed: int = 0, report: Progress | None = None, command: Iterable[str] | None = None
 ) -> tuple[Demonstration, Investigation]:
     """Plant the bias and look for it, on one thread: networks this small gain nothing from several."""
-    told = report or (lambda what, done: None)
+    tell = report or (lambda what, done: None)
     with one_thread():
-        made = demonstration(seed, lambda what, done: told(what, TRAINING * done))
-        fits = ", ".join(f"{fit.name} ({fit.measure} {fit.value:.2f})" for fit in made.truth.fits if fit.kept)
-        found = discover(
-            made.generator, made.classifier, target=made.target, directions=DIRECTIONS,
+        planted = demonstration(seed, lambda what, done: tell(what, TRAINING * done))
+        fits = ", ".join(f"{fit.name} ({fit.measure} {fit.value:.2f})" for fit in planted.truth.fits if fit.kept)
+        investigation = discover(
+            planted.generator, planted.classifier, target=planted.target, directions=DIRECTIONS,
             restarts=RESTARTS, settings=search_settings(seed), judging=judge_settings(seed),
             names=("a classifier of size", "a small VAE of sprites"), command=command,
-            report=lambda what, done: told(what, TRAINING + (1 - TRAINING) * done),
+            report=lambda what, done: tell(what, TRAINING + (1 - TRAINING) * done),
             notes=(f"Hyperplanes were fitted to {LABELLED:,} generated pictures, on held-out rows: {fits}. The search "
-                   f"did not know about {PLANTED}.", *(f"Left out: {one}." for one in made.truth.dropped)),
+                   f"did not know about {PLANTED}.", *(f"Left out: {one}." for one in planted.truth.dropped)),
         )  # fmt: skip
-    return made, found
+    return planted, investigation
 
 
-def planted_words(made: Demonstration, found: Investigation) -> list[str]:
+def planted_words(planted_bias: Demonstration, investigation: Investigation) -> list[str]:
     """Say what was planted, what the classifier makes of it, and how near the first direction is to it."""
-    (small_dim, small_bright), (large_dim, large_bright) = made.answers.tolist()
-    told = [
+    (small_dim, small_bright), (large_dim, large_bright) = planted_bias.answers.tolist()
+    lines = [
         f"The classifier of size was trained on labels of which {WRONG:.0%} were wrong, and in {AGREEMENT:.0%} of its "
         "pictures the light was bright where the label said large, and dim where it said small.",
         f"It now calls small sprites large with probability {small_dim:.2f} in a dim and {small_bright:.2f} in a "
         f"bright light, and large ones with {large_dim:.2f} and {large_bright:.2f}.",
     ]
-    if made.planted is None:
-        return [*told, "The generator did not learn to show the light, so no search on its pictures can find it."]
-    if found.verdict != SearchVerdict.FOUND or found.directions[0].judged.plane is None:
-        return [*told, "The search did not find it."]
-    cosine = abs(found.directions[0].judged.plane.cosine(made.planted))
-    free = made.generator.latent_size - (made.target is not None)
+    if planted_bias.planted is None:
+        return [*lines, "The generator did not learn to show the light, so no search on its pictures can find it."]
+    if investigation.verdict != SearchVerdict.FOUND or investigation.directions[0].judged.plane is None:
+        return [*lines, "The search did not find it."]
+    cosine = abs(investigation.directions[0].judged.plane.cosine(planted_bias.planted))
+    free = planted_bias.generator.latent_size - (planted_bias.target is not None)
     return [
-        *told,
+        *lines,
         f"The search did not know about the light. The first direction it found has a cosine of {cosine:.2f} to it; a "
         f"random direction in the {free} dimensions that are left would have about {chance_cosine(free):.2f}.",
     ]

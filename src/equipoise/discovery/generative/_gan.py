@@ -66,42 +66,42 @@ def train_gan(pictures: Pictures, settings: GANSettings | None = None, report: R
     functional = torch.nn.functional
     feed = Feed(pictures, chosen)
     generator, discriminator = _built(chosen, feed.channels)
-    kept = copy.deepcopy(generator)
+    averaged = copy.deepcopy(generator)
     optimisers = [
-        torch.optim.Adam(one.parameters(), lr=chosen.learning_rate, betas=BETAS, fused=True)
-        for one in (generator, discriminator)
+        torch.optim.Adam(network.parameters(), lr=chosen.learning_rate, betas=BETAS, fused=True)
+        for network in (generator, discriminator)
     ]
     noise = torch.Generator(chosen.device).manual_seed(seed_of(chosen.seed, "latents of a GAN"))
     shape = (chosen.batch_size, chosen.latent_size)
 
     def take(step: int) -> Losses:
-        made = generator(torch.randn(shape, generator=noise, device=chosen.device))
+        fakes = generator(torch.randn(shape, generator=noise, device=chosen.device))
         # softplus(-l) is -log D, softplus(l) is -log(1 - D), of a logit l.
-        real, false = discriminator(feed()), discriminator(made.detach())
-        seen = functional.softplus(-real).mean() + functional.softplus(false).mean()
-        descend(optimisers[1], seen)
-        missed = functional.softplus(-discriminator(made)).mean()
-        descend(optimisers[0], missed)
-        _averaged(kept, generator, min(chosen.average, 1.0 - 1.0 / step))
-        return {"discriminator": seen, "generator": missed}
+        real, false = discriminator(feed()), discriminator(fakes.detach())
+        discriminator_loss = functional.softplus(-real).mean() + functional.softplus(false).mean()
+        descend(optimisers[1], discriminator_loss)
+        generator_loss = functional.softplus(-discriminator(fakes)).mean()
+        descend(optimisers[0], generator_loss)
+        _averaged(averaged, generator, min(chosen.average, 1.0 - 1.0 / step))
+        return {"discriminator": discriminator_loss, "generator": generator_loss}
 
     training = StepTraining(chosen.steps, take, report_every=chosen.report_every, report=report)
     with repeatable():
         train_steps([training], remedy=REMEDY)
-    return TrainedGAN(kept.eval().requires_grad_(False), chosen, feed.channels, tuple(training.reports))
+    return TrainedGAN(averaged.eval().requires_grad_(False), chosen, feed.channels, tuple(training.reports))
 
 
 def load_gan(path: str | os.PathLike[str], device: str = "cpu") -> TrainedGAN:
     """Read what ``TrainedGAN.save`` wrote; nothing in the file is run."""
     check_device(device)
 
-    def build(said: dict[str, Any], place: str) -> TrainedGAN:
-        settings, channels = GANSettings(**said["settings"], device=place), counted(said["channels"], "channels")
-        stands = tuple(StepProgress(int(step), settings.steps, losses) for step, losses in said["stands"])
+    def build(content: dict[str, Any], device: str) -> TrainedGAN:
+        settings, channels = GANSettings(**content["settings"], device=device), counted(content["channels"], "channels")
+        stands = tuple(StepProgress(int(step), settings.steps, losses) for step, losses in content["stands"])
         return TrainedGAN(_built(settings, channels)[0], settings, channels, stands)
 
-    made = read_networks(path, FILE, build, lambda gan: {"generator": gan.network}, device)
-    return replace(made, network=made.network.eval().requires_grad_(False))
+    loaded = read_networks(path, FILE, build, lambda gan: {"generator": gan.network}, device)
+    return replace(loaded, network=loaded.network.eval().requires_grad_(False))
 
 
 def _built(settings: GANSettings, channels: int) -> tuple[torch.nn.Module, torch.nn.Module]:

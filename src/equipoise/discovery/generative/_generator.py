@@ -55,31 +55,33 @@ def others_code(given: str, *, available: str, help: str = "") -> Iterator[None]
         raise BadInput(f"{given} ({told(error)})", available=available, help=help) from error
 
 
-def device_of(module: torch.nn.Module, wanted: torch.device | None, what: str) -> Any:
+def device_of(module: torch.nn.Module, declared_device: torch.device | None, what: str) -> Any:
     """Return the one device a module is on; the wanted one where it has no weights at all."""
     torch = require("torch", extra="train", purpose=f"A {what}")
-    places = {tensor.device for tensor in _tensors(module)}
-    if len(places) > 1:
+    devices = {tensor.device for tensor in _tensors(module)}
+    if len(devices) > 1:
         raise BadInput(
-            f"The {what} is on several devices ({', '.join(sorted(map(str, places)))})", available="one device"
+            f"The {what} is on several devices ({', '.join(sorted(map(str, devices)))})", available="one device"
         )
-    if not places:
-        return wanted or torch.device("cpu")
-    place: Any = places.pop()
-    if wanted is not None and (place.type != wanted.type or wanted.index not in (None, place.index)):
+    if not devices:
+        return declared_device or torch.device("cpu")
+    device: Any = devices.pop()
+    if declared_device is not None and (
+        device.type != declared_device.type or declared_device.index not in (None, device.index)
+    ):
         # A classifier declares nothing: it follows the pictures.
         declared = what != "classifier"
         raise BadInput(
-            f"The {what} is on {place}, {'it was declared' if declared else 'the pictures are'} on {wanted}",
+            f"The {what} is on {device}, {'it was declared' if declared else 'the pictures are'} on {declared_device}",
             available="one device for all networks",
-            help=f"move it (module.to({str(wanted)!r}))"
+            help=f"move it (module.to({str(declared_device)!r}))"
             + (
-                f" or declare device={str(place)!r}."
+                f" or declare device={str(device)!r}."
                 if declared
-                else f", or the generator to {str(place)!r} (--device {place.type})."
+                else f", or the generator to {str(device)!r} (--device {device.type})."
             ),
         )
-    return place
+    return device
 
 
 def frozen(module: torch.nn.Module) -> torch.nn.Module:

@@ -239,23 +239,23 @@ def read_networks(
     """
     library = require("torch", extra="train", purpose=f"Reading a {kind.what}")
     where = Path(path)
-    said, tensors = kind.read(where)
+    content, tensors = kind.read(where)
     try:
         with library.device(SHAPES_ALONE):
-            wanted = _weights(networks_of(build(said, SHAPES_ALONE)))
+            expected = _weights(networks_of(build(content, SHAPES_ALONE)))
     except BadInput:
         raise
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError) as error:
         raise BadInput(
             f"{where.name} does not say how it was trained ({told(error)})", available=kind.schema
         ) from error
-    faults = _faults(wanted, tensors)
+    faults = _faults(expected, tensors)
     if faults:
         raise BadInput(f"The weights of {where.name} do not fit: {listing(faults, 6)}", help="train or copy it again.")
-    made = build(said, device)
-    for name, network in networks_of(made).items():
+    networks = build(content, device)
+    for name, network in networks_of(networks).items():
         network.load_state_dict({key: tensors[f"{name}.{key}"] for key in network.state_dict()})
-    return made
+    return networks
 
 
 def counted(value: object, name: str) -> int:
@@ -269,17 +269,17 @@ def _weights(networks: Mapping[str, torch.nn.Module]) -> dict[str, torch.Tensor]
     return {f"{name}.{key}": value for name, network in networks.items() for key, value in network.state_dict().items()}
 
 
-def _faults(wanted: Mapping[str, torch.Tensor], tensors: Mapping[str, torch.Tensor]) -> list[str]:
+def _faults(expected: Mapping[str, torch.Tensor], tensors: Mapping[str, torch.Tensor]) -> list[str]:
     """Say which weights of a file are not those that networks have."""
-    shared = [key for key in wanted if key in tensors]
-    alike = [key for key in shared if _alike(tensors[key].dtype, wanted[key].dtype)]
+    shared = [key for key in expected if key in tensors]
+    same_kind = [key for key in shared if _alike(tensors[key].dtype, expected[key].dtype)]
     return [
-        *(f"{key} is not in the file" for key in wanted if key not in tensors),
-        *(f"{key} is not in the networks" for key in tensors if key not in wanted),
-        *(f"{key} has the shape {list(tensors[key].shape)} and not {list(wanted[key].shape)}"
-          for key in shared if tensors[key].shape != wanted[key].shape),
-        *(f"{key} is {tensors[key].dtype} and not {wanted[key].dtype}" for key in shared if key not in alike),
-        *(f"{key} is not finite" for key in alike if not bool(tensors[key].isfinite().all())),
+        *(f"{key} is not in the file" for key in expected if key not in tensors),
+        *(f"{key} is not in the networks" for key in tensors if key not in expected),
+        *(f"{key} has the shape {list(tensors[key].shape)} and not {list(expected[key].shape)}"
+          for key in shared if tensors[key].shape != expected[key].shape),
+        *(f"{key} is {tensors[key].dtype} and not {expected[key].dtype}" for key in shared if key not in same_kind),
+        *(f"{key} is not finite" for key in same_kind if not bool(tensors[key].isfinite().all())),
     ]  # fmt: skip
 
 

@@ -279,16 +279,16 @@ def load_vae(path: str | os.PathLike[str], device: str = "cpu") -> TrainedVAE:
     """Read what ``TrainedVAE.save`` wrote; nothing in the file is run."""
     check_device(device)
 
-    def build(said: dict[str, Any], place: str) -> TrainedVAE:
-        settings = VAESettings(**said["settings"], device=place)
-        kind, channels = said["kind"], counted(said["channels"], "channels")
+    def build(content: dict[str, Any], device: str) -> TrainedVAE:
+        settings = VAESettings(**content["settings"], device=device)
+        kind, channels = content["kind"], counted(content["channels"], "channels")
         if kind not in KINDS:
             raise unknown_name("kind", str(kind), KINDS, "the auto-encoders")
-        stands = tuple(StepProgress(int(step), settings.steps, losses) for step, losses in said["stands"])
+        stands = tuple(StepProgress(int(step), settings.steps, losses) for step, losses in content["stands"])
         return TrainedVAE(*_built(settings, channels), kind, settings, channels, stands)
 
-    made = read_networks(path, FILE, build, lambda vae: {"encoder": vae.encoder, "decoder": vae.decoder}, device)
-    return replace(made, encoder=_done(made.encoder), decoder=_done(made.decoder))
+    loaded = read_networks(path, FILE, build, lambda vae: {"encoder": vae.encoder, "decoder": vae.decoder}, device)
+    return replace(loaded, encoder=_done(loaded.encoder), decoder=_done(loaded.decoder))
 
 
 def _built(settings: VAESettings, channels: int) -> tuple[torch.nn.Module, torch.nn.Module]:
