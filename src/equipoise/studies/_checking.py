@@ -107,31 +107,31 @@ class Check:
     def words(self) -> tuple[str, ...]:
         """What there is to know, a sentence each."""
         rows = ", ".join(f"{number:,} {split}" for split, number in self.rows.items())
-        found = [
+        sentences = [
             f"Cohort {self.cohort}: {rows} rows; groups by {self.group}.",
             f"{_number(self.trials, 'trial')} in {_number(self.stacks, 'stack')} that train together: "
             f"{_number(len(self.conditions) - sum(map(len, self.equal.values())), 'condition')} x {self._learners()}"
             f"{_number(len(self.treatments), 'treatment')} x "
             f"{_number(self.seeds, 'seed')} x {_number(self.repeats, 'repeat')}.",
         ]
-        found += [equal_words(condition, others) for condition, others in self.equal.items()]
+        sentences += [equal_words(condition, others) for condition, others in self.equal.items()]
         if self.added:
-            found.append(
+            sentences.append(
                 f"{_number(self.added_trials, 'trial')} of these are controls that the plan does not name: "
                 f"{'; '.join(self.added)}."
             )
         if self.performance_reason is PerformanceReason.SKEWED:
-            found.append(
+            sentences.append(
                 f"The largest training class has {self.class_skew:.1f} times the rows of the smallest, so epochs and "
                 'treatments are chosen by balanced accuracy; performance = "accuracy" chooses by accuracy.'
             )
         if self.done or self.failed:
-            found.append(f"{self.done:,} are done" + (f" and {self.failed:,} failed." if self.failed else "."))
+            sentences.append(f"{self.done:,} are done" + (f" and {self.failed:,} failed." if self.failed else "."))
         if self.change is not None:
-            found.append(self.change.words)
-        found += self.problems
-        found += () if self.power is None else self.power.words
-        return (*found, self._time())
+            sentences.append(self.change.words)
+        sentences += self.problems
+        sentences += () if self.power is None else self.power.words
+        return (*sentences, self._time())
 
     def _learners(self) -> str:
         return f"{_number(self.learners, 'learner')} x " if self.learners > 1 else ""
@@ -164,7 +164,7 @@ def check(
     """
     drawing, material, truth = study.drawing, study.material, study.truth
     judged = {split: len(truth.of(split)) for split in ("dev", "test")}
-    made = Check(
+    checked = Check(
         cohort=study.original.name,
         rows={"train": len(material.train), **judged},
         group=" x ".join(study.groups),
@@ -184,15 +184,19 @@ def check(
             (condition_text(named), drawing.feasibility(index)) for index, (named, _) in enumerate(study.conditions)
         ),
     )
-    names = [name for name, _ in made.conditions]
-    equal = {names[place]: tuple(names[one] for one in same) for place, same in study.equal_conditions.items() if same}
-    made = replace(made, equal=equal, problems=tuple(_problems(study)), comparisons=comparisons_of(study))
-    made = made if store is None else _with_store(made, study, store)
-    if made.comparisons:
-        made = replace(made, power=plan_power(study, made.comparisons, _spreads(made, study, store, pilot)))
-    if probe and made.seconds is None:
-        made = replace(made, at_most=_probe(study.work))
-    return made
+    names = [name for name, _ in checked.conditions]
+    equal = {
+        names[first_index]: tuple(names[other] for other in same)
+        for first_index, same in study.equal_conditions.items()
+        if same
+    }
+    checked = replace(checked, equal=equal, problems=tuple(_problems(study)), comparisons=comparisons_of(study))
+    checked = checked if store is None else _with_store(checked, study, store)
+    if checked.comparisons:
+        checked = replace(checked, power=plan_power(study, checked.comparisons, _spreads(checked, study, store, pilot)))
+    if probe and checked.seconds is None:
+        checked = replace(checked, at_most=_probe(study.work))
+    return checked
 
 
 def _problems(study: Study) -> Iterator[str]:
@@ -247,25 +251,25 @@ def comparisons_of(study: Study) -> int:
 
 
 def _spreads(
-    made: Check, study: Study, store: str | os.PathLike[str] | None, pilot: str | os.PathLike[str] | None
+    checked: Check, study: Study, store: str | os.PathLike[str] | None, pilot: str | os.PathLike[str] | None
 ) -> Spreads:
     """Return the spreads of the pilot, else those of the trials in the store, else assumed ones."""
     if pilot is not None:
         return pilot_spreads(pilot)
-    if made.done and store is not None:
+    if checked.done and store is not None:
         try:
             result = read_study(study, store, count_look=False)
         except BadInput:
             # What was done does not fit the plan as it is now.
             return assumed_spreads(study)
-        own = (
+        fairness_records = (
             record
             for record in result.records
             if (record.measure, record.attribute) == (result.fairness, result.attribute)
         )
-        found = spreads_of(SpreadSource.STORE, map(record_as_json, own))
-        if found is not None:
-            return found
+        spreads = spreads_of(SpreadSource.STORE, map(record_as_json, fairness_records))
+        if spreads is not None:
+            return spreads
     return assumed_spreads(study)
 
 

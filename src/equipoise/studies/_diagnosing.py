@@ -114,19 +114,21 @@ def _missing(trial: Trial, without: Sequence[str]) -> list[str]:
 
 
 def _result(
-    study: Study, trial: Trial, found: Divergence, notes: Sequence[str], command: Iterable[str] | None
+    study: Study, trial: Trial, divergence: Divergence, notes: Sequence[str], command: Iterable[str] | None
 ) -> Diagnosis:
-    told = {
+    settings = {
         "condition": str(trial.condition), "learner": str(trial.learner), "treatment": trial.treatment,
         "seed": trial.seed, "rounding": trial.rounding, "precision": trial.precision, "device": trial.device,
     }  # fmt: skip
     return Diagnosis(
         schema=SCHEMA,
-        records=found.growth,
+        records=divergence.growth,
         provenance=provenance(
             fingerprint=study.fingerprint, command=command, data=study.original.name,
-            rows=len(study.material.train), columns={"groups": list(study.groups)}, options=told,
+            rows=len(study.material.train), columns={"groups": list(study.groups)}, options=settings,
         ),
-        words=found.words, notes=tuple(notes), trial=told, steps=found.steps, step=found.step, kind_=found.kind,
-        name=found.name, largest=found.largest, relative=found.relative, units=found.units, flips=found.flips,
+        words=divergence.words, notes=tuple(notes), trial=settings, steps=divergence.steps, step=divergence.step,
+        kind_=divergence.kind,
+        name=divergence.name, largest=divergence.largest, relative=divergence.relative, units=divergence.units,
+        flips=divergence.flips,
     )  # fmt: skip

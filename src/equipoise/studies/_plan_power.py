@@ -173,12 +173,16 @@ def assumed_spreads(study: Study) -> Spreads:
     A treatment is taken to change a tenth of the predictions. A rate of n people then moves by sqrt(0.1 / n), and
     fairness (1 - GAP) by that of the gap between the largest and the smallest group, averaged over classes.
     """
-    own = study.truth.of("test")
+    test_labels = study.truth.of("test")
     matrix, _ = layout_of(study.truth.names, study.cohort.favourable).folding(study.groups)
-    places = np.where(matrix.any(axis=0), matrix.argmax(axis=0), -1)[np.asarray(own.group)]
-    known = np.asarray(own.known) & (places >= 0)
-    target = np.asarray(own.target)[known] if study.truth.task == "class" else np.zeros(int(known.sum()), dtype=int)
-    group = places[known]
+    places = np.where(matrix.any(axis=0), matrix.argmax(axis=0), -1)[np.asarray(test_labels.group)]
+    usable = np.asarray(test_labels.known) & (places >= 0)
+    target = (
+        np.asarray(test_labels.target)[usable]
+        if study.truth.task == "class"
+        else np.zeros(int(usable.sum()), dtype=int)
+    )
+    group = places[usable]
     variances = []
     for code in np.unique(target).tolist():
         sizes = np.bincount(group[target == code])
@@ -218,16 +222,20 @@ def pilot_spreads(path: str | os.PathLike[str]) -> Spreads:
 
 def spreads_of(source: SpreadSource, records: Iterable[dict[str, Any]]) -> Spreads | None:
     """Return the median spreads of records of fairness, given as plain values; None where none was tested."""
-    own = list(records)
-    tested = [one for one in own if one.get("p") is not None and one.get("spread_pair") is not None]
+    fairness_records = list(records)
+    tested = [
+        record for record in fairness_records if record.get("p") is not None and record.get("spread_pair") is not None
+    ]
     if not tested:
         return None
 
     def middle(name: str, among: list[dict[str, Any]]) -> float | None:
-        values = [float(one[name]) for one in among if one.get(name) is not None and not math.isnan(one[name])]
+        values = [
+            float(record[name]) for record in among if record.get(name) is not None and not math.isnan(record[name])
+        ]
         return median(values) if values else None
 
     return Spreads(
         source, middle("spread_pair", tested) or 0.0, middle("spread_change_people", tested) or 0.0,
-        seeds=middle("spread_seeds", own), reruns=middle("spread_reruns", own),
+        seeds=middle("spread_seeds", fairness_records), reruns=middle("spread_reruns", fairness_records),
     )  # fmt: skip

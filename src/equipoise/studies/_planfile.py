@@ -51,22 +51,22 @@ def told(error: BadInput, file: Path, text: str, place: Place) -> BadInput:
 
 def refused(error: ValidationError, file: Path, text: str, model: type[BaseModel]) -> BadInput:
     """Say which key is wrong, what it holds, and what it may hold."""
-    found = error.errors()
-    unknown = next((item for item in found if item["type"] == "extra_forbidden"), None)
+    faults = error.errors()
+    unknown = next((item for item in faults if item["type"] == "extra_forbidden"), None)
     if unknown is not None:
-        place: Place = tuple(unknown["loc"])
-        table = str(place[-2]) if len(place) > 1 else "a plan"
-        return told(unknown_name("key", str(place[-1]), _keys(model, place), table), file, text, place)
-    absent = next((item for item in found if item["type"] == "missing"), None)
+        path: Place = tuple(unknown["loc"])
+        table = str(path[-2]) if len(path) > 1 else "a plan"
+        return told(unknown_name("key", str(path[-1]), _keys(model, path), table), file, text, path)
+    absent = next((item for item in faults if item["type"] == "missing"), None)
     if absent is not None:
-        place = _plain_place(absent["loc"])
-        return told(BadInput(f"There is no {place[-1]}", available=str(_field(model, place))), file, text, place[:-1])
-    place = _plain_place(found[0]["loc"])
-    own = [item for item in found if _plain_place(item["loc"])[:1] == place[:1]]
-    allowed = dict.fromkeys(_allowed(item["type"], item.get("ctx", {}), item["msg"]) for item in own)
-    given = own[-1]["input"]
+        path = _plain_place(absent["loc"])
+        return told(BadInput(f"There is no {path[-1]}", available=str(_field(model, path))), file, text, path[:-1])
+    path = _plain_place(faults[0]["loc"])
+    same_key = [item for item in faults if _plain_place(item["loc"])[:1] == path[:1]]
+    allowed = dict.fromkeys(_allowed(item["type"], item.get("ctx", {}), item["msg"]) for item in same_key)
+    value = same_key[-1]["input"]
     return told(
-        BadInput(f"{place[-1]} is {given!r}", available=_allowed_at(place, " or ".join(allowed))), file, text, place
+        BadInput(f"{path[-1]} is {value!r}", available=_allowed_at(path, " or ".join(allowed))), file, text, path
     )
 
 
@@ -114,9 +114,9 @@ def _where(file: Path, text: str, place: Place) -> str:
 def line_of(text: str, place: Place) -> int | None:
     """Return the line of a key, or of the nearest table around it; None where there is neither."""
     best, depth = None, 0
-    for number, here in enumerate(_places(text), start=1):
-        if here and here == place[: len(here)] and len(here) > depth:
-            best, depth = number, len(here)
+    for number, key_path in enumerate(_places(text), start=1):
+        if key_path and key_path == place[: len(key_path)] and len(key_path) > depth:
+            best, depth = number, len(key_path)
     return best
 
 
@@ -304,49 +304,49 @@ class Plan:
         """Make the study; what the plan says about data, treatments and the rest is checked against what there is."""
         from equipoise.studies._study import Study
 
-        said = self.said
+        content = self.said
         cohort = self.cohort()
         with self.located():
             return Study(
                 cohort,
-                group=names_of(said.group) or None,
-                conditions=[entry.model_dump() for entry in said.conditions],
-                treatments=[entry.model_dump() for entry in said.treatments],
-                learner=[self._with_files(one) for one in said.learner]
-                if isinstance(said.learner, list)
-                else self._with_files(said.learner),
-                seeds=said.seeds,
-                repeats=said.repeats,
-                size=said.size,
-                rounding=said.rounding,
-                precision=said.precision,
-                device=said.device,
-                selection=said.selection,
-                performance=said.performance,
-                fairness=said.fairness,
-                stack=said.stack,
-                dev=said.cohort.dev,
-                test=said.cohort.test,
-                split_seed=said.cohort.split_seed,
-                split_within=said.cohort.split_within,
-                measures=names_of(said.measures),
-                baseline=said.baseline,
-                choose_by=said.choose_by,
-                smallest_effect=said.smallest_effect,
-                equivalence_margin=said.equivalence_margin,
-                against=names_of(said.against),
+                group=names_of(content.group) or None,
+                conditions=[entry.model_dump() for entry in content.conditions],
+                treatments=[entry.model_dump() for entry in content.treatments],
+                learner=[self._with_files(learner) for learner in content.learner]
+                if isinstance(content.learner, list)
+                else self._with_files(content.learner),
+                seeds=content.seeds,
+                repeats=content.repeats,
+                size=content.size,
+                rounding=content.rounding,
+                precision=content.precision,
+                device=content.device,
+                selection=content.selection,
+                performance=content.performance,
+                fairness=content.fairness,
+                stack=content.stack,
+                dev=content.cohort.dev,
+                test=content.cohort.test,
+                split_seed=content.cohort.split_seed,
+                split_within=content.cohort.split_within,
+                measures=names_of(content.measures),
+                baseline=content.baseline,
+                choose_by=content.choose_by,
+                smallest_effect=content.smallest_effect,
+                equivalence_margin=content.equivalence_margin,
+                against=names_of(content.against),
                 name=self.file.stem,
             )
 
     def _with_files(self, learner: Entry) -> dict[str, Any]:
         """Return what a plan says of a learner, with own code and weights in files as seen from the plan."""
-        made: dict[str, Any] = learner.model_dump()
-        for name in OF_OWN_CODE & set(made):
-            given = made[name]
-            several = isinstance(given, list)
-            found = [beside_plan(one, self.file.parent) for one in (given if several else [given])]
-            made[name] = found if several else found[0]
-        return made
+        settings: dict[str, Any] = learner.model_dump()
+        for name in OF_OWN_CODE & set(settings):
+            value = settings[name]
+            several = isinstance(value, list)
+            paths = [beside_plan(file_name, self.file.parent) for file_name in (value if several else [value])]
+            settings[name] = paths if several else paths[0]
+        return settings
 
     def located(self, *place: str | int) -> _Located:
         """Let an error that is raised inside say the file and the line."""
@@ -383,48 +383,48 @@ OF_PICTURES = ("resize", "on_damaged")
 OF_FILE = ("features", "split", "cluster", "pictures", *OF_PICTURES)
 
 
-def planned_cohort(said: CohortPlan, plan: Path) -> Cohort:
+def planned_cohort(plan_entry: CohortPlan, plan: Path) -> Cohort:
     """Load the cohort; paths are as seen from the plan."""
-    if said.file is None:
-        return _registered(said, plan)
-    if said.options:
-        raise _misplaced("options", f"options are given for the file {said.file!r}", "they are for name =.")
-    if said.target is None or not said.groups:
-        absent = "target" if said.target is None else "groups"
-        raise BadInput(f"The cohort of {said.file!r} has no {absent}", help=f"name the column: {absent} = ...")
-    for name in _given(said, OF_PICTURES) if said.pictures is None else []:
+    if plan_entry.file is None:
+        return _registered(plan_entry, plan)
+    if plan_entry.options:
+        raise _misplaced("options", f"options are given for the file {plan_entry.file!r}", "they are for name =.")
+    if plan_entry.target is None or not plan_entry.groups:
+        absent = "target" if plan_entry.target is None else "groups"
+        raise BadInput(f"The cohort of {plan_entry.file!r} has no {absent}", help=f"name the column: {absent} = ...")
+    for name in _given(plan_entry, OF_PICTURES) if plan_entry.pictures is None else []:
         raise _misplaced(name, f"{name} is given, and no pictures", "name their column: pictures = ...")
-    if said.pictures is not None and said.features:
+    if plan_entry.pictures is not None and plan_entry.features:
         raise _misplaced("features", "features are named together with pictures", "pictures are the only feature.")
-    return _of_file(said, os.path.join(plan.parent, said.file), _extra(said, plan))
+    return _of_file(plan_entry, os.path.join(plan.parent, plan_entry.file), _extra(plan_entry, plan))
 
 
-def _registered(said: CohortPlan, plan: Path) -> Cohort:
+def _registered(plan_entry: CohortPlan, plan: Path) -> Cohort:
     from equipoise.cohorts import (
         load,
         with_extra_columns,
         with_roles,
     )
 
-    if said.name is None:
+    if plan_entry.name is None:
         raise BadInput(
             "The plan names no cohort", available='name = "adult", or file = "people.csv" with target, groups'
         )
-    for name in _given(said, OF_FILE):
-        raise _misplaced(name, f"{name} is given for the registered cohort {said.name!r}", "it is for file =.")
-    path = {} if said.path is None else {"path": os.path.join(plan.parent, said.path)}
-    made, extra = load(said.name, **{**said.options, **path}), _extra(said, plan)
+    for name in _given(plan_entry, OF_FILE):
+        raise _misplaced(name, f"{name} is given for the registered cohort {plan_entry.name!r}", "it is for file =.")
+    path = {} if plan_entry.path is None else {"path": os.path.join(plan.parent, plan_entry.path)}
+    cohort, extra = load(plan_entry.name, **{**plan_entry.options, **path}), _extra(plan_entry, plan)
     if extra is not None:
-        made = with_extra_columns(made, extra)
-    favourable = None if said.favourable is None else str(said.favourable)
-    return with_roles(made, target=said.target, groups=names_of(said.groups), favourable=favourable)
+        cohort = with_extra_columns(cohort, extra)
+    favourable = None if plan_entry.favourable is None else str(plan_entry.favourable)
+    return with_roles(cohort, target=plan_entry.target, groups=names_of(plan_entry.groups), favourable=favourable)
 
 
 def _extra(said: CohortPlan, plan: Path) -> str | None:
     return None if said.extra_columns is None else os.path.join(plan.parent, said.extra_columns)
 
 
-def _of_file(said: CohortPlan, table: str, extra: str | None) -> Cohort:
+def _of_file(plan_entry: CohortPlan, table: str, extra: str | None) -> Cohort:
     from equipoise.cohorts import (
         Cohort,
         open_table,
@@ -433,24 +433,26 @@ def _of_file(said: CohortPlan, table: str, extra: str | None) -> Cohort:
     )
     from equipoise.cohorts.pictures import with_pictures
 
-    assert said.target is not None
-    roles: dict[str, Any] = {"task": said.task, "split": said.split, "cluster": said.cluster}
-    if said.features:
-        roles["features"] = tuple(names_of(said.features))
-    if said.favourable is not None:
-        roles["favourable"] = str(said.favourable)
-    name = said.name or Path(table).stem
-    groups = names_of(said.groups)
+    assert plan_entry.target is not None
+    roles: dict[str, Any] = {"task": plan_entry.task, "split": plan_entry.split, "cluster": plan_entry.cluster}
+    if plan_entry.features:
+        roles["features"] = tuple(names_of(plan_entry.features))
+    if plan_entry.favourable is not None:
+        roles["favourable"] = str(plan_entry.favourable)
+    name = plan_entry.name or Path(table).stem
+    groups = names_of(plan_entry.groups)
     # Groups that the further columns hold are not there yet; the target stands in for them.
-    first = groups if extra is None else names_of(said.target)[:1]
-    made = Cohort.from_frame(open_table(table), target=said.target, groups=first, name=name, **roles)
+    first = groups if extra is None else names_of(plan_entry.target)[:1]
+    cohort = Cohort.from_frame(open_table(table), target=plan_entry.target, groups=first, name=name, **roles)
     if extra is not None:
-        made = with_roles(with_extra_columns(made, extra), groups=groups, favourable=made.favourable)
-        if not said.features:
-            made = replace(made, features=tuple(column for column in made.features if column not in groups))
-    if said.pictures is None:
-        return made
-    return with_pictures(made, said.pictures, os.path.dirname(table), resize=said.resize, on_damaged=said.on_damaged)
+        cohort = with_roles(with_extra_columns(cohort, extra), groups=groups, favourable=cohort.favourable)
+        if not plan_entry.features:
+            cohort = replace(cohort, features=tuple(column for column in cohort.features if column not in groups))
+    if plan_entry.pictures is None:
+        return cohort
+    return with_pictures(
+        cohort, plan_entry.pictures, os.path.dirname(table), resize=plan_entry.resize, on_damaged=plan_entry.on_damaged
+    )
 
 
 def names_of(given: str | list[str]) -> list[str]:

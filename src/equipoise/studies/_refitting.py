@@ -246,25 +246,25 @@ def _treatment_names(trial: Trial) -> Sequence[str]:
 
 
 def _matching(
-    trials: Sequence[Trial], what: str, wanted: str, names_of: Callable[[Trial], Sequence[str]]
+    trials: Sequence[Trial], what: str, requested: str, names_of: Callable[[Trial], Sequence[str]]
 ) -> list[Trial]:
     """Return the trials of a name: exactly, or by a part of it; settings in brackets have to agree."""
-    call = CALL.fullmatch(wanted.strip())
-    name, settings = (call["name"], call["settings"]) if call and what == "treatment" else (wanted.strip(), None)
+    call = CALL.fullmatch(requested.strip())
+    name, settings = (call["name"], call["settings"]) if call and what == "treatment" else (requested.strip(), None)
     folded = name.casefold()
-    exact = [trial for trial in trials if folded in [one.casefold() for one in names_of(trial)[:1]]]
-    exact = exact or [trial for trial in trials if folded in [one.casefold() for one in names_of(trial)]]
-    found = exact or [trial for trial in trials if any(folded in one.casefold() for one in names_of(trial))]
-    if not found:
-        known = dict.fromkeys(names_of(trial)[-1 if what != "treatment" else 0] for trial in trials)
-        raise unknown_name(what, name, known, "this study")
+    exact = [trial for trial in trials if folded in [label.casefold() for label in names_of(trial)[:1]]]
+    exact = exact or [trial for trial in trials if folded in [label.casefold() for label in names_of(trial)]]
+    matching = exact or [trial for trial in trials if any(folded in label.casefold() for label in names_of(trial))]
+    if not matching:
+        known_names = dict.fromkeys(names_of(trial)[-1 if what != "treatment" else 0] for trial in trials)
+        raise unknown_name(what, name, known_names, "this study")
     if not settings:
-        return found
-    given = [part.replace(" ", "") for part in settings.split(",") if part.strip()]
-    agreeing = [trial for trial in found if set(given) <= _settings_of(trial.treatments)]
+        return matching
+    requested_settings = [part.replace(" ", "") for part in settings.split(",") if part.strip()]
+    agreeing = [trial for trial in matching if set(requested_settings) <= _settings_of(trial.treatments)]
     if not agreeing:
-        told = listing(dict.fromkeys(" + ".join(map(str, trial.treatments)) for trial in found), 6)
-        raise BadInput(f"No treatment of the study is {wanted!r}", available=told)
+        treatments = listing(dict.fromkeys(" + ".join(map(str, trial.treatments)) for trial in matching), 6)
+        raise BadInput(f"No treatment of the study is {requested!r}", available=treatments)
     return agreeing
 
 

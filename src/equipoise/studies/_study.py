@@ -148,16 +148,20 @@ class Study:
             }  # fmt: skip
             self.learners = [_design.Learning(Named(OWN, 1, settings), settings)]
             named = named_functions(self.functions, expanded(hyper_of(hyper)))
-            self.arms = [_design.Arm((one,)) for one in named]
-            own, self.every_setting = own_baseline(baseline, self.functions, named)
-            self.baseline = own if self.every_setting and own is not None else _design.baseline_of(own, self.arms)
+            self.arms = [_design.Arm((learning,)) for learning in named]
+            function_baseline, self.every_setting = own_baseline(baseline, self.functions, named)
+            self.baseline = (
+                function_baseline
+                if self.every_setting and function_baseline is not None
+                else _design.baseline_of(function_baseline, self.arms)
+            )
         else:
             check_not_own(version, hyper, needs_group_at_prediction)
             self.learners = _design.learners_of(learner, cohort.task)
             self.arms = _design.arms_of(treatments)
-            for one in self.learners:
-                _design.check_treatments(one.named, self.arms, cohort.task)
-                _design.check_precision(one.named, self.how)
+            for learning in self.learners:
+                _design.check_treatments(learning.named, self.arms, cohort.task)
+                _design.check_precision(learning.named, self.how)
             self.arms = _design.acting_arms(self.arms, self.learners)
             self.baseline = _design.baseline_of(baseline, self.arms)
         self.measures, self.choose_by = _design.measures_of(measures), _design.choice_of(choose_by)

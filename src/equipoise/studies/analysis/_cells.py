@@ -98,24 +98,24 @@ def cells_of(
     for index, trial in enumerate(trials):
         groups.setdefault((names.under(trial), names.treatment(trial), names.setting(trial)), []).append(index)
     seeds = np.array([trial.seed for trial in trials], dtype=np.int64)
-    made = []
+    cells = []
     for (under, treatment, setting), members in groups.items():
         places = np.array(members, dtype=np.int64)
         first = trials[members[0]]
-        made.append(Cell(
+        cells.append(Cell(
             under, treatment, setting, places, seeds[places], data.environment[places],
             described={"condition": first.condition, "learner": first.learner, "treatments": first.treatments,
                        "size": first.size, "selection": first.selection, "rounding": first.rounding},
         ))  # fmt: skip
     if collapsed is not None:
-        flags, runs = collapsed([cell.places for cell in made])
-        made = [
+        flags, runs = collapsed([cell.places for cell in cells])
+        cells = [
             replace(cell, collapsed=bool(flag), collapsed_runs=int(number))
-            for cell, flag, number in zip(made, flags, runs, strict=True)
+            for cell, flag, number in zip(cells, flags, runs, strict=True)
         ]
     if every_setting:
-        return [replace(cell, treatment=cell.name, setting="") for cell in made]
-    return _with_choice(made, distances)
+        return [replace(cell, treatment=cell.name, setting="") for cell in cells]
+    return _with_choice(cells, distances)
 
 
 def _with_choice(cells: Sequence[Cell], distances: Floats) -> list[Cell]:
@@ -136,14 +136,14 @@ def _with_choice(cells: Sequence[Cell], distances: Floats) -> list[Cell]:
 def baselines_of(cells: Sequence[Cell], baseline: str = UNTREATED) -> list[Cell | None]:
     """Return what each cell is compared with: the chosen baseline under the same condition and learner, or nothing."""
     chosen = {(cell.under, cell.treatment): cell for cell in cells if cell.chosen}
-    made: list[Cell | None] = []
+    baselines: list[Cell | None] = []
     for cell in cells:
         # A control that was selected in the same way goes before the control as such.
         names = (f"{baseline}{_aside(cell.described['selection'])}", baseline)
-        found = (chosen.get((cell.under, name)) for name in names if name != cell.treatment)
+        candidates = (chosen.get((cell.under, name)) for name in names if name != cell.treatment)
         held = cell.chosen and cell.treatment != baseline
-        made.append(next((one for one in found if one is not None), None) if held else None)
-    return made
+        baselines.append(next((candidate for candidate in candidates if candidate is not None), None) if held else None)
+    return baselines
 
 
 def _aside(selection: str) -> str:
@@ -306,12 +306,12 @@ def _same_environment(cell: Cell, other: Cell) -> tuple[dict[int, int] | None, t
 
 
 def _by_seed(values: Floats, cell: Cell, kept: Mapping[int, int] | None) -> dict[int, Floats]:
-    found = {}
+    values_by_seed = {}
     for seed in cell.distinct_seeds:
-        own = cell.runs_of(seed, None if kept is None else kept[seed])
-        if len(own):
-            found[seed] = values[cell.places[own]]
-    return found
+        runs = cell.runs_of(seed, None if kept is None else kept[seed])
+        if len(runs):
+            values_by_seed[seed] = values[cell.places[runs]]
+    return values_by_seed
 
 
 def mean_over(runs: Floats) -> Floats:
@@ -326,12 +326,12 @@ def _stacked(rows: Sequence[Floats], width: int) -> Floats:
     return np.stack(rows) if rows else np.empty((0, width))
 
 
-def series_of(units: Units, side: int, name: str, quantity: Quantity, place: int) -> Series:
+def series_of(units: Units, side: int, name: str, quantity: Quantity, column: int) -> Series:
     """Return one side's values of one quantity, without those that are undefined."""
-    values = units.values[side][:, place]
-    known = ~np.isnan(values)
-    labels = tuple(label for label, there in zip(units.names[side], known.tolist(), strict=True) if there)
-    return Series(name, quantity.name, labels, values[known], labels if units.pairs else ())
+    values = units.values[side][:, column]
+    defined = ~np.isnan(values)
+    labels = tuple(label for label, is_defined in zip(units.names[side], defined.tolist(), strict=True) if is_defined)
+    return Series(name, quantity.name, labels, values[defined], labels if units.pairs else ())
 
 
 class SpreadNote(StrEnum):
@@ -364,12 +364,15 @@ def nested(values: Floats, seeds: Codes) -> Nested:
 
     Runs in which a number is undefined do not count for it.
     """
-    found = variance_components(values, seeds)
-    columns = (found.runs, found.number_of_seeds, found.reruns, found.seeds)
-    told = [_note(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-    ends = (found.reruns_low, found.reruns_high, found.seeds_low, found.seeds_high)
+    components = variance_components(values, seeds)
+    columns = (components.runs, components.number_of_seeds, components.reruns, components.seeds)
+    notes = [_note(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    ends = (components.reruns_low, components.reruns_high, components.seeds_low, components.seeds_high)
     return Nested(
-        np.sqrt(found.reruns), np.sqrt(np.maximum(found.seeds, 0.0)), tuple(told), *(np.sqrt(end) for end in ends)
+        np.sqrt(components.reruns),
+        np.sqrt(np.maximum(components.seeds, 0.0)),
+        tuple(notes),
+        *(np.sqrt(end) for end in ends),
     )
 
 

@@ -147,9 +147,9 @@ def redrawn(
     means = np.stack([tables[cell.places].mean(axis=0) for cell in cells])
     if int(np.prod(means.shape[1:])) > MOST_COUNTS:
         return Redrawn(np.full((len(cells), draws, len(quantities)), np.nan), joint=False, drawn=False)
-    found = _redrawn_together(data, cells, quantities, draws, seed)
-    if found is not None:
-        return found
+    together = _redrawn_together(data, cells, quantities, draws, seed)
+    if together is not None:
+        return together
     moves = np.full((len(cells), draws, len(quantities)), np.nan)
     # Sums of a regression do not say how people differ, and counts of labels not which of them one person has.
     if data.layout.task != "class":
@@ -157,9 +157,9 @@ def redrawn(
     compute = partial(batched, quantities, layout=data.layout)
     observed = compute(tables=means)
     for first in range(0, len(cells), AT_ONCE):
-        own = slice(first, first + AT_ONCE)
-        drawn = drawn_counts(means[own], draws, stream(seed, "people", first))
-        moves[own] = compute(tables=_flat(drawn)).reshape(-1, draws, len(quantities)) - observed[own, None]
+        part = slice(first, first + AT_ONCE)
+        counts = drawn_counts(means[part], draws, stream(seed, "people", first))
+        moves[part] = compute(tables=_flat(counts)).reshape(-1, draws, len(quantities)) - observed[part, None]
     return Redrawn(moves, joint=False)
 
 
@@ -180,25 +180,25 @@ def _redrawn_together(
     # What is observed is counted in the same way, so that a move is 0 where everybody is drawn once.
     everybody = np.ones((1, weights.shape[1]), dtype=np.float32)
     weighed = {seed: np.concatenate([everybody, weights[of_draw == seed]]) for seed in seeds}
-    whole = np.concatenate([everybody, weights])
+    all_weights = np.concatenate([everybody, weights])
     for first in range(0, len(cells), AT_ONCE):
         parts: list[tuple[Floats, Codes | slice, Floats]] = []
         for index, cell in enumerate(cells[first : first + AT_ONCE], start=first):
             predicted = data.predictions(cell.places.tolist())
             if predicted is None:
                 return None
-            parts.append((moves[index], ALL, counted.tables(counted.told(predicted), whole)))
-            own = [seed for seed in seeds if seed in cell.distinct_seeds]
+            parts.append((moves[index], ALL, counted.tables(counted.told(predicted), all_weights)))
+            cell_seeds = [seed for seed in seeds if seed in cell.distinct_seeds]
             parts += [
-                (singles[index], np.flatnonzero(of_draw == one),
-                 counted.tables(counted.told(predicted[cell.runs_of(one)]), weighed[one]))
-                for one in (own if len(own) > 1 else ())
+                (singles[index], np.flatnonzero(of_draw == distinct),
+                 counted.tables(counted.told(predicted[cell.runs_of(distinct)]), weighed[distinct]))
+                for distinct in (cell_seeds if len(cell_seeds) > 1 else ())
             ]  # fmt: skip
         values = batched(quantities, np.concatenate([tables for *_, tables in parts]), data.layout)
         start = 0
-        for into, there, tables in parts:
+        for into, positions, tables in parts:
             end = start + len(tables)
-            into[there] = values[start + 1 : end] - values[start]
+            into[positions] = values[start + 1 : end] - values[start]
             start = end
     return Redrawn(moves, joint=True, singles=singles, of_draw=of_draw)
 
@@ -244,27 +244,29 @@ class Counted:
         group = self._rows.group[self._order]
         if self._rows.cluster is not None and is_clustered(self._rows):
             return drawn_clusters(group, self._rows.cluster[self._order], draws, generator)
-        made = np.zeros((draws, len(self._order)), dtype=np.float32)
-        for place in np.unique(group).tolist():
-            own = np.flatnonzero(group == place)
+        times_drawn = np.zeros((draws, len(self._order)), dtype=np.float32)
+        for group_index in np.unique(group).tolist():
+            members = np.flatnonzero(group == group_index)
             for draw in range(draws):
-                made[draw, own] = np.bincount(generator.integers(0, len(own), len(own)), minlength=len(own))
-        return made
+                times_drawn[draw, members] = np.bincount(
+                    generator.integers(0, len(members), len(members)), minlength=len(members)
+                )
+        return times_drawn
 
     def ordered(self, weights: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return weights ``[draw, row]`` of all rows in the order in which they are counted, without unknown truths."""
         return np.ascontiguousarray(weights[:, self._order])
 
-    def tables(self, told: NDArray[np.float32], weights: NDArray[np.float32]) -> Floats:
+    def tables(self, row_sums: NDArray[np.float32], weights: NDArray[np.float32]) -> Floats:
         """Return the tables of drawn people, ``[draw, group, ...]``, from what each row adds to its cell."""
-        made = np.zeros((len(weights), len(self._layout.groups) * self._truths, told.shape[1]))
-        for place, part in self._parts:
-            made[:, place] = weights[:, part] @ told[part]
+        sums = np.zeros((len(weights), len(self._layout.groups) * self._truths, row_sums.shape[1]))
+        for cell_index, part in self._parts:
+            sums[:, cell_index] = weights[:, part] @ row_sums[part]
         if self._layout.task == "regression":
-            return made
+            return sums
         if self._layout.task == "multilabel":
-            return made.reshape(len(weights), len(self._layout.groups), len(self._layout.classes), -1)
-        return made.reshape(len(weights), len(self._layout.groups), self._truths, self._truths)
+            return sums.reshape(len(weights), len(self._layout.groups), len(self._layout.classes), -1)
+        return sums.reshape(len(weights), len(self._layout.groups), self._truths, self._truths)
 
     def told(self, predicted: NDArray[np.generic]) -> NDArray[np.float32]:
         """Return what a row adds to its cell, ``[row, ...]``, as the mean over runs of predictions ``[run, row]``.
@@ -272,20 +274,20 @@ class Counted:
         Of classes: the share of the runs that say each. Of labels: that of each outcome, label by label. Of a
         regression: its sums.
         """
-        own = predicted[:, self._order]
+        ordered = predicted[:, self._order]
         if self._layout.task == "class":
             classes = range(len(self._layout.classes))
-            return np.stack([(own == code).mean(axis=0) for code in classes], axis=1).astype(np.float32)
+            return np.stack([(ordered == code).mean(axis=0) for code in classes], axis=1).astype(np.float32)
         if self._layout.task == "multilabel":
-            outcome = 2 * self._rows.target[self._order] + own
+            outcome = 2 * self._rows.target[self._order] + ordered
             shares = np.stack([(outcome == code).mean(axis=0) for code in range(OUTCOMES)], axis=-1)
             return shares.reshape(len(shares), -1).astype(np.float32)
         target = self._rows.target[self._order].astype(np.float64)
-        one = np.ones_like(target)
-        sums = np.mean([summed(target, run.astype(np.float64), self._layout.pivot) for run in own], axis=0)
-        told = np.stack([one, one, one, *sums], axis=1)
-        assert told.shape[1] == RESIDUAL_SUMS
-        return told.astype(np.float32)
+        ones = np.ones_like(target)
+        sums = np.mean([summed(target, run.astype(np.float64), self._layout.pivot) for run in ordered], axis=0)
+        row_sums = np.stack([ones, ones, ones, *sums], axis=1)
+        assert row_sums.shape[1] == RESIDUAL_SUMS
+        return row_sums.astype(np.float32)
 
 
 MOST_ROWS = 1_000

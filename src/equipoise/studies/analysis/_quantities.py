@@ -395,13 +395,13 @@ def needs_scores(main: MainMeasures) -> bool:
 
 def aucs_of(store: Store, keys: Sequence[str], truth: EvaluationLabels, layout: Layout) -> Aucs:
     """Return what reads the scores of trials from a store and computes their AUC when it is asked for."""
-    kept: dict[tuple[str, Attribute, str], Floats] = {}
+    computed: dict[tuple[str, Attribute, str], Floats] = {}
 
     def aucs(split: str, attribute: Attribute, performance: str) -> Floats:
-        asked = split, attribute, performance
-        if asked not in kept:
-            kept[asked] = _aucs(store, keys, truth, layout, *asked)
-        return kept[asked]
+        requested = split, attribute, performance
+        if requested not in computed:
+            computed[requested] = _aucs(store, keys, truth, layout, *requested)
+        return computed[requested]
 
     return aucs
 
@@ -416,15 +416,15 @@ def _aucs(
     performance: str,
 ) -> Floats:
     rows = truth.of(split)
-    known = np.asarray(rows.known)
+    is_known = np.asarray(rows.known)
     matrix, _ = layout.folding(attribute)
-    members = [known, *(known & (own[rows.group] > 0) for own in matrix)]
-    made = np.full((len(keys), len(members)), np.nan)
+    members = [is_known, *(is_known & (is_member[rows.group] > 0) for is_member in matrix)]
+    values = np.full((len(keys), len(members)), np.nan)
     for first in range(0, len(keys), AT_ONCE):
         part = keys[first : first + AT_ONCE]
-        found = store.predictions_of(part, split, scores=True)
+        predictions = store.predictions_of(part, split, scores=True)
         for index, key in enumerate(part):
-            scores = found[key].scores
+            scores = predictions[key].scores
             if scores is None:
                 raise BadInput(
                     f"The trial {key} kept no scores, and this study is decided by the AUC",
@@ -432,14 +432,14 @@ def _aucs(
                     'performance = "balanced_accuracy" needs none, but learners are then trained again, because '
                     "performance also chooses their epochs.",
                 )
-            made[first + index] = [
+            values[first + index] = [
                 float(
                     label_scores(performance, scores[member], rows.target[member])  # type: ignore[arg-type]
                     if layout.task == "multilabel" else auc_of(scores[member], rows.target[member])
                 )
                 for member in members
             ]  # fmt: skip
-    return made
+    return values
 
 
 def fill_in(
@@ -525,19 +525,19 @@ def constant_record(
         tables, prediction, basis = _constant_labels(data)
         share = None
     else:
-        place, share, basis = _majority(data)
-        tables, prediction = constant_prediction(test, place), layout.classes[place]
+        majority, share, basis = _majority(data)
+        tables, prediction = constant_prediction(test, majority), layout.classes[majority]
     if not np.nansum(tables):
         return None
     computed = measured(quantities, tables, layout)
     if needs_scores(main):
         fill_in(computed, quantities, main, partial(constant_scores, layout, test, main.by[0]))
     values = computed[0]
-    found = {
+    value_of = {
         (quantity.measure, quantity.attribute): float(value) for quantity, value in zip(quantities, values, strict=True)
     }
-    performance, fairness = found[main.performance, ()], found[main.fairness, attribute]
-    distance = found[main.distance, attribute]
+    performance, fairness = value_of[main.performance, ()], value_of[main.fairness, attribute]
+    distance = value_of[main.distance, attribute]
     reason = None
     if np.isnan(distance):
         reason = because(StudyReason.NO_CORRELATION if layout.task == "regression" else StudyReason.NO_SHARED_CLASS)
@@ -591,20 +591,31 @@ def _constant_sums(data: StudyData) -> tuple[Floats, str]:
     else:
         dev = data.tables[DEV][0].sum(axis=0)
         mean, basis = pivot.target + float(ratio(dev[3:4], dev[1:2])[0]), DEV_ROWS
-    made = np.array(tables, dtype=np.float64)
+    constant_tables = np.array(tables, dtype=np.float64)
     if data.rows is not None:
         target = np.asarray(data.rows.target, dtype=np.float64)
-        known = np.isfinite(target)
-        group, number = data.rows.group[known], made.shape[1]
-        sums = summed(target[known], np.full(int(known.sum()), mean), pivot)
-        made[0, :, 3:] = np.stack([np.bincount(group, weights=one, minlength=number) for one in sums], axis=-1)
-        return made, basis
-    away, weight, y, yy = mean - pivot.prediction, made[..., 1], made[..., 3], made[..., 5]
+        is_finite = np.isfinite(target)
+        group, number = data.rows.group[is_finite], constant_tables.shape[1]
+        sums = summed(target[is_finite], np.full(int(is_finite.sum()), mean), pivot)
+        constant_tables[0, :, 3:] = np.stack(
+            [np.bincount(group, weights=row_sums, minlength=number) for row_sums in sums], axis=-1
+        )
+        return constant_tables, basis
+    away, weight, y, yy = (
+        mean - pivot.prediction,
+        constant_tables[..., 1],
+        constant_tables[..., 3],
+        constant_tables[..., 5],
+    )
     shift = mean - pivot.target
-    made[..., 4], made[..., 6], made[..., 7] = away * weight, away**2 * weight, away * y
-    made[..., 8] = made[..., 10] = np.nan
-    made[..., 9] = shift**2 * weight - 2 * shift * y + yy
-    return made, basis
+    constant_tables[..., 4], constant_tables[..., 6], constant_tables[..., 7] = (
+        away * weight,
+        away**2 * weight,
+        away * y,
+    )
+    constant_tables[..., 8] = constant_tables[..., 10] = np.nan
+    constant_tables[..., 9] = shift**2 * weight - 2 * shift * y + yy
+    return constant_tables, basis
 
 
 def collapsed_runs(data: StudyData) -> Flags:

@@ -63,19 +63,19 @@ def ranked(
     means, several, single, deviations = [], [], [], []
     one_seed = generator.integers(0, len(seeds[0]), draws) if shared else None
     for index, cell in enumerate(cells):
-        own = values[cell.places]
-        each = np.array([(cell.seeds == one).sum() for one in seeds[index]])
+        cell_values = values[cell.places]
+        each = np.array([(cell.seeds == distinct).sum() for distinct in seeds[index]])
         times = common if common is not None else _drawn(len(seeds[index]), draws, generator)
         weights = _run_weights(cell, seeds[index], times, generator)
         units = len(each) if len(each) > 1 else int(each.sum())
-        mean = _weighted(_even(cell, seeds[index])[None], own)[0]
-        drawn = mean + np.sqrt(units / max(units - 1, 1)) * (_weighted(weights, own) - mean)
+        mean = _weighted(_even(cell, seeds[index])[None], cell_values)[0]
+        redrawn_means = mean + np.sqrt(units / max(units - 1, 1)) * (_weighted(weights, cell_values) - mean)
         if moves is not None:
-            drawn = drawn + np.nan_to_num(moves[index][np.arange(draws) % moves.shape[1]])
-        deviations.append(drawn - mean)
+            redrawn_means = redrawn_means + np.nan_to_num(moves[index][np.arange(draws) % moves.shape[1]])
+        deviations.append(redrawn_means - mean)
         means.append(mean)
-        several.append(drawn)
-        single.append(own[_one_run(cell, seeds[index], draws, one_seed, generator)])
+        several.append(redrawn_means)
+        single.append(cell_values[_one_run(cell, seeds[index], draws, one_seed, generator)])
     sign = np.where(np.asarray(higher), 1.0, -1.0)
     tied = tie_tolerance(values[np.concatenate([cell.places for cell in cells])])
     best = share_of_best(np.stack(several) * sign, tied)
@@ -125,13 +125,13 @@ def with_best(
     if not len(couples):
         return None
     changes = _changes(values, cells, couples)
-    shown = np.zeros_like(changes.change)
+    people_variance = np.zeros_like(changes.change)
     for seeds in np.unique(changes.units.max(axis=1)).astype(int).tolist() if people is not None else ():
-        there = changes.units.max(axis=1) == seeds
+        same_seeds = changes.units.max(axis=1) == seeds
         assert people is not None
-        shown[there] = people(couples[there, 0], couples[there, 1], seeds)
-    changes = add_people_variance(changes, shown)
-    untested = np.isnan(changes.change) | np.isnan(shown) | (changes.units < MIN_SEEDS)
+        people_variance[same_seeds] = people(couples[same_seeds, 0], couples[same_seeds, 1], seeds)
+    changes = add_people_variance(changes, people_variance)
+    untested = np.isnan(changes.change) | np.isnan(people_variance) | (changes.units < MIN_SEEDS)
     # One-sided at level / (number - 1) is two-sided at twice that.
     half = sources_critical(changes.variances, changes.degrees, min(2 * level / (number - 1), 1.0))
     differences, halves = np.zeros((number, number, width)), np.full((number, number, width), np.inf)
@@ -141,7 +141,9 @@ def with_best(
     halves[first, second] = halves[second, first] = np.where(untested, np.inf, half)
     sign = np.where(np.asarray(higher), 1.0, -1.0)
     each = [compare_with_best(differences[..., at] * sign[at], halves[..., at]) for at in range(width)]
-    may, low, high = (np.stack([np.asarray(getattr(one, name)) for one in each], axis=1) for name in each[0]._fields)
+    may, low, high = (
+        np.stack([np.asarray(getattr(intervals, name)) for intervals in each], axis=1) for name in each[0]._fields
+    )
     return Best(may, low, high, level)
 
 
@@ -179,11 +181,11 @@ def _drawn(number: int, draws: int, generator: np.random.Generator) -> Floats:
 
 def _run_weights(cell: Cell, seeds: Sequence[int], times: Floats, generator: np.random.Generator) -> Floats:
     """Return the weight of each run in each draw, ``[draw, run]``: a drawn seed is the mean of its drawn runs."""
-    made = np.zeros((len(times), len(cell.places)))
+    weights = np.zeros((len(times), len(cell.places)))
     for index, seed in enumerate(seeds):
-        own = cell.runs_of(seed)
-        made[:, own] = times[:, index, None] * _drawn(len(own), len(times), generator) / len(own)
-    return np.asarray(made / len(seeds), dtype=np.float64)
+        runs = cell.runs_of(seed)
+        weights[:, runs] = times[:, index, None] * _drawn(len(runs), len(times), generator) / len(runs)
+    return np.asarray(weights / len(seeds), dtype=np.float64)
 
 
 def _even(cell: Cell, seeds: Sequence[int]) -> Floats:
@@ -209,11 +211,11 @@ def _one_run(
     """Draw one run for each draw, as positions in the cell; of the chosen seed where seeds are shared."""
     if chosen is None:
         return generator.integers(0, len(cell.places), draws)
-    made = np.zeros(draws, dtype=np.int64)
+    chosen_runs = np.zeros(draws, dtype=np.int64)
     for index, seed in enumerate(seeds):
-        asked, own = np.flatnonzero(chosen == index), cell.runs_of(seed)
-        made[asked] = own[generator.integers(0, len(own), len(asked))]
-    return made
+        draws_of_seed, runs = np.flatnonzero(chosen == index), cell.runs_of(seed)
+        chosen_runs[draws_of_seed] = runs[generator.integers(0, len(runs), len(draws_of_seed))]
+    return chosen_runs
 
 
 def _ranks(values: Floats, tied: Floats) -> Floats:
@@ -233,11 +235,11 @@ def front_of(performance: Floats, fairness: Floats) -> np.ndarray:
 
     Values within ``tie_tolerance`` of each other are equally good.
     """
-    known = ~(np.isnan(performance) | np.isnan(fairness))
-    more = [own[None] > own[:, None] + tie_tolerance(own) for own in (performance, fairness)]
+    defined = ~(np.isnan(performance) | np.isnan(fairness))
+    more = [values[None] > values[:, None] + tie_tolerance(values) for values in (performance, fairness)]
     better, worse = more[0] | more[1], more[0].T | more[1].T
-    beaten = (better & ~worse & known[None]).any(axis=1)
-    return np.asarray(known & ~beaten)
+    beaten = (better & ~worse & defined[None]).any(axis=1)
+    return np.asarray(defined & ~beaten)
 
 
 def alternative_to(baseline: int, performance: Floats, fairness: Floats, margin: float = EQUAL_WITHIN) -> int | None:

@@ -233,29 +233,31 @@ class Limits:
     by: list[list[LimitedBy | None]]
 
 
-def limits_of(found: Tested, effects: Floats) -> Limits:
+def limits_of(tested: Tested, effects: Floats) -> Limits:
     """Return what a change of these sizes, one for each quantity, would have needed at the level that decided."""
-    shape = found.p.shape
-    effect, single = np.broadcast_to(effects, shape), found.changes.single
-    people = np.nan_to_num(found.people)
-    open_ = ~np.isnan(found.p) & ~np.isnan(effect)
+    shape = tested.p.shape
+    effect, single = np.broadcast_to(effects, shape), tested.changes.single
+    people = np.nan_to_num(tested.people)
+    open_ = ~np.isnan(tested.p) & ~np.isnan(effect)
     power, alone, ever = (np.full(shape, np.nan) for _ in range(3))
-    for number in np.unique(found.changes.units[open_]).astype(int).tolist():
-        here = open_ & (found.changes.units == number)
-        power[here] = detection_power(effect[here], single[here], people[here], number, found.level)
-        alone[here] = detection_power(effect[here], single[here], 0.0, number, found.level)
-    ever[open_] = detection_power(effect[open_], single[open_], people[open_], np.inf, found.level)
+    for number in np.unique(tested.changes.units[open_]).astype(int).tolist():
+        same_units = open_ & (tested.changes.units == number)
+        power[same_units] = detection_power(
+            effect[same_units], single[same_units], people[same_units], number, tested.level
+        )
+        alone[same_units] = detection_power(effect[same_units], single[same_units], 0.0, number, tested.level)
+    ever[open_] = detection_power(effect[open_], single[open_], people[open_], np.inf, tested.level)
     needed = np.full(shape, np.nan)
-    needed[open_] = seeds_to_detect(effect[open_], single[open_], people[open_], level=found.level)
+    needed[open_] = seeds_to_detect(effect[open_], single[open_], people[open_], level=tested.level)
 
-    def by(place: tuple[int, int]) -> LimitedBy | None:
-        if not open_[place]:
+    def by(position: tuple[int, int]) -> LimitedBy | None:
+        if not open_[position]:
             return None
-        if power[place] >= POWER:
+        if power[position] >= POWER:
             return LimitedBy.NOTHING
-        if ever[place] >= POWER:
+        if ever[position] >= POWER:
             return LimitedBy.SEEDS
-        return LimitedBy.PEOPLE if alone[place] >= POWER else LimitedBy.BOTH
+        return LimitedBy.PEOPLE if alone[position] >= POWER else LimitedBy.BOTH
 
     return Limits(power, needed, [[by((row, column)) for column in range(shape[1])] for row in range(shape[0])])
 
@@ -267,57 +269,59 @@ def judge(
     rules = rules or Rules()
     if not cases:
         return []
-    found = run_tests(cases, rules.threshold)
+    tested = run_tests(cases, rules.threshold)
     effects = np.array([rules.smallest_effect if rules.bounded(quantity) else math.nan for quantity in quantities])
-    limits = limits_of(found, effects)
-    equivalence = _equivalence(found, quantities, rules)
+    limits = limits_of(tested, effects)
+    equivalence = _equivalence(tested, quantities, rules)
     compared = _ranks(cases, quantities)
-    made: list[list[Judged]] = []
+    judged: list[list[Judged]] = []
     for row, case in enumerate(cases):
-        verdicts = [_verdict(case, found, limits, compared[row][at], (row, at), rules) for at in range(len(quantities))]
+        verdicts = [
+            _verdict(case, tested, limits, compared[row][at], (row, at), rules) for at in range(len(quantities))
+        ]
         costly = [
             (compared[row][at], verdicts[at][0])
             for at, quantity in enumerate(quantities)
             if quantity.measure in performance
         ]
-        made.append([
+        judged.append([
             _judged(
-                case, found, limits, compared[row][at], (row, at), verdicts[at], rules,
+                case, tested, limits, compared[row][at], (row, at), verdicts[at], rules,
                 costly if quantities[at].measure not in performance else (), equivalence,
             )
             for at in range(len(quantities))
         ])  # fmt: skip
-    return made
+    return judged
 
 
 def _ranks(cases: Sequence[Case], quantities: Sequence[Quantity]) -> list[list[Comparison]]:
     """Compare by ranks, pairs as pairs, with effect sizes and spreads; Levene's p is corrected over all."""
-    flat = [(case, place) for case in cases for place in range(len(quantities))]
+    flat = [(case, column) for case in cases for column in range(len(quantities))]
     couples: list[tuple[Series, Series]] = [
-        (series_of(case.units, 0, case.cell.name, quantities[place], place),
-         series_of(case.units, 1, case.baseline.name, quantities[place], place))
-        for case, place in flat
+        (series_of(case.units, 0, case.cell.name, quantities[column], column),
+         series_of(case.units, 1, case.baseline.name, quantities[column], column))
+        for case, column in flat
     ]  # fmt: skip
     comparisons: dict[int, Comparison] = {}
-    for plan, wanted in ((PAIRED, True), (UNPAIRED, False)):
-        places = [index for index, (case, _) in enumerate(flat) if case.units.pairs == wanted]
-        comparisons |= dict(zip(places, compare([couples[place] for place in places], plan), strict=True))
-    ordered = [comparisons[place] for place in range(len(flat))]
-    levene = CORRECTIONS["bh"]([one.levene_p for one in ordered]).tolist()
-    ordered = [replace(one, levene_adjusted=p) for one, p in zip(ordered, levene, strict=True)]
+    for plan, paired in ((PAIRED, True), (UNPAIRED, False)):
+        places = [index for index, (case, _) in enumerate(flat) if case.units.pairs == paired]
+        comparisons |= dict(zip(places, compare([couples[column] for column in places], plan), strict=True))
+    ordered = [comparisons[column] for column in range(len(flat))]
+    levene = CORRECTIONS["bh"]([comparison.levene_p for comparison in ordered]).tolist()
+    ordered = [replace(comparison, levene_adjusted=p) for comparison, p in zip(ordered, levene, strict=True)]
     width = len(quantities)
     return [ordered[first : first + width] for first in range(0, len(ordered), width)]
 
 
-def _equivalence(found: Tested, quantities: Sequence[Quantity], rules: Rules) -> tuple[Floats, Floats]:
+def _equivalence(tested: Tested, quantities: Sequence[Quantity], rules: Rules) -> tuple[Floats, Floats]:
     """Return p-values of equivalence, and corrected as a family of their own; NaN where nothing is tested."""
-    p = np.full(found.p.shape, np.nan)
+    p = np.full(tested.p.shape, np.nan)
     if rules.margin is not None:
         bounded = np.broadcast_to([rules.bounded(quantity) for quantity in quantities], p.shape)
-        there = ~np.isnan(found.p) & bounded
-        changes = found.changes
-        p[there] = sources_equivalence_p(
-            changes.change[there], changes.variances[there], changes.degrees[there], rules.margin
+        testable = ~np.isnan(tested.p) & bounded
+        changes = tested.changes
+        p[testable] = sources_equivalence_p(
+            changes.change[testable], changes.variances[testable], changes.degrees[testable], rules.margin
         )
     return p, CORRECTIONS["bh"](p.reshape(-1)).reshape(p.shape)
 
@@ -380,34 +384,34 @@ def limit_reason(limit: LimitedBy, needed: int | None, effect: float, unit: str 
 
 
 def _judged(
-    case: Case, found: Tested, limits: Limits, ranks: Comparison, at: tuple[int, int],
+    case: Case, tested: Tested, limits: Limits, ranks: Comparison, at: tuple[int, int],
     decided: tuple[Verdict, Undecided | None, Reason], rules: Rules, costly: Sequence[tuple[Comparison, Verdict]],
     equivalence: tuple[Floats, Floats],
 ) -> Judged:  # fmt: skip
     verdict, undecided, why = decided
     costs, explained = costs_of(ranks, costly, rules.threshold)
     [variance] = variance_changes([ranks], rules.threshold)
-    number = int(found.changes.units[at])
+    number = int(tested.changes.units[at])
     few = case.units.unit == SEEDS and MIN_SEEDS <= number < FEW_SEEDS
-    reasons = [why, *_asides(found, ranks, at, verdict, rules, few=few), *case.units.notes]
+    reasons = [why, *_asides(tested, ranks, at, verdict, rules, few=few), *case.units.notes]
     if explained:
         reasons.append(because(StudyReason.COSTS, costs=", ".join(map(str, explained))))
     needed, limit = limits.needed[at], limits.by[at[0]][at[1]]
     bounded = limit is not None
-    equivalence_p, adjusted = (float(one[at]) for one in equivalence)
+    equivalence_p, adjusted = (float(p_values[at]) for p_values in equivalence)
     return Judged(
         found=ranks, test=case.test, rank_test=WILCOXON if case.units.pairs else UNPAIRED.test, unit=case.units.unit,
-        units=number, change=float(found.changes.change[at]), p=float(found.p[at]),
-        p_adjusted=float(found.p_adjusted[at]), p_runs=float(found.p_runs[at]), p_people=float(found.p_people[at]),
-        p_rank=ranks.p, level=found.level, low=float(found.low[at]), high=float(found.high[at]),
-        single=math.sqrt(found.changes.single[at]), people=math.sqrt(found.people[at]) if case.people is not None else
+        units=number, change=float(tested.changes.change[at]), p=float(tested.p[at]),
+        p_adjusted=float(tested.p_adjusted[at]), p_runs=float(tested.p_runs[at]), p_people=float(tested.p_people[at]),
+        p_rank=ranks.p, level=tested.level, low=float(tested.low[at]), high=float(tested.high[at]),
+        single=math.sqrt(tested.changes.single[at]), people=math.sqrt(tested.people[at]) if case.people is not None else
         math.nan, verdict=verdict, reason=all_reasons(reasons) or why, undecided=undecided,
         limited_by=limit if undecided is Undecided.POWER else None, power=float(limits.power[at]),
         needed=int(needed) if bounded and math.isfinite(needed) else None,
         smallest_effect=rules.smallest_effect if bounded else None, few_seeds=few, costs=costs, variance=variance,
-        scope=scope_of(case, people=not math.isnan(float(found.p_people[at]))),
-        sources=(found.changes.variances[at], found.changes.degrees[at]),
-        people_untested=bool(found.untested[at]), margin=rules.margin, margin_recorded=rules.margin_recorded,
+        scope=scope_of(case, people=not math.isnan(float(tested.p_people[at]))),
+        sources=(tested.changes.variances[at], tested.changes.degrees[at]),
+        people_untested=bool(tested.untested[at]), margin=rules.margin, margin_recorded=rules.margin_recorded,
         equivalent=is_equivalent(adjusted, rules.threshold), equivalence_p=equivalence_p,
         p_equivalence_adjusted=adjusted,
     )  # fmt: skip

@@ -110,21 +110,26 @@ def change_claims(result: StudyResult, attribute: tuple[str, ...] | None = None)
     collapsed = {_cell_key(cell) for cell in result.cells if cell.chosen and cell.collapsed}
     main = (result.fairness, result.performance[0], result.distance)
     about = ((), result.attribute) if attribute is None else (attribute,)
-    found: dict[tuple[bool, str, str], list[StudyRecord]] = {}
+    records_by_change: dict[tuple[bool, str, str], list[StudyRecord]] = {}
     for record in result.records:
         if not record.chosen or record.attribute not in about:
             continue
         if record.good is None or (record.good and _record_key(record) in collapsed):
             continue
-        found.setdefault((record.good, record.treatment, record.measure), []).append(record)
-    place = {measure: at for at, measure in enumerate(main)}
-    order = sorted(found, key=lambda key: (not key[0], key[2] not in main, -len(found[key]), place.get(key[2], 0)))
+        records_by_change.setdefault((record.good, record.treatment, record.measure), []).append(record)
+    rank = {measure: at for at, measure in enumerate(main)}
+    order = sorted(
+        records_by_change,
+        key=lambda key: (not key[0], key[2] not in main, -len(records_by_change[key]), rank.get(key[2], 0)),
+    )
     for good, treatment, measure in order:
-        own = found[good, treatment, measure]
+        same_change = records_by_change[good, treatment, measure]
         yield Claim(
             kind=ClaimKind.BETTER if good else ClaimKind.WORSE, treatments=(treatment,), measure=measure,
-            conditions=tuple(one.condition for one in own), learners=tuple(one.learner for one in own),
-            changes=tuple(one.change or 0.0 for one in own), unit=own[0].unit, runs=_runs(own[0]),
+            conditions=tuple(changed.condition for changed in same_change),
+            learners=tuple(changed.learner for changed in same_change),
+            changes=tuple(changed.change or 0.0 for changed in same_change), unit=same_change[0].unit,
+            runs=_runs(same_change[0]),
         )  # fmt: skip
 
 
@@ -149,29 +154,29 @@ def standing_of(result: StudyResult, under: Under) -> Claim:
     treatment is confirmed to be further away. A confirmed treatment that is not separable from others is named with
     them: the set that contains the nearest.
     """
-    here = Claim(
+    claim = Claim(
         kind=ClaimKind.UNDEFINED, conditions=(under[0],), learners=(under[1],), measure=result.distance
     )  # fmt: skip
     ranks = sorted(ranks_under(result, under), key=lambda rank: rank.rank)
     records = {record.treatment: record for record in _distances(result, under)}
     if not ranks:
         cells = result.chosen_cells.get(under, [])
-        gone = bool(cells) and all(cell.collapsed for cell in cells)
-        return replace(here, kind=ClaimKind.ALL_COLLAPSED) if gone else here
+        all_collapsed = bool(cells) and all(cell.collapsed for cell in cells)
+        return replace(claim, kind=ClaimKind.ALL_COLLAPSED) if all_collapsed else claim
     compared = [record for record in records.values() if record.verdict is not None]
     if not compared:
-        return replace(here, kind=ClaimKind.NO_BASELINE)
+        return replace(claim, kind=ClaimKind.NO_BASELINE)
     best = ranks[0]
-    here = replace(here, kind=ClaimKind.NOT_SEPARABLE, unit=compared[0].unit, runs=_runs(compared[0]))
+    claim = replace(claim, kind=ClaimKind.NOT_SEPARABLE, unit=compared[0].unit, runs=_runs(compared[0]))
     if best.treatment == result.baseline:
         further = [record.treatment for record in compared if record.good is False]
         rivals = {rank.treatment for rank in ranks} - {result.baseline}
         if rivals and rivals <= set(further):
-            return replace(here, kind=ClaimKind.NEAREST, treatments=(best.treatment,))
-        return here
+            return replace(claim, kind=ClaimKind.NEAREST, treatments=(best.treatment,))
+        return claim
     confirmed = {record.treatment: record for record in compared if record.good}
     if best.treatment not in confirmed:
-        return here
+        return claim
     among = tuple(
         rank.treatment for rank in ranks
         if rank is best or (rank.may_be_best is not False and rank.treatment != result.baseline)
@@ -179,7 +184,7 @@ def standing_of(result: StudyResult, under: Under) -> Claim:
     kind = ClaimKind.NEAREST if among == (best.treatment,) and best.may_be_best else ClaimKind.AMONG
     named = among
     changes = (confirmed[best.treatment].change or 0.0,)
-    return replace(here, kind=kind, treatments=named, changes=changes)
+    return replace(claim, kind=kind, treatments=named, changes=changes)
 
 
 def nothing_confirmed(result: StudyResult) -> Claim:
@@ -202,23 +207,23 @@ def seeds_needed(result: StudyResult) -> SeedsNeeded | None:
     Comparisons in which either side has collapsed do not count.
     """
     collapsed = {_cell_key(cell) for cell in result.cells if cell.chosen and cell.collapsed}
-    found: list[tuple[float, StudyRecord]] = []
+    needs: list[tuple[float, StudyRecord]] = []
     for record in result.records:
-        own = (record.measure, record.attribute) == (result.fairness, result.attribute) and record.chosen
+        is_fairness = (record.measure, record.attribute) == (result.fairness, result.attribute) and record.chosen
         base = (record.condition, record.learner, str(record.baseline))
         above = base if base in {_cell_key(cell) for cell in result.cells} else (*base[:2], result.baseline)
-        if not own or record.smallest_effect is None or _record_key(record) in collapsed or above in collapsed:
+        if not is_fairness or record.smallest_effect is None or _record_key(record) in collapsed or above in collapsed:
             continue
-        found.append((math.inf if record.runs_needed is None else float(record.runs_needed), record))
-    if not found:
+        needs.append((math.inf if record.runs_needed is None else float(record.runs_needed), record))
+    if not needs:
         return None
-    order = sorted(found, key=lambda one: one[0])
+    order = sorted(needs, key=lambda need: need[0])
     middle, most = order[(len(order) - 1) // 2], order[-1]
-    limits = Counter(record.limited_by or LimitedBy.NOTHING for _, record in found)
-    seeds, largest = (None if math.isinf(one[0]) else int(one[0]) for one in (middle, most))
+    limits = Counter(record.limited_by or LimitedBy.NOTHING for _, record in needs)
+    seeds, largest = (None if math.isinf(need[0]) else int(need[0]) for need in (middle, most))
     assert middle[1].smallest_effect is not None
     return SeedsNeeded(
-        change=middle[1].smallest_effect, measure=result.fairness, comparisons=len(found), seeds=seeds,
+        change=middle[1].smallest_effect, measure=result.fairness, comparisons=len(needs), seeds=seeds,
         most=None if seeds is None else largest, most_of=None if seeds is None else most[1].treatment,
         limited_by=middle[1].limited_by or limits.most_common(1)[0][0],
     )  # fmt: skip

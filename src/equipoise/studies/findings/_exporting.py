@@ -104,35 +104,36 @@ SPACE_COLUMNS = ("kind", "group", "against", "source", "training")
 
 def parts_of(measured: Measured, spaces: Spaces | None) -> Iterator[Part]:
     """Yield the numbers of a study, a measure at a time."""
-    everyone = np.arange(len(measured.data), dtype=np.int64)
+    all_trials = np.arange(len(measured.data), dtype=np.int64)
     nothing = {} if spaces is None else dict.fromkeys(SPACE_COLUMNS)
     for split, values in measured.values.items():
         for number, quantity in enumerate(measured.quantities):
-            said = {
+            labels = {
                 "split": split,
                 "metric": quantity.alias or quantity.measure,
                 "measure": quantity.measure,
                 "class": quantity.class_,
                 "attribute": " & ".join(quantity.attribute) or None,
             }
-            yield Part(everyone, said, values[:, number], nothing)
+            yield Part(all_trials, labels, values[:, number], nothing)
         layout = measured.data.layout
         by_label = label_quantities(layout, measured.attributes) if layout.task == "multilabel" else ()
         own_values = batched(by_label, measured.data.tables[split], layout) if by_label else values
         for number, quantity in enumerate(by_label):
-            said = {
+            labels = {
                 "split": split, "metric": quantity.alias or quantity.measure, "measure": quantity.measure,
                 "class": quantity.class_, "attribute": " & ".join(quantity.attribute) or None,
             }  # fmt: skip
-            yield Part(everyone, said, own_values[:, number], nothing)
+            yield Part(all_trials, labels, own_values[:, number], nothing)
     if spaces is not None:
         places = np.array(spaces.places, dtype=np.int64)
-        for number, one in enumerate(spaces.quantities):
-            said = {
-                "split": "test", "metric": one.name, "measure": one.measure, "class": None, "attribute": one.attribute,
+        for number, space_quantity in enumerate(spaces.quantities):
+            labels = {
+                "split": "test", "metric": space_quantity.name, "measure": space_quantity.measure, "class": None,
+                "attribute": space_quantity.attribute,
             }  # fmt: skip
-            own = {name: getattr(one, name) for name in SPACE_COLUMNS}
-            yield Part(places, said, spaces.values[places, number], own)
+            space_labels = {name: getattr(space_quantity, name) for name in SPACE_COLUMNS}
+            yield Part(places, labels, spaces.values[places, number], space_labels)
 
 
 def _described(data: StudyData) -> dict[str, NDArray[Any]]:
@@ -197,16 +198,16 @@ def _write_parquet(described: dict[str, NDArray[Any]], parts: Iterator[Part], te
             connection.register("described", described)
             connection.execute("CREATE TABLE trials AS SELECT row_number() OVER () - 1 AS place, * FROM described")
             connection.execute("CREATE TABLE numbers (place BIGINT, number INTEGER, value DOUBLE)")
-            kept = list(_numbers_into(connection, parts))
-            said, space = list(kept[0].said), list(kept[0].space)
-            texts = ", ".join(f'"{name}" VARCHAR' for name in (*said, *space))
+            written = list(_numbers_into(connection, parts))
+            label_columns, space = list(written[0].said), list(written[0].space)
+            texts = ", ".join(f'"{name}" VARCHAR' for name in (*label_columns, *space))
             connection.execute(f"CREATE TABLE measures (number INTEGER, {texts})")
-            rows = [[number, *part.said.values(), *part.space.values()] for number, part in enumerate(kept)]
+            rows = [[number, *part.said.values(), *part.space.values()] for number, part in enumerate(written)]
             marks = ", ".join("?" for _ in rows[0])
             connection.executemany(f"INSERT INTO measures VALUES ({marks})", rows)  # noqa: S608 - question marks alone
-            said, space = ([f'measures."{name}"' for name in names] for names in (said, space))
+            label_columns, space = ([f'measures."{name}"' for name in names] for names in (label_columns, space))
             connection.execute(
-                f"COPY (SELECT {', '.join([columns, *said, 'numbers.value', *space])} FROM numbers "  # noqa: S608
+                f"COPY (SELECT {', '.join([columns, *label_columns, 'numbers.value', *space])} FROM numbers "  # noqa: S608
                 "JOIN trials USING (place) JOIN measures USING (number)) TO ? (FORMAT parquet)",  # names of this file
                 [str(temporary)],
             )

@@ -87,7 +87,7 @@ def read_study(
     show_rows: bool = False,
     command: Iterable[str] | None = None,
     count_look: bool = True,
-    **how: Any,
+    **options: Any,
 ) -> StudyResult:
     """Read what is done of a study, and report it; ``how`` is as in ``reporting.result_of``.
 
@@ -115,18 +115,19 @@ def read_study(
             data = replace(data, notes=(*data.notes, change))
         if study.performance_reason is PerformanceReason.SKEWED:
             data = replace(data, notes=(*data.notes, BALANCED))
-        how = {"performance": study.performance, "fairness": study.fairness, **how}
-        how = {"smallest_effect": study.smallest_effect, "against": study.against, **how}
-        margin = how.setdefault("equivalence_margin", study.equivalence_margin)
-        how["margin_recorded"] = None if margin is None else opened.margins(study.name).get(margin) == 0
+        options = {"performance": study.performance, "fairness": study.fairness, **options}
+        options = {"smallest_effect": study.smallest_effect, "against": study.against, **options}
+        margin = options.setdefault("equivalence_margin", study.equivalence_margin)
+        options["margin_recorded"] = None if margin is None else opened.margins(study.name).get(margin) == 0
         now = _look(data)
         looks = counted_looks(opened.looks(study.name), now) if count_look else []
-        wanted = measures if measures is not None else study.measures or None
-        baseline = how.pop("baseline", study.baseline)
+        chosen_measures = measures if measures is not None else study.measures or None
+        baseline = options.pop("baseline", study.baseline)
         result = result_of(
-            data, baseline=baseline, measures=wanted, choose_by=study.choose_by, show_rows=show_rows, command=command,
+            data, baseline=baseline, measures=chosen_measures, choose_by=study.choose_by, show_rows=show_rows,
+            command=command,
             looks=max(len(looks), 1),
-            **{"every_setting": study.every_setting, **how},
+            **{"every_setting": study.every_setting, **options},
         )  # fmt: skip
     return _with_looks(result, looks, now, study.name, store) if count_look else result
 
@@ -228,64 +229,76 @@ def data_of(
     ``pictures`` shows dev rows.
     The store must stay open while the predictions are read.
     """
-    wanted = None if keys is None else set(keys)
-    stored = [trial for trial in store.trials(history=False) if wanted is None or trial.key in wanted]
+    chosen_keys = None if keys is None else set(keys)
+    stored = [trial for trial in store.trials(history=False) if chosen_keys is None or trial.key in chosen_keys]
     counted = {split: store.readouts(split, truth) for split in (DEV, TEST)}
     damaged = _damaged(store, stored, counted, truth)
     # Trials that are being recorded meanwhile are counted the next time.
     both = set(counted[DEV].keys) & set(counted[TEST].keys)
-    done = [one for one in stored if one.state == "done" and one.key in both and one.key not in damaged]
-    own = tuple(one.key for one in done)
-    names = next((one.names for one in counted.values() if one.keys), counted[TEST].names)
+    done = [
+        stored_trial
+        for stored_trial in stored
+        if stored_trial.state == "done" and stored_trial.key in both and stored_trial.key not in damaged
+    ]
+    done_keys = tuple(stored_trial.key for stored_trial in done)
+    names = next((stored_trial.names for stored_trial in counted.values() if stored_trial.keys), counted[TEST].names)
     environments = store.environments()
-    places = {key: index for index, key in enumerate(dict.fromkeys(one.environment for one in done))}
+    places = {key: index for index, key in enumerate(dict.fromkeys(stored_trial.environment for stored_trial in done))}
     rows = None if truth is None else _rows(truth, ids)
 
     remembered_predictions: dict[int, NDArray[Any]] = {}
 
-    def predictions(asked: Sequence[int]) -> NDArray[Any] | None:
-        missing = [place for place in asked if place not in remembered_predictions]
-        found = _predicted(store, [own[place] for place in missing]) if missing else None
-        if missing and (found is None or (rows is not None and found.shape[1] != len(rows))):
+    def predictions(requested: Sequence[int]) -> NDArray[Any] | None:
+        missing = [position for position in requested if position not in remembered_predictions]
+        predicted = _predicted(store, [done_keys[position] for position in missing]) if missing else None
+        if missing and (predicted is None or (rows is not None and predicted.shape[1] != len(rows))):
             return None
-        found = None if found is None else _compact(found)
-        if found is not None and found.nbytes // len(missing) * len(own) > MOST_REMEMBERED:
-            return found if len(missing) == len(asked) else _predicted(store, [own[place] for place in asked])
+        predicted = None if predicted is None else _compact(predicted)
+        if predicted is not None and predicted.nbytes // len(missing) * len(done_keys) > MOST_REMEMBERED:
+            return (
+                predicted
+                if len(missing) == len(requested)
+                else _predicted(store, [done_keys[position] for position in requested])
+            )
         # Several parts of a report read them, and unpacking takes longer than anything that is done with them.
-        remembered_predictions.update(zip(missing, () if found is None else found, strict=True))
-        return np.stack([remembered_predictions[place] for place in asked])
+        remembered_predictions.update(zip(missing, () if predicted is None else predicted, strict=True))
+        return np.stack([remembered_predictions[position] for position in requested])
 
-    def kept(name: str, place: int) -> NDArray[Any] | None:
-        return store.kept([own[place]], name).get(own[place])
+    def kept(name: str, position: int) -> NDArray[Any] | None:
+        return store.kept([done_keys[position]], name).get(done_keys[position])
 
     kept_names = tuple(name for name in store.kept_names() if name != MODEL)
     remembered = remembered_beside(store.place.path, "" if truth is None else truth.digest) if kept_names else None
     return StudyData(
         name=name,
         layout=layout_of(names, favourable),
-        trials=tuple(one.trial for one in done),
-        tables={split: _tables(_of(readouts, own), names) for split, readouts in counted.items()},
+        trials=tuple(stored_trial.trial for stored_trial in done),
+        tables={split: _tables(_of(readouts, done_keys), names) for split, readouts in counted.items()},
         seconds=_seconds(done),
         environments=tuple(environments.get(key or "", {}) for key in places),
-        environment=np.array([places[one.environment] for one in done], dtype=np.int64),
+        environment=np.array([places[stored_trial.environment] for stored_trial in done], dtype=np.int64),
         rows=rows,
         predictions=predictions,
         failures=(
-            *_failures(store, [one for one in stored if one.state == "failed"]),
-            *(Failure(one.trial, _damage_told(damaged[one.key]), damaged=True) for one in stored if one.key in damaged),
+            *_failures(store, [stored_trial for stored_trial in stored if stored_trial.state == "failed"]),
+            *(
+                Failure(stored_trial.trial, _damage_told(damaged[stored_trial.key]), damaged=True)
+                for stored_trial in stored
+                if stored_trial.key in damaged
+            ),
         ),
-        unfinished=sum(one.state in ("waiting", "running") for one in stored),
+        unfinished=sum(stored_trial.state in ("waiting", "running") for stored_trial in stored),
         compositions=compositions or {},
         equal_conditions=equal_conditions or {},
-        keys=own,
-        notes=(*_damage_note(len(damaged)), *notes_told([_notes_of(one.notes) for one in done])),
+        keys=done_keys,
+        notes=(*_damage_note(len(damaged)), *notes_told([_notes_of(stored_trial.notes) for stored_trial in done])),
         kept=None if remembered is None else KeptArrays(kept_names, kept, truth, remembered),
         pictures=pictures,
         training_rows=training_rows if training_rows is not None and len(training_rows) == len(names.classes) else None,
         training_mean=training_mean,
         training_total=training_total,
-        training_ends=training_ends(done, store.kept(own, CONSTRAINTS) if CONSTRAINTS in kept_names else {}),
-        aucs=None if truth is None else aucs_of(store, own, truth, layout_of(names, favourable)),
+        training_ends=training_ends(done, store.kept(done_keys, CONSTRAINTS) if CONSTRAINTS in kept_names else {}),
+        aucs=None if truth is None else aucs_of(store, done_keys, truth, layout_of(names, favourable)),
     )
 
 
@@ -390,15 +403,15 @@ def _damaged(
     """Return the done trials of which the store no longer has what was written, by key, and what is damaged."""
     done = [trial for trial in stored if trial.state == "done"]
     counts = {key for readouts in counted.values() for key in (*readouts.damaged, *_implausible(readouts, truth))}
-    predictions = store.damaged_predictions([one.key for one in done], TEST)
+    predictions = store.damaged_predictions([trial_done.key for trial_done in done], TEST)
     damages: dict[str, Damage] = {}
-    for one in done:
-        if one.damaged:
-            damages[one.key] = Damage.DETAILS
-        elif one.key in counts:
-            damages[one.key] = Damage.COUNTS
-        elif one.key in predictions:
-            damages[one.key] = Damage.PREDICTIONS
+    for trial_done in done:
+        if trial_done.damaged:
+            damages[trial_done.key] = Damage.DETAILS
+        elif trial_done.key in counts:
+            damages[trial_done.key] = Damage.COUNTS
+        elif trial_done.key in predictions:
+            damages[trial_done.key] = Damage.PREDICTIONS
     return damages
 
 
@@ -406,31 +419,31 @@ def _implausible(readouts: Readouts, truth: EvaluationLabels | None) -> list[str
     """Return trials whose counts do not add up to the people of each group and class, whatever they predict."""
     if truth is None or not readouts.keys or readouts.names.task != truth.task:
         return []
-    own = truth.of(readouts.split)
+    labels = truth.of(readouts.split)
     if truth.task == "multilabel":
         return _implausible_labels(readouts, truth)
-    within = own.cell if truth.task == "regression" else np.asarray(own.target)
+    within = labels.cell if truth.task == "regression" else np.asarray(labels.target)
     shape = readouts.counts.shape[1:3]
     if within is None or shape != (len(truth.groups), len(truth.classes)):
         return []
-    places = own.group[own.known] * shape[1] + within[own.known]
+    places = labels.group[labels.known] * shape[1] + within[labels.known]
     people = np.bincount(places.astype(np.int64), minlength=shape[0] * shape[1]).reshape(shape)
-    found = readouts.counts[..., 0] if truth.task == "regression" else readouts.counts.sum(axis=-1)
-    wrong = (found != people).any(axis=(1, 2))
+    counted = readouts.counts[..., 0] if truth.task == "regression" else readouts.counts.sum(axis=-1)
+    wrong = (counted != people).any(axis=(1, 2))
     return [key for key, bad in zip(readouts.keys, wrong.tolist(), strict=True) if bad]
 
 
 def _implausible_labels(readouts: Readouts, truth: EvaluationLabels) -> list[str]:
     """Return trials whose counts do not add up to the rows of each group with each label, and without it."""
-    own = truth.of(readouts.split)
-    target, group = np.asarray(own.target)[own.known], own.group[own.known]
+    labels = truth.of(readouts.split)
+    target, group = np.asarray(labels.target)[labels.known], labels.group[labels.known]
     shape = (len(truth.groups), len(truth.classes))
     if readouts.counts.shape[1:3] != shape:
         return []
     members = (group == np.arange(shape[0])[:, None]).astype(np.int64)
     people = np.stack([members @ (1 - target), members @ target], axis=-1)
-    found = np.stack([readouts.counts[..., :2].sum(axis=-1), readouts.counts[..., 2:].sum(axis=-1)], axis=-1)
-    wrong = (found != people).any(axis=(1, 2, 3))
+    counted = np.stack([readouts.counts[..., :2].sum(axis=-1), readouts.counts[..., 2:].sum(axis=-1)], axis=-1)
+    wrong = (counted != people).any(axis=(1, 2, 3))
     return [key for key, bad in zip(readouts.keys, wrong.tolist(), strict=True) if bad]
 
 

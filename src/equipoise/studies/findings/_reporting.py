@@ -283,26 +283,26 @@ def _case(study: Measured, drawn: Redrawn | None, cells: tuple[Cell, Cell], plac
 
 def _contrasted(study: Measured, drawn: Redrawn | None, against: str | Sequence[str], baseline: str) -> list[Case]:
     """Return the treatments that are compared with one another, under each condition: none with the baseline."""
-    wanted = (against,) if isinstance(against, str) else tuple(against)
+    against_names = (against,) if isinstance(against, str) else tuple(against)
     names = list(dict.fromkeys(cell.treatment for cell in study.cells if cell.chosen))
-    for name in wanted:
+    for name in against_names:
         if name not in (*names, ALL):
             raise unknown_name(
                 "treatment", name, [*names, ALL], f"the study {study.data.name!r}, to compare others with"
             )
-    made = []
+    cases = []
     for under in study.unders:
-        own = [
+        treatment_cells = [
             (index, cell) for index, cell in enumerate(study.cells)
             if cell.under == under and cell.chosen and cell.treatment != baseline
         ]  # fmt: skip
-        for at, (place, cell) in enumerate(own):
-            for before, (other_place, other) in enumerate(own):
-                asked = other.treatment in wanted or (ALL in wanted and before < at)
+        for at, (cell_index, cell) in enumerate(treatment_cells):
+            for before, (other_place, other) in enumerate(treatment_cells):
+                is_requested = other.treatment in against_names or (ALL in against_names and before < at)
                 # Of two that are both asked for, one is compared with the other, once.
-                if before != at and asked and not (cell.treatment in wanted and before > at):
-                    made.append(_case(study, drawn, (cell, other), (place, other_place)))
-    return made
+                if before != at and is_requested and not (cell.treatment in against_names and before > at):
+                    cases.append(_case(study, drawn, (cell, other), (cell_index, other_place)))
+    return cases
 
 
 def _ranked(study: Measured, drawn: Redrawn | None, threshold: float, seed: int) -> list[RankedUnder]:
@@ -310,7 +310,7 @@ def _ranked(study: Measured, drawn: Redrawn | None, threshold: float, seed: int)
 
     What has collapsed to a constant prediction is not ranked: it can be best at nothing.
     """
-    made = []
+    ranked_unders = []
     higher = [quantity.better == "high" for quantity in study.quantities]
     main = study.main
     columns = (
@@ -322,19 +322,19 @@ def _ranked(study: Measured, drawn: Redrawn | None, threshold: float, seed: int)
         places = [p for p, cell in enumerate(study.cells) if cell.under == under and cell.chosen and not cell.collapsed]
         if not places:
             continue
-        own = [study.cells[place] for place in places]
+        ranked_cells = [study.cells[place] for place in places]
         moves = None if drawn is None else drawn.moves[places]
 
         def people(first: Codes, second: Codes, seeds: int, places: list[int] = places) -> Floats:
             assert drawn is not None
-            there = np.array(places)
-            return drawn.variances_of_changes(there[first], there[second], seeds, columns)
+            positions = np.array(places)
+            return drawn.variances_of_changes(positions[first], positions[second], seeds, columns)
 
         best = with_best(
-            values[:, columns], own, [higher[at] for at in columns], None if drawn is None else people, level
+            values[:, columns], ranked_cells, [higher[at] for at in columns], None if drawn is None else people, level
         )
-        made.append(RankedUnder(places, ranked(values, own, higher, moves, seed=seed), best, columns))
-    return made
+        ranked_unders.append(RankedUnder(places, ranked(values, ranked_cells, higher, moves, seed=seed), best, columns))
+    return ranked_unders
 
 
 def rank_records_of(
@@ -346,8 +346,8 @@ def rank_records_of(
         for index, cell in enumerate(study.cells):
             if cell.under != under or not cell.chosen:
                 continue
-            at, own = ranked.get(index, (0, None))
-            found = None if own is None else own.ranked
+            at, ranked_under = ranked.get(index, (0, None))
+            ranking = None if ranked_under is None else ranked_under.ranked
             for number, quantity in enumerate(study.quantities):
                 if quantity.better == "none":
                     continue
@@ -356,24 +356,25 @@ def rank_records_of(
                     setting=cell.setting, measure=quantity.measure, alias=quantity.alias,
                     attribute=quantity.attribute,
                     value=study.mean(cell, TEST, quantity.measure, quantity.attribute),
-                    rank=math.nan if found is None else float(found.rank[at, number]),
-                    prob_best=math.nan if found is None else float(found.best[at, number]),
-                    prob_best_single=math.nan if found is None else float(found.best_single[at, number]),
-                    prob_best_if_equal=math.nan if found is None else float(found.if_equal[number]),
-                    **({} if own is None else _with_best(own, at, number)),
-                    **({} if own is None or index not in judged
-                       else _simultaneous(judged[index][number], own, number, threshold)),
+                    rank=math.nan if ranking is None else float(ranking.rank[at, number]),
+                    prob_best=math.nan if ranking is None else float(ranking.best[at, number]),
+                    prob_best_single=math.nan if ranking is None else float(ranking.best_single[at, number]),
+                    prob_best_if_equal=math.nan if ranking is None else float(ranking.if_equal[number]),
+                    **({} if ranked_under is None else _with_best(ranked_under, at, number)),
+                    **({} if ranked_under is None or index not in judged
+                       else _simultaneous(judged[index][number], ranked_under, number, threshold)),
                 )  # fmt: skip
 
 
-def _with_best(own: RankedUnder, at: int, number: int) -> dict[str, Any]:
+def _with_best(ranked_under: RankedUnder, at: int, number: int) -> dict[str, Any]:
     """Return what Hsu's comparisons say of a cell, of the measures that they are made of."""
-    if own.best is None or number not in own.columns:
+    if ranked_under.best is None or number not in ranked_under.columns:
         return {}
-    column = own.columns.index(number)
+    column = ranked_under.columns.index(number)
     return {
-        "may_be_best": bool(own.best.may_be_best[at, column]), "better_low": float(own.best.low[at, column]),
-        "better_high": float(own.best.high[at, column]), "level": own.best.level,
+        "may_be_best": bool(ranked_under.best.may_be_best[at, column]),
+        "better_low": float(ranked_under.best.low[at, column]),
+        "better_high": float(ranked_under.best.high[at, column]), "level": ranked_under.best.level,
     }  # fmt: skip
 
 
@@ -392,10 +393,10 @@ def records_of(
     spreads = drawn.spread()
     best = {place: rank.ranked.best[at] for rank in ranks for at, place in enumerate(rank.places)}
     for index, cell in enumerate(study.cells):
-        own = study.values[TEST][cell.places]
+        cell_values = study.values[TEST][cell.places]
         # An identical run is one of the same environment: the same seed elsewhere counts as another.
         same = cell.seeds * (len(study.data.environments) + 1) + cell.environments
-        apart = nested(own, same)
+        spreads_of_runs = nested(cell_values, same)
         units = units_of(study.values[TEST], cell)
         means = mean_intervals(units.values[0]).T.tolist()
         above = study.baselines[index]
@@ -403,22 +404,24 @@ def records_of(
         undefined = because(StudyReason.NO_ROWS if varied else StudyReason.PREDICTIONS_DO_NOT_VARY)
         for number, quantity in enumerate(study.quantities):
             mean, stdev, low, high = means[number]
-            known = own[:, number][~np.isnan(own[:, number])]
-            found = judged[index][number] if index in judged else None
+            defined = cell_values[:, number][~np.isnan(cell_values[:, number])]
+            verdicts = judged[index][number] if index in judged else None
             yield StudyRecord(
                 condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment,
                 setting=cell.setting, chosen=cell.chosen, baseline=None if above is None else above.name,
                 measure=quantity.measure, alias=quantity.alias, better=quantity.better, class_=quantity.class_,
-                attribute=quantity.attribute, unit=units.unit, runs=len(known), seeds=len(cell.distinct_seeds),
+                attribute=quantity.attribute, unit=units.unit, runs=len(defined), seeds=len(cell.distinct_seeds),
                 mean=mean, stdev=stdev, low=low, high=high, mean_level=None if math.isnan(low) else MEAN_LEVEL,
-                min=float(known.min()) if len(known) else math.nan,
-                max=float(known.max()) if len(known) else math.nan,
-                spread_people=float(spreads[index, number]), spread_reruns=float(apart.reruns[number]),
-                spread_seeds=float(apart.seeds[number]), spread_note=apart.notes[number],
-                spread_reruns_low=float(apart.reruns_low[number]), spread_reruns_high=float(apart.reruns_high[number]),
-                spread_seeds_low=float(apart.seeds_low[number]), spread_seeds_high=float(apart.seeds_high[number]),
+                min=float(defined.min()) if len(defined) else math.nan,
+                max=float(defined.max()) if len(defined) else math.nan,
+                spread_people=float(spreads[index, number]), spread_reruns=float(spreads_of_runs.reruns[number]),
+                spread_seeds=float(spreads_of_runs.seeds[number]), spread_note=spreads_of_runs.notes[number],
+                spread_reruns_low=float(spreads_of_runs.reruns_low[number]),
+                spread_reruns_high=float(spreads_of_runs.reruns_high[number]),
+                spread_seeds_low=float(spreads_of_runs.seeds_low[number]),
+                spread_seeds_high=float(spreads_of_runs.seeds_high[number]),
                 prob_best=float(best[index][number]) if index in best and quantity.better != "none" else None,
-                **_told(found, cell, len(known), undefined),
+                **_told(verdicts, cell, len(defined), undefined),
             )  # fmt: skip
 
 
@@ -426,17 +429,20 @@ def contrast_records_of(
     study: Measured, cases: Sequence[Case], judged: Sequence[Sequence[Judged]]
 ) -> Iterable[ContrastRecord]:
     """Yield a record for each pair of treatments and quantity."""
-    for case, own in zip(cases, judged, strict=True):
-        for quantity, one in zip(study.quantities, own, strict=True):
+    for case, verdicts in zip(cases, judged, strict=True):
+        for quantity, verdict in zip(study.quantities, verdicts, strict=True):
             yield ContrastRecord(
                 condition=case.cell.under.condition, learner=case.cell.under.learner, treatment=case.cell.treatment,
                 against=case.baseline.treatment, measure=quantity.measure, alias=quantity.alias,
-                better=quantity.better, attribute=quantity.attribute, test=one.test.value, pairs=one.units,
-                change=one.change, change_low=one.low, change_high=one.high, level=one.level, p=one.p,
-                p_adjusted=one.p_adjusted, p_rank=one.p_rank, verdict=one.verdict, undecided=one.undecided,
-                limited_by=one.limited_by, power=one.power, runs_needed=one.needed, few_seeds=one.few_seeds,
-                margin=one.margin, equivalent=one.equivalent,
-                equivalence_p=None if one.margin is None else one.equivalence_p, reason=one.reason,
+                better=quantity.better, attribute=quantity.attribute, test=verdict.test.value, pairs=verdict.units,
+                change=verdict.change, change_low=verdict.low, change_high=verdict.high, level=verdict.level,
+                p=verdict.p,
+                p_adjusted=verdict.p_adjusted, p_rank=verdict.p_rank, verdict=verdict.verdict,
+                undecided=verdict.undecided,
+                limited_by=verdict.limited_by, power=verdict.power, runs_needed=verdict.needed,
+                few_seeds=verdict.few_seeds,
+                margin=verdict.margin, equivalent=verdict.equivalent,
+                equivalence_p=None if verdict.margin is None else verdict.equivalence_p, reason=verdict.reason,
             )  # fmt: skip
 
 
@@ -457,7 +463,7 @@ def _told(judged: Judged | None, cell: Cell, runs: int, undefined: Reason) -> di
     if judged is None:
         reason = None if cell.chosen else because(StudyReason.NOT_CHOSEN)
         return {"reason": reason if runs else undefined}
-    found, variance = judged.found, judged.variance
+    comparison, variance = judged.found, judged.variance
     return {
         "change": judged.change, "change_low": judged.low, "change_high": judged.high, "test": judged.test.value,
         "p_runs": judged.p_runs, "p_people": judged.p_people, "p": judged.p, "p_adjusted": judged.p_adjusted,
@@ -467,9 +473,10 @@ def _told(judged: Judged | None, cell: Cell, runs: int, undefined: Reason) -> di
         "margin": judged.margin, "margin_recorded": judged.margin_recorded, "equivalent": judged.equivalent,
         "equivalence_p": None if judged.margin is None else judged.equivalence_p,
         "p_equivalence_adjusted": None if judged.margin is None else judged.p_equivalence_adjusted,
-        "d": found.d, "band": effect_band(found.d), "levene_p": found.levene_p,
-        "levene_p_adjusted": found.levene_adjusted, "variance_ratio": variance.ratio,
-        "variance_change": variance.change, "overlap": found.overlap, "prob_single_run_misleads": found.misleads,
+        "d": comparison.d, "band": effect_band(comparison.d), "levene_p": comparison.levene_p,
+        "levene_p_adjusted": comparison.levene_adjusted, "variance_ratio": variance.ratio,
+        "variance_change": variance.change, "overlap": comparison.overlap,
+        "prob_single_run_misleads": comparison.misleads,
         "verdict": judged.verdict, "reason": judged.reason, "costs": judged.costs, "scope": judged.scope,
         "runs_needed": judged.needed, "spread_change_people": judged.people,
         "people_untested": judged.people_untested,
@@ -532,33 +539,35 @@ def alternatives_of(
     is named where the test rows confirm it.
     """
     fairness, performance = study.main.fairness, study.main.performance
-    found = {(r.condition, r.learner, r.treatment, r.setting, r.measure, r.attribute): r for r in records}
+    record_of = {(r.condition, r.learner, r.treatment, r.setting, r.measure, r.attribute): r for r in records}
     for under in study.unders:
         places = [index for index, cell in enumerate(study.cells) if cell.under == under]
-        above = next((one for place in places if (one := study.baselines[place]) is not None), None)
+        above = next((baseline for cell_index in places if (baseline := study.baselines[cell_index]) is not None), None)
         # A model that has collapsed is no reference: fairer than it at an equal performance would say nothing.
         if above is None or above.collapsed:
             continue
-        own = [place for place in places if study.cells[place] is above or _may_be_named(study, place)]
-        start = next(at for at, place in enumerate(own) if study.cells[place] is above)
-        points = _dev_points(study, own)
+        candidates = [
+            cell_index for cell_index in places if study.cells[cell_index] is above or _may_be_named(study, cell_index)
+        ]
+        start = next(at for at, cell_index in enumerate(candidates) if study.cells[cell_index] is above)
+        points = _dev_points(study, candidates)
         # Where the fairness of the baseline is undefined, that none is fairer would say more than is known.
         if np.isnan(points[1][start]):
             continue
         chosen = alternative_to(start, *points, margin)
-        cell = None if chosen is None else study.cells[own[chosen]]
+        cell = None if chosen is None else study.cells[candidates[chosen]]
         numbers = [
-            None if one is None else study.mean(one, TEST, name, attribute)
+            None if baseline is None else study.mean(baseline, TEST, name, attribute)
             for name, attribute in ((performance, ()), (fairness, study.attribute))
-            for one in (cell, above)
+            for baseline in (cell, above)
         ]
         fair, cost = (
-            None if cell is None else found[under.condition, under.learner, cell.treatment, cell.setting, *name]
+            None if cell is None else record_of[under.condition, under.learner, cell.treatment, cell.setting, *name]
             for name in ((fairness, study.attribute), (performance, ()))
         )
         outcome = outcome_of(fair, cost, margin)
         named = cell if outcome == "confirmed" else None
-        made = Alternative(
+        alternative = Alternative(
             condition=under.condition, learner=under.learner, attribute=study.attribute, baseline=above.name,
             treatment=None if named is None else named.treatment, setting=None if named is None else named.setting,
             margin=margin, performance=numbers[0], baseline_performance=numbers[1], fairness=numbers[2],
@@ -567,7 +576,7 @@ def alternatives_of(
             candidate_setting=None if cell is None else cell.setting,
             performance_verdict=None if cost is None else cost.verdict, outcome=outcome,
         )  # fmt: skip
-        yield replace(made, words=alternative_words(made, performance, phrases[under.condition]))
+        yield replace(alternative, words=alternative_words(alternative, performance, phrases[under.condition]))
 
 
 def _may_be_named(study: Measured, place: int) -> bool:
@@ -597,12 +606,12 @@ def outcome_of(fairness: StudyRecord | None, performance: StudyRecord | None, ma
 
 def conditions_of(study: Measured) -> Iterable[ConditionRecord]:
     """Yield each condition once, with what it made of the training rows."""
-    made = list(_condition_records(study))
-    titles = condition_titles([one for one, _ in made])
-    first = next((composition for _, composition in made if composition is not None), None)
-    for one, composition in made:
-        name = with_symbol(titles[one.condition], one.condition)
-        yield replace(one, words=composition_words(name, composition, first))
+    described = list(_condition_records(study))
+    titles = condition_titles([record for record, _ in described])
+    first = next((composition for _, composition in described if composition is not None), None)
+    for record, composition in described:
+        name = with_symbol(titles[record.condition], record.condition)
+        yield replace(record, words=composition_words(name, composition, first))
 
 
 def _condition_records(study: Measured) -> Iterable[tuple[ConditionRecord, Composition | None]]:
@@ -665,16 +674,16 @@ def label_records_of(study: Measured) -> Iterable[LabelRecord]:
     for cell in study.cells:
         for number, quantity in enumerate(quantities):
             assert quantity.class_ is not None
-            own = values[cell.places, number]
-            known = own[~np.isnan(own)]
+            label_values = values[cell.places, number]
+            defined = label_values[~np.isnan(label_values)]
             yield LabelRecord(
                 condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment,
                 setting=cell.setting, chosen=cell.chosen, label=quantity.class_, rows=rows[quantity.class_],
                 measure=quantity.measure, alias=quantity.alias, better=quantity.better, attribute=quantity.attribute,
-                runs=len(known), mean=float(known.mean()) if len(known) else math.nan,
-                min=float(known.min()) if len(known) else math.nan,
-                max=float(known.max()) if len(known) else math.nan,
-                reason=None if len(known) else because(StudyReason.LABEL_UNDEFINED),
+                runs=len(defined), mean=float(defined.mean()) if len(defined) else math.nan,
+                min=float(defined.min()) if len(defined) else math.nan,
+                max=float(defined.max()) if len(defined) else math.nan,
+                reason=None if len(defined) else because(StudyReason.LABEL_UNDEFINED),
             )  # fmt: skip
 
 

@@ -148,12 +148,12 @@ def differences(result: StudyResult) -> Iterator[str]:
 
 
 def _range_words(result: StudyResult, unders: Sequence[Under], measure: str) -> Iterator[str]:
-    found = [(under, record) for under in unders
+    baseline_records = [(under, record) for under in unders
              if (record := record_of(result, under, result.baseline, measure)) is not None
              and not math.isnan(record.mean)]  # fmt: skip
-    if len(found) < 2:
+    if len(baseline_records) < 2:
         return
-    low, high = (pick(found, key=lambda one: one[1].mean) for pick in (min, max))
+    low, high = (pick(baseline_records, key=lambda item: item[1].mean) for pick in (min, max))
     yield (
         f"{result.baseline}: {measure_name(result, measure)} is {low[1].mean:.3f} {under_phrase(result, low[0])} "
         f"and {high[1].mean:.3f} {under_phrase(result, high[0])}."
@@ -336,16 +336,16 @@ class Move:
     rows: float
 
 
-def composition_words(name: str, own: Composition | None, first: Composition | None) -> str:
+def composition_words(name: str, composition: Composition | None, first: Composition | None) -> str:
     """Say what a condition made of the training rows, against the first condition."""
-    if own is None or first is None:
+    if composition is None or first is None:
         return ""
-    total = _total(own)
+    total = _total(composition)
     head = f"{name}: {total:,} training rows"
-    alone = own is first or own.classes != first.classes or own.groups != first.groups
-    cells = _cells(own)
+    alone = composition is first or composition.classes != first.classes or composition.groups != first.groups
+    cells = _cells(composition)
     if len(cells) > MANY:
-        return f"{head}, {'; '.join(_many(own, None if alone else first))}"
+        return f"{head}, {'; '.join(_many(composition, None if alone else first))}"
     if alone:
         parts = [f"{label} {100 * rows / max(total, 1):.1f}%" for label, rows in cells]
         return f"{head}, {listing(parts, 8)}"
@@ -354,7 +354,7 @@ def composition_words(name: str, own: Composition | None, first: Composition | N
     )
     if not moved:
         return f"{head} with the same shares"
-    parts = [f"{one.label} {100 * one.now:.1f}% instead of {100 * one.was:.1f}%" for one in moved]
+    parts = [f"{change.label} {100 * change.now:.1f}% instead of {100 * change.was:.1f}%" for change in moved]
     return f"{head}, {listing(parts, 4)}"
 
 
@@ -526,24 +526,26 @@ def label_notes(result: StudyResult) -> Iterator[str]:
             f"out: {listing(undefined, MOST_LABELS)}."
         )
     for condition, learner in result.unders:
-        own = [
+        baseline_labels = [
             label for label in result.labels
             if label.chosen
             and (label.condition, label.learner, label.treatment) == (condition, learner, result.baseline)
         ]  # fmt: skip
-        found = {
-            (one.label, one.measure): one.mean for one in own if one.attribute in ((), result.attribute) and one.runs
+        means = {
+            (label_record.label, label_record.measure): label_record.mean
+            for label_record in baseline_labels
+            if label_record.attribute in ((), result.attribute) and label_record.runs
         }
-        labels = list(dict.fromkeys(one.label for one in own))
-        told = [
-            f"{label} {found[label, LABEL_F1]:.3f}"
-            + (f" ({found[label, LABEL_GAP]:.3f})" if (label, LABEL_GAP) in found else " (undefined)")
-            for label in labels if (label, LABEL_F1) in found
+        labels = list(dict.fromkeys(label_record.label for label_record in baseline_labels))
+        lines = [
+            f"{label} {means[label, LABEL_F1]:.3f}"
+            + (f" ({means[label, LABEL_GAP]:.3f})" if (label, LABEL_GAP) in means else " (undefined)")
+            for label in labels if (label, LABEL_F1) in means
         ]  # fmt: skip
-        if told:
+        if lines:
             yield (
                 f"Labels of {result.baseline} under {condition} ({learner}), not tested: F1, and the largest "
-                f"difference of true positive rates between groups: {listing(told, MOST_LABELS)}."
+                f"difference of true positive rates between groups: {listing(lines, MOST_LABELS)}."
             )
 
 

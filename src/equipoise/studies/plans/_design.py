@@ -116,28 +116,28 @@ def groups_of(cohort: Cohort, group: str | Sequence[str] | None) -> tuple[str, .
         return names
 
 
-def conditions_of(given: Sequence[Any]) -> list[tuple[Named, Condition]]:
+def conditions_of(entries: Sequence[Any]) -> list[tuple[Named, Condition]]:
     """Return the conditions of a study; a list among the settings of one is several."""
-    found: list[tuple[Named, Condition]] = []
-    for index, one in enumerate(_sequence(given, "conditions")):
+    conditions: list[tuple[Named, Condition]] = []
+    for index, entry in enumerate(_sequence(entries, "conditions")):
         with placed("conditions", index):
-            found += _conditions(one)
-    keys = [canonical([named.name, named.settings]) for named, _ in found]
+            conditions += _conditions(entry)
+    keys = [canonical([named.name, named.settings]) for named, _ in conditions]
     with placed("conditions"):
-        distinct(keys, [str(condition) for _, condition in found], "condition")
-    return found
+        distinct(keys, [str(condition) for _, condition in conditions], "condition")
+    return conditions
 
 
-def _conditions(given: Any) -> list[tuple[Named, Condition]]:
-    if isinstance(given, Condition) and not isinstance(given, type):
-        return [(_named_condition(_condition_name(given), given), given)]
-    name, settings = said(given, "condition")
+def _conditions(entry_given: Any) -> list[tuple[Named, Condition]]:
+    if isinstance(entry_given, Condition) and not isinstance(entry_given, type):
+        return [(_named_condition(_condition_name(entry_given), entry_given), entry_given)]
+    name, settings = said(entry_given, "condition")
     with placed("name"):
         if not isinstance(name, str):
             raise BadInput(f"The name of a condition is {name!r}", available='text such as "as_given"')
         entry = registry.get("condition", name)
-    made = [make_condition(entry.name, **values) for values in expanded(settings)]
-    return [(_named_condition(entry.name, condition), condition) for condition in made]
+    conditions = [make_condition(entry.name, **values) for values in expanded(settings)]
+    return [(_named_condition(entry.name, condition), condition) for condition in conditions]
 
 
 def _named_condition(name: str, condition: Condition) -> Named:
@@ -177,15 +177,15 @@ def _distinct_controls(arms: Sequence[Arm]) -> list[Arm]:
 
 def _with_controls(arms: Sequence[Arm]) -> list[Arm]:
     """Put the control of a treatment that has one behind it, where the plan does not name it."""
-    known = {_arm_key(arm) for arm in arms}
-    made: list[Arm] = []
+    arm_keys = {_arm_key(arm) for arm in arms}
+    with_controls: list[Arm] = []
     for arm in arms:
-        made.append(arm)
+        with_controls.append(arm)
         control = Arm(tuple(control_of(named) or named for named in arm.treatments), added=True)
-        if _arm_key(control) not in known:
-            known.add(_arm_key(control))
-            made.append(control)
-    return made
+        if _arm_key(control) not in arm_keys:
+            arm_keys.add(_arm_key(control))
+            with_controls.append(control)
+    return with_controls
 
 
 def acting_arms(arms: Sequence[Arm], learners: Sequence[Learning]) -> list[Arm]:
@@ -219,20 +219,22 @@ def learners_of(given: Any, task: str) -> list[Learning]:
     return learnings
 
 
-def _learners(given: Any, task: str) -> list[Learning]:
-    name, settings = said(_as_entry(given), "learner")
+def _learners(entries: Any, task: str) -> list[Learning]:
+    name, settings = said(_as_entry(entries), "learner")
     with placed("name"):
         entry = registry.get("learner", name)
     kind: Any = entry.thing
     # What is no number and no choice may be a list by itself.
     table = kind.table(task)
-    fixed = {one: value for one, value in settings.items() if _is_whole(table.get(one))}
-    listed = expanded({one: value for one, value in settings.items() if one not in fixed})
+    fixed = {setting_name: value for setting_name, value in settings.items() if _is_whole(table.get(setting_name))}
+    listed = expanded({setting_name: value for setting_name, value in settings.items() if setting_name not in fixed})
     for setting, value in [*fixed.items(), *(pair for values in listed for pair in values.items())]:
         with placed(setting):
             completed(table, {setting: value}, f"the learner {entry.name!r}")
-    made = [kind.completed({**fixed, **values}, task) for values in listed]
-    return [Learning(Named(entry.name, kind.version, plain(kind.described(values))), values) for values in made]
+    settings_made = [kind.completed({**fixed, **values}, task) for values in listed]
+    return [
+        Learning(Named(entry.name, kind.version, plain(kind.described(values))), values) for values in settings_made
+    ]
 
 
 def _is_whole(parameter: object) -> bool:
@@ -257,15 +259,15 @@ def sources_of(learners: Sequence[Learning]) -> dict[str, str]:
     return {name: source for name, source in found.items() if source is not None}
 
 
-def _as_entry(given: Any) -> Any:
+def _as_entry(learner: Any) -> Any:
     """Take an estimator for the learner scikit_learn, and anything else that can be called for a factory."""
-    if isinstance(given, str | Mapping):
-        return given
-    if hasattr(given, "fit") and hasattr(given, "predict"):
-        return {"name": "scikit_learn", "estimator": given}
-    if callable(given):
-        return {"name": "module", "factory": given}
-    raise BadInput(f"The learner is {given!r}", available="a name, settings with a name, an estimator, or a factory")
+    if isinstance(learner, str | Mapping):
+        return learner
+    if hasattr(learner, "fit") and hasattr(learner, "predict"):
+        return {"name": "scikit_learn", "estimator": learner}
+    if callable(learner):
+        return {"name": "module", "factory": learner}
+    raise BadInput(f"The learner is {learner!r}", available="a name, settings with a name, an estimator, or a factory")
 
 
 def check_treatments(learner: Named, arms: Sequence[Arm], task: str) -> None:
@@ -359,14 +361,14 @@ def baseline_of(given: str | None, arms: Sequence[Arm]) -> str:
     return given
 
 
-def measures_of(given: str | Sequence[str]) -> tuple[str, ...]:
+def measures_of(measures: str | Sequence[str]) -> tuple[str, ...]:
     """Check that the measures are there."""
-    given = (given,) if isinstance(given, str) else given
-    for index, name in enumerate(given):
+    measures = (measures,) if isinstance(measures, str) else measures
+    for index, name in enumerate(measures):
         if name != BALANCED_ACCURACY:
             with placed("measures", index):
                 registry.get("measure", name)
-    return tuple(given)
+    return tuple(measures)
 
 
 def choice_of(given: str) -> str:
@@ -395,39 +397,39 @@ def whole(value: Any, name: str) -> int:
     return value
 
 
-def _sequence(given: Any, what: str) -> Sequence[Any]:
+def _sequence(value: Any, what: str) -> Sequence[Any]:
     """Take one thing for a list of one."""
-    one = isinstance(given, str | Mapping) or not isinstance(given, Sequence)
-    found = [given] if one else list(given)
-    if not found:
+    single = isinstance(value, str | Mapping) or not isinstance(value, Sequence)
+    values = [value] if single else list(value)
+    if not values:
         with placed(what):
             raise BadInput(f"There are no {what}", available="at least one")
-    return found
+    return values
 
 
-def effect_of(given: Any, name: str) -> float:
+def effect_of(value: Any, name: str) -> float:
     """Return an effect or a margin: a number above 0, in the unit of the measures (0.02 is 2 points)."""
     with placed(name):
-        number = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
-        if not number or not 0 < given < 1:
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if not number or not 0 < value < 1:
             raise BadInput(
-                f"{name} is {given!r}", available="a number above 0 and below 1, in the unit of the measures",
+                f"{name} is {value!r}", available="a number above 0 and below 1, in the unit of the measures",
                 help=f"{name} = 0.02 is 2 points.",
             )  # fmt: skip
-        return float(given)
+        return float(value)
 
 
 ALL = "all"
 
 
-def against_of(given: str | Sequence[str], arms: Sequence[Arm]) -> tuple[str, ...]:
+def against_of(against: str | Sequence[str], arms: Sequence[Arm]) -> tuple[str, ...]:
     """Return the treatments that others are compared with besides the baseline; "all" is every pair of them."""
     with placed("against"):
-        names = (given,) if isinstance(given, str) else tuple(given)
-        known = list(dict.fromkeys(arm.name for arm in arms))
+        names = (against,) if isinstance(against, str) else tuple(against)
+        known_names = list(dict.fromkeys(arm.name for arm in arms))
         for name in names:
-            if name != ALL and name not in known:
-                raise unknown_name("treatment", name, [*known, ALL], "this study, to compare others with")
+            if name != ALL and name not in known_names:
+                raise unknown_name("treatment", name, [*known_names, ALL], "this study, to compare others with")
         return names
 
 
@@ -557,10 +559,10 @@ def plan_change(stored: Sequence[Trial], planned: Sequence[Trial]) -> PlanChange
 
     Where a field has no value in common on both sides, no trial can fit, and only such fields are named.
     """
-    there, here = {trial.key: trial for trial in stored}, {trial.key: trial for trial in planned}
-    unused = [trial for key, trial in there.items() if key not in here]
-    missing = [trial for key, trial in here.items() if key not in there]
-    changes, apart = [], []
+    stored_by_key, planned_by_key = {trial.key: trial for trial in stored}, {trial.key: trial for trial in planned}
+    unused = [trial for key, trial in stored_by_key.items() if key not in planned_by_key]
+    missing = [trial for key, trial in planned_by_key.items() if key not in stored_by_key]
+    changes, disjoint = [], []
     if unused and missing:
         for name, read in _READ.items():
             old, new = _values(unused, read), _values(missing, read)
@@ -570,9 +572,12 @@ def plan_change(stored: Sequence[Trial], planned: Sequence[Trial]) -> PlanChange
                 change = FieldChange(name, *parted)
                 changes.append(change)
                 if not set(old) & set(new):
-                    apart.append(change)
-    named = [_learner_change(unused, missing, one) if one.field == "learner" else one for one in apart or changes]
-    return PlanChange(len(there), len(there) - len(unused), len(missing), tuple(named))
+                    disjoint.append(change)
+    named = [
+        _learner_change(unused, missing, field_change) if field_change.field == "learner" else field_change
+        for field_change in disjoint or changes
+    ]
+    return PlanChange(len(stored_by_key), len(stored_by_key) - len(unused), len(missing), tuple(named))
 
 
 def _values(trials: Iterable[Trial], read: Callable[[Trial], str]) -> list[str]:
@@ -603,8 +608,10 @@ def _of(named: Named, setting: str) -> str:
 
 def _versioned(named: Iterable[Named]) -> str:
     # Settings that were stored come back in the order of their names.
-    ordered = [replace(one, settings=dict(sorted(one.settings.items()))) for one in named]
-    return " + ".join(f"{one}{f' version {one.version}' if one.version > 1 else ''}" for one in ordered)
+    ordered = [replace(treatment, settings=dict(sorted(treatment.settings.items()))) for treatment in named]
+    return " + ".join(
+        f"{treatment}{f' version {treatment.version}' if treatment.version > 1 else ''}" for treatment in ordered
+    )
 
 
 # How the parts of a trial are called, and read.

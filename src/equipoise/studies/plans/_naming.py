@@ -280,19 +280,22 @@ def distinct(found: Sequence[Any], words: Sequence[str], what: str) -> None:
             raise BadInput(f"The {what} {words[index]} is in the plan twice", help="leave one of them out.")
 
 
-def treatments_of(given: Any) -> list[tuple[Named, ...]]:
+def treatments_of(entry_given: Any) -> list[tuple[Named, ...]]:
     """Return one tuple of named treatments for each combination of hyper-parameters that one entry of a plan asks for.
 
     Several names compose in order. Then a hyper-parameter belongs to the one that has it, or stands in a table under
     the name of its treatment.
     """
-    if isinstance(given, Treatment):
-        return [(_made(entry_of(given), given.values),)]
-    names, settings = said(given, "treatment")
+    if isinstance(entry_given, Treatment):
+        return [(_made(entry_of(entry_given), entry_given.values),)]
+    names, settings = said(entry_given, "treatment")
     entries = [treatment_entry(name) for name in ([names] if isinstance(names, str) else _texts(names))]
     _check_composition(entries)
     per_entry = _dealt(entries, settings)
-    grids = [[_made(entry, values) for values in expanded(own)] for entry, own in zip(entries, per_entry, strict=True)]
+    grids = [
+        [_made(entry, values) for values in expanded(entry_settings)]
+        for entry, entry_settings in zip(entries, per_entry, strict=True)
+    ]
     return [tuple(combination) for combination in itertools.product(*grids)]
 
 
@@ -350,26 +353,28 @@ def entry_of(treatment: Treatment) -> Entry:
 
 def _dealt(entries: Sequence[Entry], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Deal out hyper-parameters to the treatments that have them."""
-    own: list[dict[str, Any]] = [{} for _ in entries]
+    dealt: list[dict[str, Any]] = [{} for _ in entries]
     for name, value in settings.items():
         if isinstance(value, Mapping):
             holders = [index for index, entry in enumerate(entries) if entry.name == name]
             if not holders:
                 raise unknown_name("treatment", name, [entry.name for entry in entries], "this composition")
-            own[holders[0]].update(value)
+            dealt[holders[0]].update(value)
             continue
         holders = [index for index, entry in enumerate(entries) if name in _parameters(entry)]
         if len(holders) > 1:
             raise BadInput(
-                f"{name} is a hyper-parameter of {' and of '.join(entries[place].name for place in holders)}",
+                f"{name} is a hyper-parameter of {' and of '.join(entries[holder].name for holder in holders)}",
                 help=f"say which treatment it is for: {entries[holders[0]].name} = {{ {name} = ... }}",
             )
         if not holders:
-            known = [parameter for entry in entries for parameter in _parameters(entry)]
+            known_parameters = [parameter for entry in entries for parameter in _parameters(entry)]
             with placed(name):
-                raise unknown_name("hyper-parameter", name, known, " + ".join(entry.name for entry in entries))
-        own[holders[0]][name] = value
-    return own
+                raise unknown_name(
+                    "hyper-parameter", name, known_parameters, " + ".join(entry.name for entry in entries)
+                )
+        dealt[holders[0]][name] = value
+    return dealt
 
 
 def _parameters(entry: Entry) -> Mapping[str, Any]:

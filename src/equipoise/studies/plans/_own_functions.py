@@ -106,17 +106,17 @@ def _check_signature(function: OwnFunction, values: Mapping[str, Any]) -> None:
 
 def functions_of(train: Function | Sequence[Function], version: int | None) -> tuple[OwnFunction, ...]:
     """Return the functions that were given, under the names that their trials are known by."""
-    given = tuple(train) if isinstance(train, list | tuple) else (train,)
+    user_functions = tuple(train) if isinstance(train, list | tuple) else (train,)
     if version is None:
         raise BadInput(
             "train was given without a version",
             available="a whole number that is raised whenever the function changes what it trains",
             help="Study(..., train=my_function, version=1)",
         )
-    found = tuple(own_function(one, version) for one in given)
+    functions = tuple(own_function(function, version) for function in user_functions)
     with placed("train"):
-        distinct([one.name for one in found], [one.name for one in found], "function")
-    return found
+        distinct([function.name for function in functions], [function.name for function in functions], "function")
+    return functions
 
 
 def hyper_of(given: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -149,12 +149,17 @@ def own_baseline(
     several functions are alternatives, of which one is chosen for each, unless the baseline names one of them. Those of
     a single function are what is compared: the first is the baseline, unless another is named.
     """
-    labels = [f"{one.name} ({_told(one)})" if one.settings else one.name for one in named]
+    labels = [
+        f"{setting_name.name} ({_told(setting_name)})" if setting_name.settings else setting_name.name
+        for setting_name in named
+    ]
     called: dict[str, str] = {}
-    for one, label in zip(named, labels, strict=True):
-        for name in (one.name, one.name.rpartition(".")[2]):
-            for told in (_told(one), _told(one, _varied(named))):
-                called |= {f"{name}({told})": label, f"{name} ({told})": label} if told else {}
+    for setting_name, label in zip(named, labels, strict=True):
+        for name in (setting_name.name, setting_name.name.rpartition(".")[2]):
+            for call_settings in (_told(setting_name), _told(setting_name, _varied(named))):
+                called |= (
+                    {f"{name}({call_settings})": label, f"{name} ({call_settings})": label} if call_settings else {}
+                )
     setting = called.get(baseline) if baseline is not None else None
     short = {function.name.rpartition(".")[2]: function.name for function in functions}
     function = short.get(baseline, baseline) if baseline is not None else None
@@ -165,7 +170,11 @@ def own_baseline(
         return labels[0], True
     if baseline is not None and function not in short.values():
         with placed("baseline"):
-            calls = [f"{one.name.rpartition('.')[2]}({_told(one, _varied(named))})" for one in named if one.settings]
+            calls = [
+                f"{setting_name.name.rpartition('.')[2]}({_told(setting_name, _varied(named))})"
+                for setting_name in named
+                if setting_name.settings
+            ]
             raise unknown_name("treatment", baseline, [*short, *calls], "this study")
     return function, False
 

@@ -92,8 +92,8 @@ def _values(column: NDArray[Any]) -> Iterable[bytes]:
     order = sorted(range(len(coded.labels)), key=lambda place: (coded.labels[place] is not None, coded.labels[place]))
     ranks = np.empty(len(order), dtype="<i8")
     ranks[order] = np.arange(len(order))
-    for place in order:
-        label = coded.labels[place]
+    for index in order:
+        label = coded.labels[index]
         yield b"" if label is None else b"=" + label.encode("utf-8", "surrogatepass")
     yield ranks[coded.codes].tobytes()
 
@@ -217,11 +217,11 @@ def _taken(
 
 
 def _some(
-    rows: NDArray[np.int64], clusters: NDArray[np.int64] | None, wanted: int, generator: np.random.Generator
+    rows: NDArray[np.int64], clusters: NDArray[np.int64] | None, number: int, generator: np.random.Generator
 ) -> NDArray[np.int64]:
     if clusters is None:
-        return generator.permutation(rows)[:wanted]
-    return rows[_in_whole(clusters[rows], wanted, generator)]
+        return generator.permutation(rows)[:number]
+    return rows[_in_whole(clusters[rows], number, generator)]
 
 
 def _of_classes(
@@ -236,16 +236,16 @@ def _of_classes(
     order = rows[np.argsort(classes.codes[rows], kind="stable")]
     present, starts = np.unique(classes.codes[order], return_index=True)
     parts = []
-    for code, own in zip(present.tolist(), np.split(order, starts[1:]), strict=True):
-        units = len(own) if clusters is None else len(np.unique(clusters[own]))
+    for code, class_rows in zip(present.tolist(), np.split(order, starts[1:]), strict=True):
+        units = len(class_rows) if clusters is None else len(np.unique(clusters[class_rows]))
         if units < 2:  # what is one piece stays to be learnt from
             continue
-        wanted = min(max(round(share * len(own)), 1), len(own) - 1)
-        taken = _some(own, clusters, wanted, stream(seed, "split", name, CLASS, classes.labels[code]))
-        if len(taken) == len(own):  # in whole clusters that was too many
+        number = min(max(round(share * len(class_rows)), 1), len(class_rows) - 1)
+        chosen = _some(class_rows, clusters, number, stream(seed, "split", name, CLASS, classes.labels[code]))
+        if len(chosen) == len(class_rows):  # in whole clusters that was too many
             assert clusters is not None
-            taken = taken[clusters[taken] != clusters[taken[-1]]]
-        parts.append(taken)
+            chosen = chosen[clusters[chosen] != clusters[chosen[-1]]]
+        parts.append(chosen)
     if not parts:
         raise BadInput(
             f"{name} = {share:g} is to be taken within each class, and none has two separable training rows",
@@ -254,12 +254,12 @@ def _of_classes(
     return np.concatenate(parts)
 
 
-def _in_whole(clusters: NDArray[np.int64], wanted: int, generator: np.random.Generator) -> NDArray[np.int64]:
+def _in_whole(clusters: NDArray[np.int64], number: int, generator: np.random.Generator) -> NDArray[np.int64]:
     """Return the places of so many rows, cluster by cluster: of the last one all rows, though that may be too many."""
-    own, sizes = np.unique(clusters, return_inverse=True, return_counts=True)[1:]
+    cluster_of_row, sizes = np.unique(clusters, return_inverse=True, return_counts=True)[1:]
     order = generator.permutation(len(sizes))
     before = np.cumsum(sizes[order]) - sizes[order]
-    return np.flatnonzero(np.isin(own, order[before < wanted]))
+    return np.flatnonzero(np.isin(cluster_of_row, order[before < number]))
 
 
 def _check(labels: NDArray[np.str_], cohort: Cohort) -> None:
@@ -267,12 +267,12 @@ def _check(labels: NDArray[np.str_], cohort: Cohort) -> None:
     absent = [name for name in SPLITS if name not in present]
     if not absent:
         return
-    similar = {name: found for name in absent if (found := _alike(name, present)) is not None}
-    ways = [f"rename {found!r} to {name!r} in the column {cohort.split!r}" for name, found in similar.items()]
+    similar = {name: existing for name in absent if (existing := _alike(name, present)) is not None}
+    ways = [f"rename {existing!r} to {name!r} in the column {cohort.split!r}" for name, existing in similar.items()]
     shares = [name for name in absent if name != "train" and name not in similar]
     if shares:
-        asked = " and ".join(f"{name} = 0.2" for name in shares)
-        ways.append(f"{asked} takes a seeded share of the training rows")
+        requested = " and ".join(f"{name} = 0.2" for name in shares)
+        ways.append(f"{requested} takes a seeded share of the training rows")
     raise BadInput(
         f"The cohort {cohort.name!r} has no {listing(absent)} split"
         + (f"; its splits are {listing(present)}" if cohort.split is not None else " and no split column"),
@@ -283,9 +283,9 @@ def _check(labels: NDArray[np.str_], cohort: Cohort) -> None:
 
 def _alike(name: str, present: Sequence[str]) -> str | None:
     others = {"dev": ("validation", "valid", "val", "development"), "test": ("eval", "testing"), "train": ("training",)}
-    known = [one for one in present if one.casefold() in others[name]]
-    found = known[0] if known else nearest(name, [one for one in present if one not in SPLITS])
-    return found
+    conventional = [split for split in present if split.casefold() in others[name]]
+    alike = conventional[0] if conventional else nearest(name, [split for split in present if split not in SPLITS])
+    return alike
 
 
 def _with_column(cohort: Cohort, labels: NDArray[np.str_]) -> Cohort:
@@ -322,8 +322,8 @@ class Drawing:
                 return sizing_shares(condition, cells.counts, cells.classes, cells.groups)
             return cells.probabilities(for_seed(condition, seed))
         except BadInput as error:
-            told = BadInput(f"The condition {condition}: {error.given}", available=error.available, help=error.help)
-            raise BadPlan(told, ("conditions",)) from error
+            refusal = BadInput(f"The condition {condition}: {error.given}", available=error.available, help=error.help)
+            raise BadPlan(refusal, ("conditions",)) from error
 
     @cached_property
     def largest(self) -> int:
@@ -335,14 +335,14 @@ class Drawing:
         """How many training rows every condition draws."""
         return self.largest if self.wanted is None else self.wanted
 
-    def feasibility(self, place: int) -> Feasibility:
+    def feasibility(self, index: int) -> Feasibility:
         """Say what one condition asks of the data (that of seed 0, where the seed has a say)."""
-        condition = self.conditions[place]
+        condition = self.conditions[index]
         return self.cells.feasibility(condition, self._shares(condition, 0), self.size, self.largest)
 
-    def rows(self, place: int, seed: int) -> Codes:
+    def rows(self, index: int, seed: int) -> Codes:
         """Draw the rows of one condition and seed, as positions among the training rows; an empty cell is refused."""
-        condition = self.conditions[place]
+        condition = self.conditions[index]
         return self.cells.draw(condition, self._shares(condition, seed), seed, self.size or None, self.largest).rows
 
     def first_alike(self, seeds: Sequence[int]) -> list[int]:
@@ -353,26 +353,26 @@ class Drawing:
         """
         firsts: dict[object, int] = {}
         return [
-            firsts.setdefault(self._drawn(place, seeds) if self._can_draw(place) else place, place)
-            for place in range(len(self.conditions))
+            firsts.setdefault(self._drawn(index, seeds) if self._can_draw(index) else index, index)
+            for index in range(len(self.conditions))
         ]
 
-    def _can_draw(self, place: int) -> bool:
-        return self.size > 0 and self.feasibility(place).feasible
+    def _can_draw(self, index: int) -> bool:
+        return self.size > 0 and self.feasibility(index).feasible
 
-    def _drawn(self, place: int, seeds: Sequence[int]) -> tuple[object, ...]:
+    def _drawn(self, index: int, seeds: Sequence[int]) -> tuple[object, ...]:
         """Return what settles the rows of a condition: how many of each cell and how classes are parted, by seed."""
-        condition = self.conditions[place]
+        condition = self.conditions[index]
         seeded = isinstance(condition, SeededCondition)
         by_seed = [
             (
                 apportion(self._shares(condition, seed), self.size, by_class=by_class(condition)).tobytes(),
-                self.partition(place, seed),
+                self.partition(index, seed),
             )
             for seed in (seeds if seeded else seeds[:1])
         ]
         return tuple(by_seed if seeded else by_seed * len(seeds))
 
-    def partition(self, place: int, seed: int) -> tuple[str, ...] | None:
+    def partition(self, index: int, seed: int) -> tuple[str, ...] | None:
         """Say for every class of the material what one condition and seed make of it; None where it parts none."""
-        return partition_of(self.conditions[place], self.material.classes, seed)
+        return partition_of(self.conditions[index], self.material.classes, seed)

@@ -100,17 +100,17 @@ def write_trial(folder: Path, recorded: Recorded) -> Path:
 
 def read_trial(path: Path) -> Recorded:
     """Read a trial file; one that is torn, damaged or says what cannot be is refused with the reason."""
-    said, tensors = _content(path)
-    if said.get("format") != FORMAT or said.get("identity") != IDENTITY:
+    header, tensors = _content(path)
+    if header.get("format") != FORMAT or header.get("identity") != IDENTITY:
         raise BadInput(
-            f"{path.name} was written by another version (format {said.get('format')!r}, identity "
-            f"{said.get('identity')!r})",
+            f"{path.name} was written by another version (format {header.get('format')!r}, identity "
+            f"{header.get('identity')!r})",
             available=f"format {FORMAT} and identity {IDENTITY}",
             help="merge it with the version of equipoise that wrote it, or run the trial again.",
         )
     try:
-        whole = said.get("digest") == digest_of(said, tensors)
-        recorded = _recorded(said, tensors) if whole else None
+        intact = header.get("digest") == digest_of(header, tensors)
+        recorded = _recorded(header, tensors) if intact else None
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadInput(f"{path.name} does not say how a trial ended ({_words(error)})", help=DAMAGED) from error
     if recorded is None:
@@ -148,32 +148,32 @@ def _check_header(path: Path) -> None:
         raise ValueError(f"its header says that it is {length:,} bytes long")
 
 
-def _recorded(said: Mapping[str, Any], tensors: Tensors) -> Recorded:
-    state, failure, seconds = said["state"], said["failure"], said["seconds"]
+def _recorded(header: Mapping[str, Any], tensors: Tensors) -> Recorded:
+    state, failure, seconds = header["state"], header["failure"], header["seconds"]
     _need(state in ("done", "failed"), f"its state is {state!r}")
     _need(failure is None or isinstance(failure, str), "its failure is not text")
     _need(_is_number(seconds) and math.isfinite(seconds) and seconds >= 0, f"it took {seconds!r} seconds")
-    traceback = said.get("traceback")
+    traceback = header.get("traceback")
     _need(traceback is None or isinstance(traceback, str), "its traceback is not text")
-    best = said["best_epoch"]
+    best = header["best_epoch"]
     _need(_is_whole(best) and 0 <= best < 2**31, f"its best epoch is {best!r}")
-    _need(isinstance(said["environment"], dict), "its environment is not a table")
-    _need(all(isinstance(note, str) for note in said["notes"]), "its notes are not text")
+    _need(isinstance(header["environment"], dict), "its environment is not a table")
+    _need(all(isinstance(note, str) for note in header["notes"]), "its notes are not text")
     history = tensors["history"]
     _need(
         history.dtype == np.float64 and history.ndim == 2 and history.shape[1] == COLUMNS, "its epochs are not a table"
     )
-    wanted = SPLITS if state == "done" else ()
+    splits = SPLITS if state == "done" else ()
     return Recorded(
-        trial=_trial(said["trial"]),
+        trial=_trial(header["trial"]),
         state=state,
-        predictions={split: _predicted(split, tensors) for split in wanted},
+        predictions={split: _predicted(split, tensors) for split in splits},
         history=history_of(history),
         best_epoch=best,
-        notes=tuple(said["notes"]),
+        notes=tuple(header["notes"]),
         failure=failure,
         seconds=float(seconds),
-        environment=said["environment"],
+        environment=header["environment"],
         kept=_kept(tensors) if state == "done" else {},
         traceback=traceback,
     )
@@ -269,21 +269,21 @@ def run_to_folder(
     check_device(work)
     work = replace(work, checkpoints=os.fspath(checkpoints or folder / "checkpoints"))
     mine = work.stacks[part[0] - 1 :: part[1]]
-    there = written_keys(folder)
+    written = written_keys(folder)
     measured: dict[int, list[float]] = {}
     number = 0
-    _tell(watcher, mine, there, measured)
+    _tell(watcher, mine, written, measured)
     for stack in mine:
-        missing = _untrained(stack, folder, there)
+        missing = _untrained(stack, folder, written)
         if not missing:
             continue
-        tell = partial(_tell, watcher, mine, there, measured)
-        for one in trained(work, missing, within_stack(tell)):
-            write_trial(folder, one if scores else _without_scores(one))
-            there.add(one.trial.key)
-            measured.setdefault(stack.cell, []).append(one.seconds)
+        tell = partial(_tell, watcher, mine, written, measured)
+        for record in trained(work, missing, within_stack(tell)):
+            write_trial(folder, record if scores else _without_scores(record))
+            written.add(record.trial.key)
+            measured.setdefault(stack.cell, []).append(record.seconds)
             number += 1
-        _tell(watcher, mine, there, measured)
+        _tell(watcher, mine, written, measured)
     return number
 
 

@@ -120,17 +120,19 @@ def read(folder: Path) -> Handed:
     """Read what ``write`` wrote."""
     from safetensors.numpy import load
 
-    said = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+    content = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
     tensors: dict[str, NDArray[Any]] = load((folder / TENSORS).read_bytes())
     work = replace(
-        work_of(said["work"], tensors),
-        learners={key: _restored(values) for key, values in said["learners"].items()},
-        checkpoints=said["checkpoints"],
-        keep_models=said["keep_models"],
+        work_of(content["work"], tensors),
+        learners={key: _restored(values) for key, values in content["learners"].items()},
+        checkpoints=content["checkpoints"],
+        keep_models=content["keep_models"],
     )
-    if "own" in said:
-        work = _own_work(work, said["own"], tensors)
-    return Handed(work, _truth(said["truth"], tensors), Shared(*said["shared"]), said["threads"], said["parent"])
+    if "own" in content:
+        work = _own_work(work, content["own"], tensors)
+    return Handed(
+        work, _truth(content["truth"], tensors), Shared(*content["shared"]), content["threads"], content["parent"]
+    )
 
 
 def _truth_parts(truth: EvaluationLabels) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -144,14 +146,14 @@ def _truth_parts(truth: EvaluationLabels) -> tuple[dict[str, Any], dict[str, NDA
     return {**said, "splits": list(truth.splits)}, arrays
 
 
-def _truth(said: dict[str, Any], tensors: Mapping[str, NDArray[Any]]) -> EvaluationLabels:
+def _truth(content: dict[str, Any], tensors: Mapping[str, NDArray[Any]]) -> EvaluationLabels:
     splits = {
         split: SplitLabels(**{part: tensors.get(f"{TRUTH}{split}.{part}") for part in SPLIT_PARTS})  # type: ignore[arg-type]
-        for split in said["splits"]
+        for split in content["splits"]
     }
     return EvaluationLabels(
-        said["cohort"], said["task"], tuple(said["classes"]), tuple(said["attributes"]),
-        tuple(map(tuple, said["groups"])), splits, said["pivot"],
+        content["cohort"], content["task"], tuple(content["classes"]), tuple(content["attributes"]),
+        tuple(map(tuple, content["groups"])), splits, content["pivot"],
     )  # fmt: skip
 
 
@@ -192,22 +194,25 @@ def _flat(column: NDArray[Any], name: str) -> list[Any]:
     return values
 
 
-def _own_work(work: Work, said: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> OwnWork:
+def _own_work(work: Work, content: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> OwnWork:
     columns: dict[str, NDArray[Any]] = {}
-    for name, own in said["columns"].items():
-        if "tensor" in own:
-            columns[name] = tensors[own["tensor"]]
+    for name, column_content in content["columns"].items():
+        if "tensor" in column_content:
+            columns[name] = tensors[column_content["tensor"]]
             continue
-        column = np.empty(len(own["values"]), dtype=own["dtype"])
-        column[:] = own["values"]
-        columns[name] = column.reshape(own["shape"])
-    functions = [OwnFunction(**{**one, "function": _restored(one["function"])}) for one in said["functions"]]
+        column = np.empty(len(column_content["values"]), dtype=column_content["dtype"])
+        column[:] = column_content["values"]
+        columns[name] = column.reshape(column_content["shape"])
+    functions = [
+        OwnFunction(**{**function_content, "function": _restored(function_content["function"])})
+        for function_content in content["functions"]
+    ]
     return OwnWork(
         **{field.name: getattr(work, field.name) for field in fields(Work)},
-        cohort=Cohort(columns=columns, **_restored(said["cohort"])),
+        cohort=Cohort(columns=columns, **_restored(content["cohort"])),
         functions={function.name: function for function in functions},
-        favourable=said["favourable"],
-        scored=said["scored"],
+        favourable=content["favourable"],
+        scored=content["scored"],
     )
 
 

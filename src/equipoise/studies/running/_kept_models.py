@@ -39,13 +39,15 @@ def model_of(array: NDArray[Any]) -> FittedModel:
     from safetensors.numpy import load
 
     try:
-        found: Mapping[str, NDArray[Any]] = load(array.astype(np.uint8).tobytes())
-        said = json.loads(found[SETTINGS].tobytes())
-        kind = learner_of(said["kind"]).model if said["kind"] in LEARNERS else None
-        settings = said["settings"]
+        arrays: Mapping[str, NDArray[Any]] = load(array.astype(np.uint8).tobytes())
+        description = json.loads(arrays[SETTINGS].tobytes())
+        kind = learner_of(description["kind"]).model if description["kind"] in LEARNERS else None
+        settings = description["settings"]
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise BadInput(f"The model that the store keeps is damaged ({error})") from error
     if kind is None or not isinstance(settings, dict):
         raise BadInput("The model that the store keeps is of another kind")
-    tensors = {name.removeprefix("tensor."): one for name, one in found.items() if name != SETTINGS}
+    tensors = {
+        name.removeprefix("tensor."): array_of_tensor for name, array_of_tensor in arrays.items() if name != SETTINGS
+    }
     return kind.restore(settings, tensors)

@@ -115,13 +115,13 @@ class OwnWork(Work):
         return Predicted(np.where(scores >= THRESHOLD, place, 1 - place), both if place == 1 else both[:, ::-1].copy())
 
 
-def _pair(found: Any) -> tuple[Any, Any]:
-    if isinstance(found, Mapping) and {"dev", "test"} <= set(found):
-        return found["dev"], found["test"]
-    if isinstance(found, tuple | list) and len(found) == 2:
-        return found[0], found[1]
+def _pair(returned: Any) -> tuple[Any, Any]:
+    if isinstance(returned, Mapping) and {"dev", "test"} <= set(returned):
+        return returned["dev"], returned["test"]
+    if isinstance(returned, tuple | list) and len(returned) == 2:
+        return returned[0], returned[1]
     raise BadInput(
-        f"The function returned {type(found).__name__}",
+        f"The function returned {type(returned).__name__}",
         available='what it predicts of dev and test rows: {"dev": ..., "test": ...} or a pair',
     )
 

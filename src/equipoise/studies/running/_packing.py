@@ -106,19 +106,19 @@ def unpack(folder: str | os.PathLike[str]) -> Work:
     return work_of(said, _loaded(path, str(said["tensors"])))
 
 
-def work_of(said: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Work:
+def work_of(content: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Work:
     """Make the work again from its description and its arrays."""
     rows = {split: Rows(**{part: tensors.get(f"{split}.{part}") for part in PARTS}) for split in SPLITS}  # type: ignore[arg-type]
     stacks = tuple(
-        Stack(number, one["cell"], tuple(trial_of(trial) for trial in one["trials"]))
-        for number, one in enumerate(said["stacks"])
+        Stack(number, stack["cell"], tuple(trial_of(trial) for trial in stack["trials"]))
+        for number, stack in enumerate(content["stacks"])
     )
     return Work(
-        _material(rows, said),
+        _material(rows, content),
         stacks,
         _named(tensors, DRAW),
-        said["undrawn"],
-        about=said["about"],
+        content["undrawn"],
+        about=content["about"],
         partitions=_named(tensors, PARTITION),  # packs of earlier versions have none
     )
 
@@ -127,30 +127,36 @@ def _named(tensors: dict[str, NDArray[Any]], before: str) -> dict[str, NDArray[A
     return {name.removeprefix(before): codes for name, codes in tensors.items() if name.startswith(before)}
 
 
-def _material(rows: dict[str, Rows], said: dict[str, Any]) -> Material:
-    attributes = said.get("attributes")  # packs of earlier versions have none
-    apart = () if attributes is None else (
+def _material(rows: dict[str, Rows], content: dict[str, Any]) -> Material:
+    attributes = content.get("attributes")  # packs of earlier versions have none
+    group_parts = () if attributes is None else (
         tuple(attributes),
-        tuple(map(tuple, said["attribute_values"])),
-        np.array(said["parts"], dtype=np.int64).reshape(len(said["groups"]), len(attributes)),
+        tuple(map(tuple, content["attribute_values"])),
+        np.array(content["parts"], dtype=np.int64).reshape(len(content["groups"]), len(attributes)),
     )  # fmt: skip
-    made = Material(
-        rows["train"], rows["dev"], rows["test"], tuple(said["classes"]), tuple(said["groups"]), said["task"], *apart
+    material = Material(
+        rows["train"],
+        rows["dev"],
+        rows["test"],
+        tuple(content["classes"]),
+        tuple(content["groups"]),
+        content["task"],
+        *group_parts,
     )
-    return replace(made, labels=tuple(said.get("labels", ())))
+    return replace(material, labels=tuple(content.get("labels", ())))
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        said = json.loads((path / SAID).read_text(encoding="utf-8"))
+        content = json.loads((path / SAID).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BadInput(f"{str(path / SAID)!r} cannot be read ({error})", help=AGAIN) from error
-    if not isinstance(said, dict) or said.get("schema") != SCHEMA or said.get("identity") != IDENTITY:
-        found = said.get("schema") if isinstance(said, dict) else None
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA or content.get("identity") != IDENTITY:
+        schema = content.get("schema") if isinstance(content, dict) else None
         raise BadInput(
-            f"The folder {str(path)!r} was packed by another version ({found})", available=SCHEMA, help=AGAIN
+            f"The folder {str(path)!r} was packed by another version ({schema})", available=SCHEMA, help=AGAIN
         )
-    return said
+    return content
 
 
 def _loaded(path: Path, digest: str) -> dict[str, NDArray[Any]]:

@@ -246,27 +246,27 @@ def _progress(store: Store, watcher: Watcher | None) -> Callable[[Progress], Non
 
 def within_stack(tell: Callable[[Within], None]) -> Callable[[Progress], None]:
     """Return what is told how far a stack is after each epoch and classifier, and passes it on now and then."""
-    begun = time.monotonic()
-    told = trained_at = begun
+    started = time.monotonic()
+    last_report = trained_at = started
     before: int | None = None
     first = 0.0
 
     def heard(progress: Progress) -> None:
-        nonlocal told, before, trained_at, first
+        nonlocal last_report, before, trained_at, first
         now, classified = time.monotonic(), progress.classified
         # One that was killed goes on: what it had done before took none of the time that is counted here.
         done = progress.epoch - (classified is None)
         # A stack that is tried again by halves begins anew, and nothing is imported a second time.
         if before is None or done < before:
-            first = now - begun if before is None and classified is None else 0.0
+            first = now - started if before is None and classified is None else 0.0
         before = done if before is None else min(before, done)
         if classified is None:
             trained_at = now
         # That classifiers begin is told at once: the first may take long. After the last of all the trials are done.
         ends = progress.epoch == progress.epochs and not progress.classifiers
-        if classified == 0 or (now >= told + PAUSE and not ends):
-            told = now
-            tell(Within(progress.trials, progress.epoch, progress.epochs, trained_at - begun, before,
+        if classified == 0 or (now >= last_report + PAUSE and not ends):
+            last_report = now
+            tell(Within(progress.trials, progress.epoch, progress.epochs, trained_at - started, before,
                         progress.classifiers, classified, now - trained_at, first))  # fmt: skip
 
     return heard
@@ -286,16 +286,16 @@ def trained(work: Work, leased: Sequence[Trial], progress: Callable[[Progress], 
             "the plan was changed, or run again in another form",
             help="run the plan as it is now; what is recorded is kept.",
         )
-    whole = is_deterministic(leased[0].rounding)
-    trials = [trial for trial in stack.trials if whole or trial.key in keys]
+    whole_stack = is_deterministic(leased[0].rounding)
+    trials = [trial for trial in stack.trials if whole_stack or trial.key in keys]
     outcomes = work.outcomes(trials, progress)
     # Asked for now: training has imported what it needs.
-    found = recorded(trials, outcomes, environment(leased[0].device, **work.about))
-    apart = set() if whole else _apart(stack, keys)
+    records = recorded(trials, outcomes, environment(leased[0].device, **work.about))
+    retrained = set() if whole_stack else _apart(stack, keys)
     return [
-        replace(one, notes=(*one.notes, APART)) if one.trial.key in apart else one
-        for one in found
-        if one.trial.key in keys
+        replace(record, notes=(*record.notes, APART)) if record.trial.key in retrained else record
+        for record in records
+        if record.trial.key in keys
     ]
 
 

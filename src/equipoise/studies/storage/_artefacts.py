@@ -98,16 +98,16 @@ class ArtefactStore:
 
     def keep(self, key: str, name: str, array: NDArray[Any]) -> Artefact:
         """Pack an array; a large one is written to a file now, before any row names it."""
-        whole = packed(array)
-        digest = hashlib.sha256(whole).hexdigest()
-        if len(whole) <= MOST_IN_DATABASE:
-            return Artefact(len(whole), whole, digest=digest)
+        content = packed(array)
+        digest = hashlib.sha256(content).hexdigest()
+        if len(content) <= MOST_IN_DATABASE:
+            return Artefact(len(content), content, digest=digest)
         file = f"{key[:2]}/{key}.{name}.{digest[:16]}"
         path = self._folder() / file
-        if not path.exists() or path.read_bytes() != whole:  # one that was damaged is written anew
+        if not path.exists() or path.read_bytes() != content:  # one that was damaged is written anew
             make_folder(path.parent)
-            write_durably(path, whole)
-        return Artefact(len(whole), None, file, digest)
+            write_durably(path, content)
+        return Artefact(len(content), None, file, digest)
 
     def read(self, artefact: Artefact, what: str) -> NDArray[Any]:
         """Unpack an array, from the row or from the file that it names."""
@@ -345,20 +345,23 @@ def is_readout_damaged(key: str, split: str, kind: Any, shape: Any, counts: Any,
 
 def damaged_trials(connection: Connection, plan: str, artefact_store: ArtefactStore) -> dict[str, Damage]:
     """Return the ended trials of a plan of which something is damaged, by key, and what."""
-    made, select = tables(), sql().select
-    one, more, place = made.trials.c, made.details.c, made.places.c
-    joined = made.places.join(made.trials, place.trial == one.id).join(made.details, more.trial == one.id)
-    ended = select(one.id, one.key, one.state).select_from(joined)
-    ended = ended.where(place.plan == plan, one.state.in_(["done", "failed"])).order_by(one.id)
+    schema, select = tables(), sql().select
+    trial, detail, place = schema.trials.c, schema.details.c, schema.places.c
+    joined = schema.places.join(schema.trials, place.trial == trial.id).join(schema.details, detail.trial == trial.id)
+    ended = select(trial.id, trial.key, trial.state).select_from(joined)
+    ended = ended.where(place.plan == plan, trial.state.in_(["done", "failed"])).order_by(trial.id)
     trials = connection.execute(ended).all()
     damages: dict[str, Damage] = {}
     columns = (
-        one.key, more.cohort, more.described, more.best_epoch, more.notes, more.failure, more.history, one.seconds,
-        one.environment, present(connection, more.checksum),
+        trial.key, detail.cohort, detail.described, detail.best_epoch, detail.notes, detail.failure, detail.history,
+        trial.seconds,
+        trial.environment, present(connection, detail.checksum),
     )  # fmt: skip
     for part in parts([number for number, _, _ in trials]):
         chosen = (
-            select(*columns).select_from(made.trials.join(made.details, more.trial == one.id)).where(one.id.in_(part))
+            select(*columns)
+            .select_from(schema.trials.join(schema.details, detail.trial == trial.id))
+            .where(trial.id.in_(part))
         )
         for row in connection.execute(chosen):
             try:
@@ -370,58 +373,68 @@ def damaged_trials(connection: Connection, plan: str, artefact_store: ArtefactSt
                 damages[row.key] = Damage.DETAILS
     done = {number: key for number, key, state in trials if state == "done" and key not in damages}
     damages |= dict.fromkeys(damaged_counts(connection, done), Damage.COUNTS)
-    left = {number: key for number, key in done.items() if key not in damages}
-    return damages | dict.fromkeys(damaged_predictions(connection, left, artefact_store), Damage.PREDICTIONS)
+    undamaged = {number: key for number, key in done.items() if key not in damages}
+    return damages | dict.fromkeys(damaged_predictions(connection, undamaged, artefact_store), Damage.PREDICTIONS)
 
 
 def damaged_counts(connection: Connection, trials: Mapping[int, str]) -> Iterator[str]:
     """Yield the keys of trials, given by number, whose counts are damaged or missing."""
-    kept = tables().readouts.c
+    readout = tables().readouts.c
     chosen = sql().select(
-        kept.trial, kept.split, kept.kind, kept.shape, kept.counts, present(connection, kept.checksum)
+        readout.trial, readout.split, readout.kind, readout.shape, readout.counts, present(connection, readout.checksum)
     )
     for part in parts(trials):
-        whole: dict[int, set[str]] = {number: set() for number in part}
-        for number, split, *rest in connection.execute(chosen.where(kept.trial.in_(part))):
+        intact_splits: dict[int, set[str]] = {number: set() for number in part}
+        for number, split, *rest in connection.execute(chosen.where(readout.trial.in_(part))):
             if not is_readout_damaged(trials[number], split, *rest):
-                whole[number].add(split)
-        yield from (trials[number] for number, splits in whole.items() if not splits >= set(PREDICTED))
+                intact_splits[number].add(split)
+        yield from (trials[number] for number, splits in intact_splits.items() if not splits >= set(PREDICTED))
 
 
 def damaged_predictions(
     connection: Connection, trials: Mapping[int, str], artefact_store: ArtefactStore
 ) -> Iterator[str]:
     """Yield the keys of trials, given by number, of which an array is damaged, or predictions are missing."""
-    kept = tables().artefacts.c
-    chosen = sql().select(kept.trial, kept.name, kept.size, kept.content, kept.file, kept.digest)
+    column = tables().artefacts.c
+    chosen = sql().select(column.trial, column.name, column.size, column.content, column.file, column.digest)
     for part in parts(trials, FEW):
-        there: dict[int, set[str]] = {number: set() for number in part}
-        bad: set[int] = set()
-        for number, name, *artefact in connection.execute(chosen.where(kept.trial.in_(part))):
-            there[number].add(name)
+        present_names: dict[int, set[str]] = {number: set() for number in part}
+        damaged: set[int] = set()
+        for number, name, *artefact in connection.execute(chosen.where(column.trial.in_(part))):
+            present_names[number].add(name)
             if artefact_store.is_damaged(Artefact(*artefact), read_files=name in PREDICTED):
-                bad.add(number)
-        yield from (trials[number] for number, own in there.items() if number in bad or not own >= set(PREDICTED))
+                damaged.add(number)
+        yield from (
+            trials[number]
+            for number, names_present in present_names.items()
+            if number in damaged or not names_present >= set(PREDICTED)
+        )
 
 
 def let_wait_again(connection: Connection, trials: Sequence[Trial]) -> int:
     """Let ended trials wait as if they had never run, described anew; return how many they were."""
-    made = tables()
+    schema = tables()
     described = {trial.key: trial for trial in trials}
     numbers: dict[int, Trial] = {}
     for part in parts(described):
-        one = made.trials.c
-        chosen = sql().select(one.id, one.key).where(one.key.in_(part), one.state.in_(["done", "failed"]))
+        trial_column = schema.trials.c
+        chosen = (
+            sql()
+            .select(trial_column.id, trial_column.key)
+            .where(trial_column.key.in_(part), trial_column.state.in_(["done", "failed"]))
+        )
         numbers |= {number: described[key] for number, key in connection.execute(chosen.with_for_update())}
     for part in parts(numbers):
-        for table in (made.readouts, made.artefacts):
+        for table in (schema.readouts, schema.artefacts):
             connection.execute(table.delete().where(table.c.trial.in_(part)))
         for number in part:
-            own = {"cohort": numbers[number].cohort, "described": description_of(numbers[number])}
+            described_anew = {"cohort": numbers[number].cohort, "described": description_of(numbers[number])}
             empty = {"best_epoch": 0, "notes": "[]", "failure": None, "history": None, "checksum": None}
-            connection.execute(made.details.update().where(made.details.c.trial == number).values(own | empty))
+            connection.execute(
+                schema.details.update().where(schema.details.c.trial == number).values(described_anew | empty)
+            )
         waiting = {"state": "waiting", "owner": None, "until": None, "seconds": 0.0, "ended": None, "environment": None}
-        connection.execute(made.trials.update().where(made.trials.c.id.in_(part)).values(waiting))
+        connection.execute(schema.trials.update().where(schema.trials.c.id.in_(part)).values(waiting))
     return len(numbers)
 
 

@@ -60,8 +60,8 @@ def tables() -> Tables:
     metadata = sa.MetaData()
     column, text, whole, number, blob = sa.Column, sa.Text, sa.Integer, sa.Double, sa.LargeBinary
 
-    def of_trial(**how: Any) -> Any:
-        return column("trial", whole, sa.ForeignKey("trials.id"), **how)
+    def of_trial(**options: Any) -> Any:
+        return column("trial", whole, sa.ForeignKey("trials.id"), **options)
 
     meta = sa.Table("meta", metadata, column("name", text, primary_key=True), column("value", text, nullable=False))
     # What the places of a readout mean, and a hash of the truth that predictions were counted against.
@@ -510,16 +510,16 @@ def looked_at(place: StoreLocation, statement: str) -> list[Any]:
         return connection.execute(statement).fetchall()
 
 
-def backup(place: StoreLocation, suffix: str) -> Path:
+def backup(location: StoreLocation, suffix: str) -> Path:
     """Copy a file of SQLite as it is at this moment, beside it; an earlier copy is never replaced."""
-    assert place.path is not None
-    names = (f"{place.path.name}.{suffix}.backup{'' if number == 1 else number}" for number in itertools.count(1))
-    target = next(path for name in names if not (path := place.path.with_name(name)).exists())
+    assert location.path is not None
+    names = (f"{location.path.name}.{suffix}.backup{'' if number == 1 else number}" for number in itertools.count(1))
+    target = next(path for name in names if not (path := location.path.with_name(name)).exists())
     part = target.with_name(target.name + ".part")
     try:
         with (
-            told(place.shown),
-            closing(_connected(replace(place, read_only=True))) as source,
+            told(location.shown),
+            closing(_connected(replace(location, read_only=True))) as source,
             closing(sqlite3.connect(part)) as copy,
         ):
             source.backup(copy)

@@ -55,9 +55,9 @@ def is_planned(connection: Connection, plan: str) -> bool:
 
 
 def _keys(connection: Connection, plan: str) -> list[str]:
-    made = tables()
-    joined = made.places.join(made.trials, made.places.c.trial == made.trials.c.id)
-    chosen = sql().select(made.trials.c.key).select_from(joined).where(made.places.c.plan == plan)
+    schema = tables()
+    joined = schema.places.join(schema.trials, schema.places.c.trial == schema.trials.c.id)
+    chosen = sql().select(schema.trials.c.key).select_from(joined).where(schema.places.c.plan == plan)
     return [key for (key,) in connection.execute(chosen)]
 
 
@@ -70,20 +70,20 @@ def plan(connection: Connection, name: str, trials: Sequence[tuple[Trial, int, s
             f"The plan has one trial twice: {twice.treatment} with seed {twice.seed} and repeat {twice.repeat}",
             help="name each condition, treatment and seed once.",
         )
-    known = ids_of(connection, keys)
-    new = [trial for trial, _, _ in trials if trial.key not in known]
-    known |= add_waiting(connection, new)
+    known_ids = ids_of(connection, keys)
+    new = [trial for trial, _, _ in trials if trial.key not in known_ids]
+    known_ids |= add_waiting(connection, new)
     places = tables().places
-    wanted = {
-        known[key]: (stack, index, cell)
+    planned = {
+        known_ids[key]: (stack, index, cell)
         for index, (key, (_, stack, cell)) in enumerate(zip(keys, trials, strict=True))
     }  # fmt: skip
     mine = sql().select(places.c.trial, places.c.stack, places.c.place, places.c.cell).where(places.c.plan == name)
-    if {trial: tuple(rest) for trial, *rest in connection.execute(mine)} != wanted:
+    if {trial: tuple(rest) for trial, *rest in connection.execute(mine)} != planned:
         connection.execute(places.delete().where(places.c.plan == name))
         rows = [
-            {"plan": name, "trial": trial, "stack": stack, "place": place, "cell": cell}
-            for trial, (stack, place, cell) in wanted.items()
+            {"plan": name, "trial": trial, "stack": stack, "place": position, "cell": cell}
+            for trial, (stack, position, cell) in planned.items()
         ]
         if rows:
             connection.execute(places.insert(), rows)
@@ -102,9 +102,13 @@ def _remember_latest(connection: Connection, plan: str) -> None:
 
 def form_with(connection: Connection, name: str, keys: Collection[str]) -> str | None:
     """Return a form of a plan that has all of these trials, the smallest; None where there is none."""
-    wanted = set(keys)
-    found = {form: len(own) for form in _forms(connection, name) if wanted <= (own := set(_keys(connection, form)))}
-    return min(found, key=lambda form: found[form]) if found else None
+    required = set(keys)
+    form_sizes = {
+        form: len(form_keys)
+        for form in _forms(connection, name)
+        if required <= (form_keys := set(_keys(connection, form)))
+    }
+    return min(form_sizes, key=lambda form: form_sizes[form]) if form_sizes else None
 
 
 def _forms(connection: Connection, name: str) -> list[str]:
@@ -115,23 +119,23 @@ def _forms(connection: Connection, name: str) -> list[str]:
 
 def done_under_name(connection: Connection, name: str) -> tuple[Trial, ...]:
     """Return the done trials of every form of a plan that the store has, each once; not those it cannot describe."""
-    made = tables()
-    place = made.places.c
+    schema = tables()
+    place = schema.places.c
     forms = _forms(connection, name)
-    joined = made.trials.join(made.details, made.details.c.trial == made.trials.c.id)
+    joined = schema.trials.join(schema.details, schema.details.c.trial == schema.trials.c.id)
     mine = sql().select(place.trial).where(place.plan.in_(forms))
     chosen = (
         sql()
-        .select(made.details.c.described, made.trials.c.key)
+        .select(schema.details.c.described, schema.trials.c.key)
         .select_from(joined)
-        .where(made.trials.c.state == "done", made.trials.c.id.in_(mine))
-        .order_by(made.trials.c.id)
+        .where(schema.trials.c.state == "done", schema.trials.c.id.in_(mine))
+        .order_by(schema.trials.c.id)
     )
-    found = []
+    trials = []
     for described, key in connection.execute(chosen):
         with suppress(BadInput):
-            found.append(trial_from(described, key))
-    return tuple(found)
+            trials.append(trial_from(described, key))
+    return tuple(trials)
 
 
 def add_waiting(connection: Connection, trials: Sequence[Trial]) -> dict[str, int]:
@@ -309,12 +313,14 @@ def digest_of(keys: Iterable[str]) -> str:
 
 def looks(connection: Connection, name: str) -> tuple[Look, ...]:
     """Return the looks at a study, the earliest first."""
-    found = []
+    looks_read = []
     for digest, value in _rows(connection, LOOK + name):
         with suppress(ValueError, KeyError, TypeError):  # what is damaged was a look nobody can tell apart
-            told = json.loads(value)
-            found.append(Look(digest, float(told["at"]), int(told["seeds"]), int(told["trials"])))
-    return tuple(sorted(found, key=lambda look: look.at))
+            look_content = json.loads(value)
+            looks_read.append(
+                Look(digest, float(look_content["at"]), int(look_content["seeds"]), int(look_content["trials"]))
+            )
+    return tuple(sorted(looks_read, key=lambda look: look.at))
 
 
 def margins(connection: Connection, name: str) -> dict[float, int]:

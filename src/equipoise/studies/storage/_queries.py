@@ -137,8 +137,8 @@ ENDED = ("done", "failed")
 
 def status(connection: Connection, plan: str, *, now: float) -> Status:
     """Count the trials of a plan by cell and state, cells in the order of the plan."""
-    made, added = tables(), sql().func.sum
-    one, place = made.trials.c, made.places.c
+    schema, added = tables(), sql().func.sum
+    trial, place = schema.trials.c, schema.places.c
 
     def number(condition: Any) -> Any:
         return added(sql().case((condition, 1), else_=0))
@@ -148,11 +148,11 @@ def status(connection: Connection, plan: str, *, now: float) -> Status:
         sql()
         .select(
             place.cell,
-            *(number(one.state == state) for state in STATES),
-            number((one.state == "running") & (one.until < now)),
-            added(one.seconds),
+            *(number(trial.state == state) for state in STATES),
+            number((trial.state == "running") & (trial.until < now)),
+            added(trial.seconds),
         )
-        .select_from(made.places.join(made.trials, place.trial == one.id))
+        .select_from(schema.places.join(schema.trials, place.trial == trial.id))
         .where(place.plan == plan)
         .group_by(place.cell)
         .order_by(sql().func.min(place.place))
@@ -162,12 +162,12 @@ def status(connection: Connection, plan: str, *, now: float) -> Status:
 
 def states(connection: Connection, keys: Collection[str]) -> dict[str, tuple[State, float]]:
     """Return state and seconds of trials by key; those that the store does not know are left out."""
-    one = tables().trials.c
-    found: dict[str, tuple[State, float]] = {}
+    trial = tables().trials.c
+    state_by_key: dict[str, tuple[State, float]] = {}
     for part in parts(keys):
-        chosen = sql().select(one.key, one.state, one.seconds).where(one.key.in_(part))
-        found.update((key, (state, seconds)) for key, state, seconds in connection.execute(chosen))
-    return found
+        chosen = sql().select(trial.key, trial.state, trial.seconds).where(trial.key.in_(part))
+        state_by_key.update((key, (state, seconds)) for key, state, seconds in connection.execute(chosen))
+    return state_by_key
 
 
 def trials(
@@ -177,17 +177,19 @@ def trials(
     unknown = [state for state in states or () if state not in STATES]
     if unknown:
         raise BadInput(f"Unknown state {listing(unknown)}", available=listing(STATES))
-    made = tables()
-    one, place, more = made.trials.c, made.places.c, made.details.c
-    joined = made.places.join(made.trials, place.trial == one.id).join(made.details, more.trial == one.id)
+    schema = tables()
+    trial, place, detail = schema.trials.c, schema.places.c, schema.details.c
+    joined = schema.places.join(schema.trials, place.trial == trial.id).join(schema.details, detail.trial == trial.id)
     chosen = (
         sql()
         .select(
-            more.described, one.key, place.cell, place.stack, one.state, one.tries, one.seconds, one.environment,
-            more.best_epoch, more.history, more.notes, more.failure, more.cohort, present(connection, more.checksum),
+            detail.described, trial.key, place.cell, place.stack, trial.state, trial.tries, trial.seconds,
+            trial.environment,
+            detail.best_epoch, detail.history, detail.notes, detail.failure, detail.cohort,
+            present(connection, detail.checksum),
         )
         .select_from(joined)
-        .where(place.plan == plan, *([] if states is None else [one.state.in_(list(states))]))
+        .where(place.plan == plan, *([] if states is None else [trial.state.in_(list(states))]))
         .order_by(place.place)
     )  # fmt: skip
     shared: dict[str, Any] = {}
@@ -213,15 +215,24 @@ def readouts(connection: Connection, plan: str, split: str, truth: EvaluationLab
     """
     if split not in PREDICTED:
         raise BadInput(f"There are no readouts of the split {split!r}", available=" and ".join(PREDICTED))
-    made = tables()
-    one, place, kept = made.trials.c, made.places.c, made.readouts.c
-    joined = made.places.join(made.trials, place.trial == one.id).join(made.details, made.details.c.trial == one.id)
-    joined = joined.join(made.readouts, kept.trial == one.id)
+    schema = tables()
+    trial, place, readout = schema.trials.c, schema.places.c, schema.readouts.c
+    joined = schema.places.join(schema.trials, place.trial == trial.id).join(
+        schema.details, schema.details.c.trial == trial.id
+    )
+    joined = joined.join(schema.readouts, readout.trial == trial.id)
     chosen = (
         sql()
-        .select(one.key, made.details.c.cohort, kept.kind, kept.shape, kept.counts, present(connection, kept.checksum))
+        .select(
+            trial.key,
+            schema.details.c.cohort,
+            readout.kind,
+            readout.shape,
+            readout.counts,
+            present(connection, readout.checksum),
+        )
         .select_from(joined)
-        .where(place.plan == plan, kept.split == split)
+        .where(place.plan == plan, readout.split == split)
         .order_by(place.place)
     )
     rows, damaged = [], []
@@ -281,15 +292,15 @@ def tracebacks(connection: Connection, keys: Collection[str], artefact_store: Ar
 
 def kept_names(connection: Connection, plan: str) -> dict[str, int]:
     """Return the names of further arrays that trials of a plan have, and how many trials have each."""
-    made = tables()
-    place, kept = made.places.c, made.artefacts.c
+    schema = tables()
+    place, artefact = schema.places.c, schema.artefacts.c
     counted = (
         sql()
-        .select(kept.name, sql().func.count())
-        .select_from(made.places.join(made.artefacts, place.trial == kept.trial))
-        .where(place.plan == plan, kept.name.like(f"{KEPT}%"))
-        .group_by(kept.name)
-        .order_by(kept.name)
+        .select(artefact.name, sql().func.count())
+        .select_from(schema.places.join(schema.artefacts, place.trial == artefact.trial))
+        .where(place.plan == plan, artefact.name.like(f"{KEPT}%"))
+        .group_by(artefact.name)
+        .order_by(artefact.name)
     )
     return {name.removeprefix(KEPT): number for name, number in connection.execute(counted)}
 
@@ -298,14 +309,14 @@ def _artefacts(
     connection: Connection, keys: Collection[str], names: Collection[str], most: int = AT_ONCE
 ) -> Iterator[tuple[str, str, Artefact]]:
     """Yield (key, name, artefact) of trials, read in bulk."""
-    made = tables()
-    one, kept = made.trials.c, made.artefacts.c
+    schema = tables()
+    trial, column = schema.trials.c, schema.artefacts.c
     for part in parts(keys, most):
         chosen = (
             sql()
-            .select(one.key, kept.name, kept.size, kept.content, kept.file, kept.digest)
-            .select_from(made.artefacts.join(made.trials, kept.trial == one.id))
-            .where(kept.name.in_(list(names)), one.key.in_(part))
+            .select(trial.key, column.name, column.size, column.content, column.file, column.digest)
+            .select_from(schema.artefacts.join(schema.trials, column.trial == trial.id))
+            .where(column.name.in_(list(names)), trial.key.in_(part))
         )
         for key, name, *artefact in connection.execute(chosen):
             yield key, name, Artefact(*artefact)

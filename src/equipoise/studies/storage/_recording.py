@@ -73,24 +73,27 @@ def _prepared(recorded: Recorded, truth: EvaluationLabels, artefact_store: Artef
             help="evaluate it on the data it was trained on: the file may have changed.",
         )
     if recorded.state == "failed":
-        left = replace(recorded, predictions={}, kept={}, failure=recorded.failure or "no reason was given")
+        failed_record = replace(recorded, predictions={}, kept={}, failure=recorded.failure or "no reason was given")
         text = recorded.traceback
         return Prepared(
-            left, artefacts={TRACEBACK: artefact_store.keep(trial.key, TRACEBACK, text_array(text))} if text else {}
+            failed_record,
+            artefacts={TRACEBACK: artefact_store.keep(trial.key, TRACEBACK, text_array(text))} if text else {},
         )
     absent = [split for split in PREDICTED if split not in recorded.predictions]
     if absent:
         raise BadInput(f"The trial {trial.key} is done, but has no predictions for {listing(absent)}")
-    kept = {split: recorded.predictions[split] for split in PREDICTED}
-    if any(one.values.dtype.kind == "f" and not _finite(one.values) for one in kept.values()):
+    predictions = {split: recorded.predictions[split] for split in PREDICTED}
+    if any(
+        prediction.values.dtype.kind == "f" and not _finite(prediction.values) for prediction in predictions.values()
+    ):
         words = "Some predicted numbers are not finite: the training did not converge."
         return Prepared(replace(recorded, state="failed", predictions={}, kept={}, failure=words))
     return Prepared(
         recorded,
-        {split: encoded(readout(predicted, truth, split)) for split, predicted in kept.items()},
+        {split: encoded(readout(predicted, truth, split)) for split, predicted in predictions.items()},
         {
             name: artefact_store.keep(trial.key, name, array)
-            for split, predicted in kept.items()
+            for split, predicted in predictions.items()
             for name, array in arrays_of(split, predicted).items()
         }
         | {kept_name(name): _keep(artefact_store, trial.key, name, array) for name, array in recorded.kept.items()},
@@ -136,31 +139,31 @@ def add(
     now: float,
 ) -> Written:
     """Record trials that ran elsewhere, whoever holds them; a done one stays, a failed one gives way to a done one."""
-    add_waiting(connection, [one.recorded.trial for one in handed])
-    known = {key: (number, state) for key, number, state, _ in _states(connection, handed)}
+    add_waiting(connection, [handed_trial.recorded.trial for handed_trial in handed])
+    state_by_key = {key: (number, state) for key, number, state, _ in _states(connection, handed)}
     chosen: dict[str, Prepared] = {}
-    for one in handed:
-        key = one.recorded.trial.key
-        finished = ("done",) if one.recorded.state == "done" else ("done", "failed")
-        if known[key][1] not in finished:
-            chosen.setdefault(key, one)
-    ids = {key: number for key, (number, _) in known.items()}
+    for handed_trial in handed:
+        key = handed_trial.recorded.trial.key
+        finished = ("done",) if handed_trial.recorded.state == "done" else ("done", "failed")
+        if state_by_key[key][1] not in finished:
+            chosen.setdefault(key, handed_trial)
+    ids = {key: number for key, (number, _) in state_by_key.items()}
     _forget_tracebacks(connection, [ids[key] for key in chosen])
     _write(connection, list(chosen.values()), ids, truth, now, tables().trials.c.state != "done")
-    return Written(tuple(chosen), tuple(key for key in known if key not in chosen), refused)
+    return Written(tuple(chosen), tuple(key for key in state_by_key if key not in chosen), refused)
 
 
 def forget_failed(connection: Connection, plan: str) -> int:
     """Let the failed trials of a plan wait again, without the reason they failed for."""
-    made, select = tables(), sql().select
-    mine = select(made.places.c.trial).where(made.places.c.plan == plan)
-    chosen = select(made.trials.c.id).where(made.trials.c.state == "failed", made.trials.c.id.in_(mine))
-    numbers = [number for (number,) in connection.execute(chosen.order_by(made.trials.c.id).with_for_update())]
+    schema, select = tables(), sql().select
+    mine = select(schema.places.c.trial).where(schema.places.c.plan == plan)
+    chosen = select(schema.trials.c.id).where(schema.trials.c.state == "failed", schema.trials.c.id.in_(mine))
+    numbers = [number for (number,) in connection.execute(chosen.order_by(schema.trials.c.id).with_for_update())]
     _forget_tracebacks(connection, numbers)
     for part in parts(numbers):
-        details = made.details.update().where(made.details.c.trial.in_(part))
+        details = schema.details.update().where(schema.details.c.trial.in_(part))
         connection.execute(details.values(best_epoch=0, notes="[]", failure=None, history=None, checksum=None))
-        trials = made.trials.update().where(made.trials.c.id.in_(part), made.trials.c.state == "failed")
+        trials = schema.trials.update().where(schema.trials.c.id.in_(part), schema.trials.c.state == "failed")
         connection.execute(trials.values(state="waiting", seconds=0.0, ended=None, environment=None))
     return len(numbers)
 
@@ -193,33 +196,39 @@ def _write(
     """Write what trials left, and end them where the guard still holds; it must hold for all of them."""
     if not handed:
         return
-    made, bound = tables(), sql().bindparam
+    schema, bound = tables(), sql().bindparam
     _know_cohort(connection, truth)
-    described = {id(one.recorded.environment): one.recorded.environment for one in handed}  # one a stack, as a rule
-    texts = {place: canonical(environment) for place, environment in described.items()}
+    described = {
+        id(handed_trial.recorded.environment): handed_trial.recorded.environment for handed_trial in handed
+    }  # one a stack, as a rule
+    texts = {environment_id: canonical(environment) for environment_id, environment in described.items()}
     environments = {_digest(text): text for text in texts.values()}
     connection.execute(
-        insert_new(connection, made.environments),
+        insert_new(connection, schema.environments),
         [{"environment": digest, "described": text} for digest, text in environments.items()],
     )
-    ended = made.trials.update().where(made.trials.c.id == bound("number"), guard).values(
+    ended = schema.trials.update().where(schema.trials.c.id == bound("number"), guard).values(
         state=bound("to_state"), owner=None, until=None, seconds=bound("took"), ended=now, environment=bound("ran_in")
     )  # fmt: skip
-    written = connection.execute(ended, [_trial_row(one.recorded, ids, texts) for one in handed]).rowcount
+    written = connection.execute(
+        ended, [_trial_row(handed_trial.recorded, ids, texts) for handed_trial in handed]
+    ).rowcount
     if written != len(handed):
         raise EquipoiseError(f"{len(handed) - written} trials were recorded by another process at the same time.")
-    details = made.details.update().where(made.details.c.trial == bound("number")).values(
+    details = schema.details.update().where(schema.details.c.trial == bound("number")).values(
         best_epoch=bound("best"), notes=bound("noted"), failure=bound("reason"), history=bound("epochs"),
         checksum=bound("sum"),
     )  # fmt: skip
-    known = _descriptions(connection, [ids[one.recorded.trial.key] for one in handed])
-    connection.execute(details, [_detail_row(one.recorded, ids, texts, known) for one in handed])
-    readouts = [row for one in handed for row in _readout_rows(one, ids)]
-    artefacts = [row for one in handed for row in _artefact_rows(one, ids)]
+    descriptions = _descriptions(connection, [ids[handed_trial.recorded.trial.key] for handed_trial in handed])
+    connection.execute(
+        details, [_detail_row(handed_trial.recorded, ids, texts, descriptions) for handed_trial in handed]
+    )
+    readouts = [row for handed_trial in handed for row in _readout_rows(handed_trial, ids)]
+    artefacts = [row for handed_trial in handed for row in _artefact_rows(handed_trial, ids)]
     if readouts:
-        connection.execute(made.readouts.insert(), readouts)
+        connection.execute(schema.readouts.insert(), readouts)
     if artefacts:
-        connection.execute(made.artefacts.insert(), artefacts)
+        connection.execute(schema.artefacts.insert(), artefacts)
 
 
 def _know_cohort(connection: Connection, truth: EvaluationLabels) -> None:
@@ -249,12 +258,12 @@ def _trial_row(recorded: Recorded, ids: Mapping[str, int], texts: Mapping[int, s
 
 def _descriptions(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Return cohort and description of trials as they stand in the store, by number."""
-    kept = tables().details.c
-    found: dict[int, tuple[str, str]] = {}
+    detail = tables().details.c
+    descriptions: dict[int, tuple[str, str]] = {}
     for part in parts(numbers):
-        chosen = sql().select(kept.trial, kept.cohort, kept.described).where(kept.trial.in_(part))
-        found |= {number: (cohort, described) for number, cohort, described in connection.execute(chosen)}
-    return found
+        chosen = sql().select(detail.trial, detail.cohort, detail.described).where(detail.trial.in_(part))
+        descriptions |= {number: (cohort, described) for number, cohort, described in connection.execute(chosen)}
+    return descriptions
 
 
 def _detail_row(
@@ -276,16 +285,16 @@ def _detail_row(
     }  # fmt: skip
 
 
-def _readout_rows(one: Prepared, ids: Mapping[str, int]) -> list[dict[str, Any]]:
-    key = one.recorded.trial.key
+def _readout_rows(handed_trial: Prepared, ids: Mapping[str, int]) -> list[dict[str, Any]]:
+    key = handed_trial.recorded.trial.key
     rows = []
-    for split, made in one.readouts.items():
+    for split, made in handed_trial.readouts.items():
         shape = json.dumps(made.shape)
-        known = readout_checksum(key, split, made.kind, shape, made.content)
+        digest = readout_checksum(key, split, made.kind, shape, made.content)
         rows.append(
             {
                 "trial": ids[key], "split": split, "kind": made.kind, "shape": shape, "counts": made.content,
-                "checksum": known,
+                "checksum": digest,
             }
         )  # fmt: skip
     return rows

@@ -62,22 +62,22 @@ def settle_schema(engine: Engine, place: StoreLocation) -> None:
         _migrate(engine, place, version)
 
 
-def _version(engine: Engine, place: StoreLocation) -> int | None:
+def _version(engine: Engine, location: StoreLocation) -> int | None:
     """Return the version of a store, None where there is no store yet; another program's database is refused."""
     version = None
-    if place.path is not None:
-        found = set() if place.is_new else {name for (name,) in looked_at(place, TABLES_OF_SQLITE)}
-        if SCHEMA_TABLE in found:
-            version = _as_version([value for name, value, *_ in looked_at(place, ALL_OF_META) if name == SCHEMA])
+    if location.path is not None:
+        tables_present = set() if location.is_new else {name for (name,) in looked_at(location, TABLES_OF_SQLITE)}
+        if SCHEMA_TABLE in tables_present:
+            version = _as_version([value for name, value, *_ in looked_at(location, ALL_OF_META) if name == SCHEMA])
     else:
-        with reading(engine, place) as connection:
-            found = set(sql().inspect(connection).get_table_names())
-            found &= set(tables().metadata.tables)  # other programs may have tables in the same database
-            if SCHEMA_TABLE in found:
+        with reading(engine, location) as connection:
+            tables_present = set(sql().inspect(connection).get_table_names())
+            tables_present &= set(tables().metadata.tables)  # other programs may have tables in the same database
+            if SCHEMA_TABLE in tables_present:
                 version = _version_within(connection)
-    if found and version is None:
+    if tables_present and version is None:
         raise BadInput(
-            f"The database {place.shown!r} is not a store: it belongs to another program",
+            f"The database {location.shown!r} is not a store: it belongs to another program",
             help="name the store of a study, or a file that does not exist yet.",
         )
     return version
@@ -92,14 +92,14 @@ def _as_version(values: Sequence[object]) -> int | None:
     return int(str(values[0])) if len(values) == 1 and str(values[0]).isdecimal() else None
 
 
-def _make(engine: Engine, place: StoreLocation) -> None:
-    if place.read_only:
-        raise BadInput(f"The store {place.shown!r} is empty", help="run the study first, or name its store.")
-    made = tables()
-    with writing(engine, place) as connection:
-        made.metadata.create_all(connection)
+def _make(engine: Engine, location: StoreLocation) -> None:
+    if location.read_only:
+        raise BadInput(f"The store {location.shown!r} is empty", help="run the study first, or name its store.")
+    schema = tables()
+    with writing(engine, location) as connection:
+        schema.metadata.create_all(connection)
         connection.execute(
-            insert_new(connection, made.meta),
+            insert_new(connection, schema.meta),
             [
                 {"name": SCHEMA, "value": str(VERSION)},
                 {"name": "made by", "value": f"equipoise {equipoise.__version__}"},
@@ -107,21 +107,22 @@ def _make(engine: Engine, place: StoreLocation) -> None:
         )
 
 
-def _migrate(engine: Engine, place: StoreLocation, version: int) -> None:
+def _migrate(engine: Engine, location: StoreLocation, version: int) -> None:
     steps = [MIGRATIONS.get(older) for older in range(version, VERSION)]
     if None in steps:
         raise BadInput(
-            f"The store {place.shown!r} has the layout of version {version}, which is no longer supported",
+            f"The store {location.shown!r} has the layout of version {version}, which is no longer supported",
             available=f"versions {min(MIGRATIONS)} to {VERSION}",
         )
-    if place.read_only:
+    if location.read_only:
         raise BadInput(
-            f"The store {place.shown!r} has the layout of version {version}, and this program reads version {VERSION}",
+            f"The store {location.shown!r} has the layout of version {version}, and this program reads version "
+            f"{VERSION}",
             help="open it once where it can be written: it is migrated, and a copy of the original is kept.",
         )
-    kept: Path | None = backup(place, f"version-{version}") if place.path is not None else None
+    backup_file: Path | None = backup(location, f"version-{version}") if location.path is not None else None
     try:
-        with writing(engine, place) as connection:
+        with writing(engine, location) as connection:
             now = _version_within(connection)  # another process may have been faster
             for older in range(VERSION if now is None else now, VERSION):
                 MIGRATIONS[older](connection)
@@ -130,10 +131,10 @@ def _migrate(engine: Engine, place: StoreLocation, version: int) -> None:
                     {"value": str(older + 1), "name": SCHEMA},
                 )
     except BadInput as error:
-        beside = f"; a copy of it is {str(kept)!r}" if kept else ""
+        backup_words = f"; a copy of it is {str(backup_file)!r}" if backup_file else ""
         raise BadInput(
-            f"The store {place.shown!r} could not be migrated from version {version} "
-            f"({error.given.rstrip('.')}); it is unchanged{beside}",
+            f"The store {location.shown!r} could not be migrated from version {version} "
+            f"({error.given.rstrip('.')}); it is unchanged{backup_words}",
             help=error.help,
         ) from error
 
@@ -260,7 +261,9 @@ class Store:
         Stacks after the one leased last come first, then those that others gave back or let run out. While training
         call ``extend`` in time.
         """
-        return through_outage(lambda again: self._write_once(lambda one: self._leased(one, owner, seconds, again)))
+        return through_outage(
+            lambda again: self._write_once(lambda connection: self._leased(connection, owner, seconds, again))
+        )
 
     def _leased(self, connection: Connection, owner: str, seconds: float, again: bool) -> tuple[Trial, ...]:
         """Lease a stack; ``again`` says that a lease may have been given before whose answer was lost: it is let go."""
@@ -297,7 +300,9 @@ class Store:
         A trial that its owner holds no longer (taken over, or recorded by another way) is refused and left as it is.
         """
         prepared = _recording.prepared(recorded, truth, self._artefact_store)
-        return self._write(lambda one: _recording.record(one, owner, prepared, truth, now=self._now(one)))
+        return self._write(
+            lambda connection: _recording.record(connection, owner, prepared, truth, now=self._now(connection))
+        )
 
     def record_and_lease(
         self, owner: str, recorded: Sequence[Recorded], truth: EvaluationLabels, seconds: float
@@ -320,7 +325,9 @@ class Store:
         One that does not fit the truth is refused and stops no other.
         """
         prepared, refused = _recording.prepared_apart(recorded, truth, self._artefact_store)
-        return self._write(lambda one: _recording.add(one, prepared, refused, truth, now=self._now(one)))
+        return self._write(
+            lambda connection: _recording.add(connection, prepared, refused, truth, now=self._now(connection))
+        )
 
     def forget_failed(self) -> int:
         """Let the plan's failed trials wait again; return how many they were."""
@@ -345,11 +352,11 @@ class Store:
 
     def status(self) -> Status:
         """Count the plan's trials by cell and state, with the seconds that finished ones took."""
-        return self._read(lambda one: _queries.status(one, self.plan_name, now=self._now(one)))
+        return self._read(lambda connection: _queries.status(connection, self.plan_name, now=self._now(connection)))
 
     def trials(self, states: Collection[State] | None = None, *, history: bool = True) -> tuple[StoredTrial, ...]:
         """Return the plan's trials in order, those in ``states`` only where given; a history takes much room."""
-        return self._read(lambda one: _queries.trials(one, self.plan_name, states, history=history))
+        return self._read(lambda connection: _queries.trials(connection, self.plan_name, states, history=history))
 
     def readouts(self, split: str, truth: EvaluationLabels | None = None) -> Readouts:
         """Return the counts (or moments) of the plan's done trials on "dev" or "test", in the order of the plan.
@@ -360,7 +367,9 @@ class Store:
 
     def damaged_predictions(self, keys: Collection[str], split: str) -> set[str]:
         """Return the trials whose predictions of a split are not what was written, by key."""
-        return self._read(lambda one: _queries.damaged_predictions(one, keys, split, self._artefact_store))
+        return self._read(
+            lambda connection: _queries.damaged_predictions(connection, keys, split, self._artefact_store)
+        )
 
     def predictions(self, key: str, split: str) -> Predicted:
         """Return what one trial predicted for the rows of a split."""

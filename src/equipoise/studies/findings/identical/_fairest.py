@@ -130,20 +130,20 @@ def _halves(study: Measured, rows: int, runs: int, wanted: int) -> int:
 
 
 def _values(
-    study: Measured, own: IdenticalSet, counted: Counted, weights: NDArray[np.float32]
+    study: Measured, identical: IdenticalSet, counted: Counted, weights: NDArray[np.float32]
 ) -> tuple[Floats, Floats] | None:
     """Return the biases and the performance (last) of every run on both halves, ``[run, half, quantity]`` each."""
     assert study.data.predictions is not None
-    predicted = study.data.predictions(own.places.tolist())
+    predicted = study.data.predictions(identical.places.tolist())
     if predicted is None:
         return None
-    asked = [study.quantities[place] for place in (*bias_places(study), performance_place(study))]
-    first = np.stack([counted.tables(counted.told(said[None]), weights) for said in predicted])
-    second = study.data.tables[TEST][own.places][:, None] - first
+    quantities = [study.quantities[place] for place in (*bias_places(study), performance_place(study))]
+    first = np.stack([counted.tables(counted.told(run_predictions[None]), weights) for run_predictions in predicted])
+    second = study.data.tables[TEST][identical.places][:, None] - first
 
     def computed(tables: Floats) -> Floats:
-        flat = batched(asked, tables.reshape(-1, *tables.shape[2:]), study.data.layout)
-        return flat.reshape(*tables.shape[:2], len(asked))
+        flat = batched(quantities, tables.reshape(-1, *tables.shape[2:]), study.data.layout)
+        return flat.reshape(*tables.shape[:2], len(quantities))
 
     return computed(first), computed(second)
 
@@ -185,16 +185,16 @@ def gains(
     chosen, and a half in which nothing can be chosen is NaN.
     """
     runs, halves = first.shape
-    drawn = generator.random((halves, runs)).argsort(axis=1)[:, :n].T  # [n, half]
+    sampled = generator.random((halves, runs)).argsort(axis=1)[:, :n].T  # [n, half]
     across = np.arange(halves)
-    here, fresh, performed = first[drawn, across], second[drawn, across], performance[drawn, across]
-    undefined = np.isnan(here).all(axis=0)
-    chosen = np.where(np.isnan(here), np.inf, here).argmin(axis=0)
-    apparent = _over_runs(here) - here[chosen, across]
+    first_half, fresh, performed = first[sampled, across], second[sampled, across], performance[sampled, across]
+    undefined = np.isnan(first_half).all(axis=0)
+    chosen = np.where(np.isnan(first_half), np.inf, first_half).argmin(axis=0)
+    apparent = _over_runs(first_half) - first_half[chosen, across]
     mean = _over_runs(fresh)
     honest = mean - fresh[chosen, across]
     better = performed[chosen, across] - _over_runs(performed)
-    return tuple(np.where(undefined, np.nan, one) for one in (mean, apparent, honest, better))  # type: ignore[return-value]
+    return tuple(np.where(undefined, np.nan, numbers) for numbers in (mean, apparent, honest, better))  # type: ignore[return-value]
 
 
 def _over_runs(values: Floats) -> Floats:

@@ -63,9 +63,9 @@ def read_claim(content: Mapping[str, Any]) -> PaperClaim:
     return PaperClaim(**{**content, **typed})
 
 
-def judged(found: bool) -> ClaimVerdict:
+def judged(holds: bool) -> ClaimVerdict:
     """Say whether a finding holds."""
-    return ClaimVerdict.HOLDS if found else ClaimVerdict.DOES_NOT_HOLD
+    return ClaimVerdict.HOLDS if holds else ClaimVerdict.DOES_NOT_HOLD
 
 
 def most_do(number: int, of: int) -> ClaimVerdict:
@@ -134,9 +134,9 @@ class _Study:
 
     def is_unfinished(self, row: Row) -> bool:
         """Tell whether the trainings that a row is about, or those of its baseline, were too short."""
-        condition, learner, _, _ = own = _cell(row)
-        beside = (condition, learner, str(row.get("baseline")))
-        return own in self.unfinished or any(cell[:3] == beside for cell in self.unfinished)
+        condition, learner, _, _ = cell_name = _cell(row)
+        baseline_name = (condition, learner, str(row.get("baseline")))
+        return cell_name in self.unfinished or any(cell[:3] == baseline_name for cell in self.unfinished)
 
     def finished(self) -> _Study:
         """Return the study without what rests on trainings that were too short."""
@@ -191,13 +191,13 @@ def _decided(claim: PaperClaim, finished: PaperClaim, unfinished: tuple[str, ...
 
 def _read(content: Mapping[str, Any]) -> _Study:
     biases = {(row["measure"], tuple(row["attribute"])) for row in content["identical_runs"] if row["better"] == "low"}
-    told = [
+    judged_records = [
         row
         for row in content["records"]
         if row["verdict"] is not None and (row["measure"], tuple(row["attribute"])) in biases
     ]
     return _Study(
-        content["identical_runs"], content["both_sides"], content["experiments"], told,
+        content["identical_runs"], content["both_sides"], content["experiments"], judged_records,
         len({(row["condition"], row["learner"]) for row in content["identical_runs"]}),
         frozenset(_cell(cell) for cell in content["cells"] if cell.get("unfinished_training")),
     )  # fmt: skip
@@ -209,22 +209,23 @@ def _cell(row: Row) -> tuple[str, ...]:
 
 
 def _runs_differ(study: _Study) -> Iterator[PaperClaim]:
-    own = [row for row in study.runs if row["better"] == "low" and row["maxdiff"] is not None]
+    biases = [row for row in study.runs if row["better"] == "low" and row["maxdiff"] is not None]
     claim = "Identical runs differ: by up to 12.6 points in DP, and up to 11.8 points in DI (gradient reversal)."
-    if not own:
+    if not biases:
         yield PaperClaim(
             finding="1", claim=claim, here="No bias is defined in these runs.", holds=ClaimVerdict.NOT_ENOUGH_DATA
         )
         return
-    most = max(own, key=lambda row: row["maxdiff"])
+    widest = max(biases, key=lambda row: row["maxdiff"])
     yield PaperClaim(
         finding="1", claim=claim,
         here=(
-            f"Identical runs differ by up to {points(most['maxdiff'])} in {metric_of(most)} ({study.called(most)}, "
-            f"{share(most['min'])} to {share(most['max'])} over {plural(most['runs'], 'run')})."
+            f"Identical runs differ by up to {points(widest['maxdiff'])} in {metric_of(widest)} "
+            f"({study.called(widest)}, {share(widest['min'])} to {share(widest['max'])} over "
+            f"{plural(widest['runs'], 'run')})."
         ),
-        holds=judged(most["maxdiff"] >= NOTICEABLE),
-        numbers={"maxdiff": most["maxdiff"], "stdev": most["stdev"], "runs": most["runs"]},
+        holds=judged(widest["maxdiff"] >= NOTICEABLE),
+        numbers={"maxdiff": widest["maxdiff"], "stdev": widest["stdev"], "runs": widest["runs"]},
     )  # fmt: skip
 
 
@@ -233,9 +234,9 @@ def _class_differs(study: _Study) -> Iterator[PaperClaim]:
         "A single class differs further than the mean over classes: by up to 50.1 points in DI on CIFAR-10S, and from "
         "0 to 100% on MS-COCO."
     )
-    own = [row for row in study.runs if row["class_maxdiff"] is not None]
-    known = [row["maxdiff"] for row in own if row["maxdiff"] is not None]
-    if not known:
+    runs = [row for row in study.runs if row["class_maxdiff"] is not None]
+    overall_maxdiffs = [row["maxdiff"] for row in runs if row["maxdiff"] is not None]
+    if not overall_maxdiffs:
         yield PaperClaim(
             finding="1, classes",
             claim=claim,
@@ -243,19 +244,19 @@ def _class_differs(study: _Study) -> Iterator[PaperClaim]:
             holds=ClaimVerdict.NOT_ENOUGH_DATA,
         )
         return
-    most = max(own, key=lambda row: row["class_maxdiff"])
-    overall = max(known)
+    widest = max(runs, key=lambda row: row["class_maxdiff"])
+    overall = max(overall_maxdiffs)
     complete = sum(bool(row["complete"]) for row in study.sides)
     yield PaperClaim(
         finding="1, classes", claim=claim,
         here=(
-            f"{metric_of(most)} of {most['class']!r} differs by {points(most['class_maxdiff'])} "
-            f"({study.called(most)}), the mean over classes by {points(overall)} at most. "
+            f"{metric_of(widest)} of {widest['class']!r} differs by {points(widest['class_maxdiff'])} "
+            f"({study.called(widest)}), the mean over classes by {points(overall)} at most. "
             + ("No class goes" if not complete else f"{plural(complete, 'class goes', 'classes go')}")
             + " from 0 to 100%."
         ),
-        holds=judged(most["class_maxdiff"] > overall),
-        numbers={"class_maxdiff": most["class_maxdiff"], "maxdiff": overall, "complete": complete},
+        holds=judged(widest["class_maxdiff"] > overall),
+        numbers={"class_maxdiff": widest["class_maxdiff"], "maxdiff": overall, "complete": complete},
     )  # fmt: skip
 
 
@@ -266,17 +267,18 @@ def _both_sides(study: _Study) -> Iterator[PaperClaim]:
         here = "Disparate impact was not measured."
         yield PaperClaim(finding="1, the 20 % rule", claim=claim, here=here, holds=ClaimVerdict.NOT_ENOUGH_DATA)
         return
-    whole = list(dict.fromkeys(study.called(row) for row in study.sides if row["class"] is None))
+    both_sides = list(dict.fromkeys(study.called(row) for row in study.sides if row["class"] is None))
     classes = sum(row["class"] is not None for row in study.sides)
     yield PaperClaim(
         finding="1, the 20 % rule", claim=claim,
         here=(
-            f"{out_of(len(whole), len(techniques), 'technique')} {have(len(whole))} identical runs on both sides"
-            + (f" ({listing(whole, 4)})" if whole else "")
+            f"{out_of(len(both_sides), len(techniques), 'technique')} {have(len(both_sides))} identical runs on both "
+            "sides"
+            + (f" ({listing(both_sides, 4)})" if both_sides else "")
             + f"; of single classes with a technique, {classes:,}."
         ),
-        holds=judged(bool(whole)),
-        numbers={"techniques": len(whole), "of": len(techniques), "classes": classes},
+        holds=judged(bool(both_sides)),
+        numbers={"techniques": len(both_sides), "of": len(techniques), "classes": classes},
     )  # fmt: skip
 
 
@@ -285,21 +287,21 @@ def _one_run_misleads(study: _Study) -> Iterator[PaperClaim]:
         "One run misleads: in 34 of 154 experiments the ranges overlap with the baseline's, and in 14 the mean is "
         "higher yet a single run is lower than one of the baseline."
     )
-    own = study.experiments
-    if not own:
+    experiments = study.experiments
+    if not experiments:
         yield PaperClaim(finding="2", claim=claim, here=NO_BASELINE, holds=ClaimVerdict.NOT_ENOUGH_DATA)
         return
-    overlap, lower = (sum(bool(row[name]) for row in own) for name in ("overlap", "one_run_lower"))
-    risk = [row["prob_single_run_misleads"] for row in own if row["prob_single_run_misleads"] is not None]
+    overlap, lower = (sum(bool(row[name]) for row in experiments) for name in ("overlap", "one_run_lower"))
+    risk = [row["prob_single_run_misleads"] for row in experiments if row["prob_single_run_misleads"] is not None]
     yield PaperClaim(
         finding="2", claim=claim,
         here=(
-            f"In {out_of(overlap, len(own), 'experiment')} the ranges overlap; in {lower:,} the mean is higher yet "
-            "some run is lower than one of the baseline."
+            f"In {out_of(overlap, len(experiments), 'experiment')} the ranges overlap; in {lower:,} the mean is higher "
+            "yet some run is lower than one of the baseline."
             + (f" At worst one run of each misleads {share(max(risk))} of the time." if risk else "")
         ),
         holds=judged(lower > 0),
-        numbers={"experiments": len(own), "overlap": overlap, "one_run_lower": lower,
+        numbers={"experiments": len(experiments), "overlap": overlap, "one_run_lower": lower,
                  **({"largest_risk": max(risk)} if risk else {})},
     )  # fmt: skip
 
@@ -309,17 +311,17 @@ def _another_metric(study: _Study) -> Iterator[PaperClaim]:
     if not study.experiments:
         yield PaperClaim(finding="3", claim=claim, here=NO_BASELINE, holds=ClaimVerdict.NOT_ENOUGH_DATA)
         return
-    counts, told = {}, []
+    counts, parts = {}, []
     for name, rows in (("paper", study.experiments), ("corrected", study.corrected)):
         every = dict.fromkeys(study.called(row) for row in rows)
         raising = list(dict.fromkeys(study.called(row) for row in rows if row["verdict"] == Verdict.HIGHER))
         counts[name] = (len(raising), len(every))
-        told.append(
+        parts.append(
             f"{RULES[name]} {out_of(len(raising), len(every), 'technique')} {raises(len(raising))} at least one bias"
             + (f" ({listing(raising, 4)})" if raising and name == "paper" else "")
         )
     yield PaperClaim(
-        finding="3", claim=claim, here=sentence(told),
+        finding="3", claim=claim, here=sentence(parts),
         holds=most_do(*counts["paper"]), holds_corrected=most_do(*counts["corrected"]),
         numbers={"raising": counts["paper"][0], "techniques": counts["paper"][1],
                  "raising_corrected": counts["corrected"][0]},
@@ -334,7 +336,7 @@ def _carry_costs(study: _Study) -> Iterator[PaperClaim]:
     if not study.experiments:
         yield PaperClaim(finding="4", claim=claim, here=NO_BASELINE, holds=ClaimVerdict.NOT_ENOUGH_DATA)
         return
-    counts, told = {}, []
+    counts, texts = {}, []
     numbers: dict[str, float] = {}
     for name, rows in (("paper", study.experiments), ("corrected", study.corrected)):
         lower = [row for row in rows if row["verdict"] == Verdict.LOWER]
@@ -342,12 +344,12 @@ def _carry_costs(study: _Study) -> Iterator[PaperClaim]:
         counts[name] = (len(costly), len(lower))
         parts = [f"{sum(cost in row['costs'] for row in lower)} {words}" for cost, words in COSTS.items()]
         text = f"{RULES[name]} {len(costly):,} of {plural(len(lower), 'reduction')} carry a cost"
-        told.append(text + (f" ({', '.join(parts)})" if costly else ""))
+        texts.append(text + (f" ({', '.join(parts)})" if costly else ""))
         aside = "" if name == "paper" else "_corrected"
         numbers |= {f"reductions{aside}": len(lower), f"at_a_cost{aside}": len(costly)}
         numbers |= {f"{key.replace(' ', '_')}{aside}": sum(key in row["costs"] for row in lower) for key in COSTS}
     yield PaperClaim(
-        finding="4", claim=claim, here=sentence(told),
+        finding="4", claim=claim, here=sentence(texts),
         holds=most_do(*counts["paper"]), holds_corrected=most_do(*counts["corrected"]), numbers=numbers,
     )  # fmt: skip
 
@@ -364,14 +366,15 @@ def _free_of_cost(study: _Study) -> Iterator[PaperClaim]:
             by_technique.setdefault(study.called(row), []).append(row)
         free[name] = [
             technique
-            for technique, own in by_technique.items()
-            if all(row["verdict"] == Verdict.LOWER and not row["costs"] for row in own)
+            for technique, technique_rows in by_technique.items()
+            if all(row["verdict"] == Verdict.LOWER and not row["costs"] for row in technique_rows)
         ]
-    told = [
-        f"{RULES[name]} these lower every bias at no cost: {listing(own, 6) or 'none'}" for name, own in free.items()
+    texts = [
+        f"{RULES[name]} these lower every bias at no cost: {listing(technique_rows, 6) or 'none'}"
+        for name, technique_rows in free.items()
     ]
     yield PaperClaim(
-        finding="4, without a cost", claim=claim, here=sentence(told),
+        finding="4, without a cost", claim=claim, here=sentence(texts),
         holds=judged(bool(free["paper"])), holds_corrected=judged(bool(free["corrected"])),
         numbers={"techniques": len(free["paper"]), "techniques_corrected": len(free["corrected"])},
     )  # fmt: skip
@@ -480,22 +483,22 @@ def reproduction_of(result: StudyResult | Mapping[str, Any], command: Iterable[s
     """Compare a study, or its JSON, with the findings of Qian et al. (2021)."""
     content: Mapping[str, Any] = result if isinstance(result, Mapping) else result.as_json()
     claims = paper_claims(content)
-    made = content["provenance"]
+    study_provenance = content["provenance"]
     return Reproduction(
         schema=SCHEMA,
         records=claims,
         provenance=provenance(
             fingerprint=fingerprint_of([json.dumps(content["records"], sort_keys=True).encode()]),
             command=command,
-            data=made["data"],
+            data=study_provenance["data"],
             columns={},
             options={
-                "study": made["fingerprint"],
-                **{k: made["options"].get(k) for k in ("trials", "rounding", "device")},
+                "study": study_provenance["fingerprint"],
+                **{k: study_provenance["options"].get(k) for k in ("trials", "rounding", "device")},
             },
         ),
         paper="004",
-        study=str(made["data"]),
+        study=str(study_provenance["data"]),
         words=tuple(f"Finding {claim.finding}: {verdict_words(claim)}. {claim.here}" for claim in claims),
         notes=(*NOTES, *_unfinished(content), *_copies(content)),
         techniques=tuple(_spread(content, name) for name in TABLE_4),
@@ -548,24 +551,24 @@ def _said(verdict: ClaimVerdict) -> str:
 def _spread(content: Mapping[str, Any], name: str) -> TechniqueSpread:
     treatment, readout, *numbers = TABLE_4[name]
     paper = [round(number / 100, 6) for number in numbers]
-    made = TechniqueSpread(
+    spread = TechniqueSpread(
         technique=name, treatment=treatment if readout is None else f"{treatment}: {readout}",
         paper_maxdiff=paper[0], paper_stdev=paper[1], paper_class_maxdiff=paper[2], paper_class_stdev=paper[3],
     )  # fmt: skip
     cells = [cell for cell in content["cells"] if _is(cell, treatment, readout)]
     reasons = dict.fromkeys(reason for cell in cells for reason in cell.get("unfinished_training", ()))
-    made = replace(made, unfinished_training=tuple(reasons))
+    spread = replace(spread, unfinished_training=tuple(reasons))
     keys = {(cell["condition"], cell["learner"], cell["treatment"], cell["setting"]) for cell in cells}
-    found = [
+    matching_runs = [
         row
         for row in content["identical_runs"]
         if row["measure"] == IMPACT and (row["condition"], row["learner"], row["treatment"], row["setting"]) in keys
     ]
-    if not found:
-        return made
-    most = max(found, key=lambda row: row["runs"])
+    if not matching_runs:
+        return spread
+    most = max(matching_runs, key=lambda row: row["runs"])
     fields = ("runs", "mean", "maxdiff", "stdev", "class_maxdiff", "class_stdev")
-    return replace(made, **{name: most[name] for name in fields})
+    return replace(spread, **{name: most[name] for name in fields})
 
 
 def _is(cell: Mapping[str, Any], treatment: str, readout: str | None) -> bool:
@@ -592,10 +595,11 @@ def read_reproduction(path: str | os.PathLike[str]) -> Reproduction:
     content = _content(Path(path), (SCHEMA,), "the JSON that equipoise reproduce --json writes")
     try:
         return Reproduction(
-            schema=content["schema"], records=tuple(read_claim(one) for one in content["records"]),
+            schema=content["schema"],
+            records=tuple(read_claim(content_record) for content_record in content["records"]),
             provenance=content["provenance"], paper=content["paper"], study=content["study"],
             words=tuple(content["words"]), notes=tuple(content["notes"]),
-            techniques=tuple(TechniqueSpread(**one) for one in content["techniques"]),
+            techniques=tuple(TechniqueSpread(**content_record) for content_record in content["techniques"]),
         )  # fmt: skip
     except (KeyError, TypeError) as error:
         raise BadInput(f"{Path(path).name!r} is not a whole reproduction ({error})") from error
@@ -609,6 +613,6 @@ def _content(path: Path, schemas: tuple[str, ...], allowed: str) -> dict[str, An
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise BadInput(f"{path.name!r} is not JSON ({error})", available=allowed) from error
     if not isinstance(content, dict) or content.get("schema") not in schemas:
-        said = content.get("schema") if isinstance(content, dict) else type(content).__name__
-        raise BadInput(f"{path.name!r} is {said!r}, not {schemas[0]}", available=allowed)
+        schema_found = content.get("schema") if isinstance(content, dict) else type(content).__name__
+        raise BadInput(f"{path.name!r} is {schema_found!r}, not {schemas[0]}", available=allowed)
     return content

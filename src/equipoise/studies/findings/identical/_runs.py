@@ -66,14 +66,14 @@ class OfIdenticalRuns:
 
 def sets_of(study: Measured) -> list[IdenticalSet]:
     """Return the sets of identical runs of every cell that speaks for its treatment."""
-    made = []
+    sets = []
     for cell in study.cells:
-        for seed, environment, own in cell.identical() if cell.chosen else ():
-            if len(own) > 1:
-                places = cell.places[own]
+        for seed, environment, runs in cell.identical() if cell.chosen else ():
+            if len(runs) > 1:
+                places = cell.places[runs]
                 repeats = tuple(study.data.trials[place].repeat for place in places.tolist())
-                made.append(IdenticalSet(cell, seed, environment, places, repeats))
-    return made
+                sets.append(IdenticalSet(cell, seed, environment, places, repeats))
+    return sets
 
 
 def told_of(sets: Sequence[IdenticalSet]) -> list[IdenticalSet]:
@@ -122,8 +122,8 @@ def one_of_each(sets: Sequence[IdenticalSet]) -> list[IdenticalSet]:
     Techniques are then compared over identical runs of the same seed; a cell without it is left out.
     """
     tried: dict[tuple[int, int], list[IdenticalSet]] = {}
-    for own in sets:
-        tried.setdefault((own.seed, own.environment), []).append(own)
+    for identical in sets:
+        tried.setdefault((identical.seed, identical.environment), []).append(identical)
     if not tried:
         return []
     return max(tried.values(), key=lambda own: (len(own), sum(len(one.places) for one in own), -own[0].seed))
@@ -185,15 +185,15 @@ def _is_mean(study: Measured, place: int) -> bool:
 
 def classes_of(study: Measured, sets: Sequence[IdenticalSet], values: Mapping[int, Floats]) -> Iterator[ClassRecord]:
     """Yield what each class does over identical runs, on each bias; a class that is never defined is left out."""
-    for own in sets:
-        for place, every in values.items():
-            quantity = study.quantities[place]
+    for identical in sets:
+        for column, every in values.items():
+            quantity = study.quantities[column]
             for number, name in enumerate(study.data.layout.classes):
-                series, repeats = known_series(every[own.places, number], own.repeats)
+                series, repeats = known_series(every[identical.places, number], identical.repeats)
                 if not len(series):
                     continue
                 yield ClassRecord(
-                    **own.said, seed=own.seed, environment=own.environment, measure=quantity.measure,
+                    **identical.said, seed=identical.seed, environment=identical.environment, measure=quantity.measure,
                     alias=quantity.alias, attribute=quantity.attribute, class_=name, runs=len(series),
                     mean=series.mean, min=series.min, max=series.max, maxdiff=series.maxdiff, stdev=series.stdev,
                     lowest_run=repeats[int(series.values.argmin())], highest_run=repeats[int(series.values.argmax())],
@@ -209,26 +209,26 @@ def known_series(values: Floats, repeats: Sequence[int]) -> tuple[Series, list[i
 
 def failures_of(study: Measured, sets: Sequence[IdenticalSet], values: Mapping[int, Floats]) -> Iterator[ClassFailure]:
     """Yield the classes that fail alone on disparate impact, the furthest above the mean first."""
-    place = next((value for value in values if study.quantities[value].measure == IMPACT), None)
-    if place is None:
+    column = next((value for value in values if study.quantities[value].measure == IMPACT), None)
+    if column is None:
         return
-    quantity, found = study.quantities[place], []
-    for own in sets:
-        by_class, overall = values[place][own.places], study.values[TEST][own.places, place]
+    quantity, failures = study.quantities[column], []
+    for identical in sets:
+        by_class, overall = values[column][identical.places], study.values[TEST][identical.places, column]
         with np.errstate(invalid="ignore"):
             # A rounding in the last digit does not decide.
             far = by_class - overall[:, None] >= FAR - 1e-12
         for number in np.flatnonzero(far.any(axis=0)).tolist():
             above = np.where(np.isnan(by_class[:, number]), -np.inf, by_class[:, number] - overall)
             worst = int(above.argmax())
-            found.append((float(above[worst]), ClassFailure(
-                **own.said, seed=own.seed, environment=own.environment, measure=quantity.measure,
+            failures.append((float(above[worst]), ClassFailure(
+                **identical.said, seed=identical.seed, environment=identical.environment, measure=quantity.measure,
                 alias=quantity.alias, attribute=quantity.attribute, class_=study.data.layout.classes[number],
-                run=own.repeats[worst], value=float(by_class[worst, number]), overall=float(overall[worst]),
+                run=identical.repeats[worst], value=float(by_class[worst, number]), overall=float(overall[worst]),
                 lowest=float(np.nanmin(by_class[:, number])), failed=int(far[:, number].sum()),
-                runs=len(own.places),
+                runs=len(identical.places),
             )))  # fmt: skip
-    yield from (failure for _, failure in sorted(found, key=lambda one: -one[0]))
+    yield from (failure for _, failure in sorted(failures, key=lambda pair: -pair[0]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,37 +254,41 @@ def both_sides_of(
 ) -> tuple[BothSides, ...]:
     """Return what lies on both sides: whole techniques first, then classes, those that move furthest first."""
     found = list(_found(study, sets, classes))
-    return tuple(sorted(found, key=lambda one: (one.class_ is not None, one.min - one.max)))
+    return tuple(sorted(found, key=lambda record: (record.class_ is not None, record.min - record.max)))
 
 
 def _found(study: Measured, sets: Sequence[IdenticalSet], classes: Mapping[int, Floats]) -> Iterator[BothSides]:
-    place = next(
+    bias_column = next(
         (bias_place for bias_place in bias_places(study) if study.quantities[bias_place].measure == IMPACT), None
     )
-    if place is None:
+    if bias_column is None:
         return
-    for own in sets:
-        values: list[tuple[str | None, Floats]] = [(None, study.values[TEST][:, place])]
-        if place in classes:
-            values += [(name, classes[place][:, number]) for number, name in enumerate(study.data.layout.classes)]
+    for identical in sets:
+        values: list[tuple[str | None, Floats]] = [(None, study.values[TEST][:, bias_column])]
+        if bias_column in classes:
+            values += [(name, classes[bias_column][:, number]) for number, name in enumerate(study.data.layout.classes)]
         for name, every in values:
-            one = _judged(study, own, place, name, every[own.places])
-            if one is not None:
-                yield one
+            both_sides = _judged(study, identical, bias_column, name, every[identical.places])
+            if both_sides is not None:
+                yield both_sides
 
 
-def _judged(study: Measured, own: IdenticalSet, place: int, name: str | None, values: Floats) -> BothSides | None:
+def _judged(
+    study: Measured, identical: IdenticalSet, column: int, name: str | None, values: Floats
+) -> BothSides | None:
     """Return the runs of a technique or class if they fall on both sides; a run where it is undefined is on none."""
-    known = np.flatnonzero(~np.isnan(values))
-    broken = int((values[known] > RULE).sum())
-    if broken in (0, len(known)):
+    defined = np.flatnonzero(~np.isnan(values))
+    broken = int((values[defined] > RULE).sum())
+    if broken in (0, len(defined)):
         return None
-    quantity = study.quantities[place]
-    low, high = known[values[known].argmin()], known[values[known].argmax()]
+    quantity = study.quantities[column]
+    low, high = defined[values[defined].argmin()], defined[values[defined].argmax()]
     return BothSides(
-        **own.said, seed=own.seed, environment=own.environment, measure=quantity.measure, alias=quantity.alias,
-        attribute=quantity.attribute, class_=name, runs=len(known), within=len(known) - broken, broken=broken,
-        min=float(values[low]), max=float(values[high]), lowest_run=own.repeats[low], highest_run=own.repeats[high],
+        **identical.said, seed=identical.seed, environment=identical.environment, measure=quantity.measure,
+        alias=quantity.alias,
+        attribute=quantity.attribute, class_=name, runs=len(defined), within=len(defined) - broken, broken=broken,
+        min=float(values[low]), max=float(values[high]), lowest_run=identical.repeats[low],
+        highest_run=identical.repeats[high],
         complete=bool(values[low] == 0 and values[high] == 1),
     )  # fmt: skip
 
@@ -310,34 +314,36 @@ class RunsRecord(OfIdenticalRuns):
 
 def runs_of(study: Measured, sets: Sequence[IdenticalSet], classes: Mapping[int, Floats]) -> Iterator[RunsRecord]:
     """Yield a record for each set of identical runs, on each bias and on performance."""
-    for own in sets:
-        for place in (*bias_places(study), performance_place(study)):
-            quantity = study.quantities[place]
-            values = study.values[TEST][own.places, place]
-            series, _ = known_series(values, own.repeats)
+    for identical in sets:
+        for column in (*bias_places(study), performance_place(study)):
+            quantity = study.quantities[column]
+            values = study.values[TEST][identical.places, column]
+            series, _ = known_series(values, identical.repeats)
             relative = series.maxdiff / series.mean if len(series) and series.mean != 0 else math.nan
-            name, spread, stdev = _most_varied(study, own, classes.get(place))
+            name, spread, stdev = _most_varied(study, identical, classes.get(column))
             yield RunsRecord(
-                **own.said, seed=own.seed, environment=own.environment, measure=quantity.measure,
+                **identical.said, seed=identical.seed, environment=identical.environment, measure=quantity.measure,
                 alias=quantity.alias, better=quantity.better, attribute=quantity.attribute, runs=len(series),
                 mean=series.mean, min=series.min, max=series.max, maxdiff=series.maxdiff, relative_maxdiff=relative,
-                stdev=series.stdev, class_=name, class_maxdiff=spread, class_stdev=stdev, repeats=own.repeats,
+                stdev=series.stdev, class_=name, class_maxdiff=spread, class_stdev=stdev, repeats=identical.repeats,
                 values=tuple(values.tolist()),
             )  # fmt: skip
 
 
 def _most_varied(
-    study: Measured, own: IdenticalSet, every: Floats | None
+    study: Measured, identical: IdenticalSet, every: Floats | None
 ) -> tuple[str | None, float | None, float | None]:
     """Return the class that moves furthest between identical runs, its MaxDiff and its STDEV."""
     if every is None:
         return None, None, None
-    found = [known_series(every[own.places, number], own.repeats)[0] for number in range(every.shape[1])]
-    spreads = np.array([one.maxdiff if len(one) > 1 else -1.0 for one in found])
+    class_series = [
+        known_series(every[identical.places, number], identical.repeats)[0] for number in range(every.shape[1])
+    ]
+    spreads = np.array([series.maxdiff if len(series) > 1 else -1.0 for series in class_series])
     most = int(spreads.argmax())
     if spreads[most] < 0:
         return None, None, None
-    return study.data.layout.classes[most], found[most].maxdiff, found[most].stdev
+    return study.data.layout.classes[most], class_series[most].maxdiff, class_series[most].stdev
 
 
 def told_of_one_seed(records: tuple[RunsRecord, ...]) -> list[RunsRecord]:
@@ -413,22 +419,23 @@ def compared(table: Table, baselines: Mapping[str, str], performance: str) -> di
     if not rows:
         return {}
     technique, baseline, metric, run, value = zip(*rows, strict=True)
-    told = [performance] if performance in metric else []
+    performance_names = [performance] if performance in metric else []
     judged = evidence(
         technique=list(technique), baseline_column=list(baseline), metric=list(metric), run=list(run),
-        value=list(value), performance=told, test="mann-whitney", alternative="observed", correction="none",
+        value=list(value), performance=performance_names, test="mann-whitney", alternative="observed",
+        correction="none",
         threshold=THRESHOLD, spread="relative",
     )  # fmt: skip
     records = {(record.technique, record.metric): record for record in judged.records}
     changes = {(variance.technique, variance.metric): variance.change for variance in judged.variances}
     return {
         (name, on): Compared(
-            found, records[found.baseline, on], changes[name, on],
+            compared_record, records[compared_record.baseline, on], changes[name, on],
             records[name, performance].verdict if (name, performance) in records else None,
             changes.get((name, performance)),
         )
-        for (name, on), found in records.items()
-        if found.baseline is not None and on != performance and (found.baseline, on) in records
+        for (name, on), compared_record in records.items()
+        if compared_record.baseline is not None and on != performance and (compared_record.baseline, on) in records
     }  # fmt: skip
 
 
@@ -437,38 +444,46 @@ def experiments_of(study: Measured, sets: Sequence[IdenticalSet]) -> Iterator[Ex
     above = {id(cell): base for cell, base in zip(study.cells, study.baselines, strict=True)}
     biases, performance = bias_places(study), performance_place(study)
     for under in study.unders:
-        own = one_of_each([one for one in sets if one.cell.under == under])
-        place_of = {id(one.cell): str(index) for index, one in enumerate(own)}
+        representatives = one_of_each([identical for identical in sets if identical.cell.under == under])
+        place_of = {id(identical.cell): str(index) for index, identical in enumerate(representatives)}
         baselines = {
-            place_of[id(one.cell)]: place_of[id(base)]
-            for one in own
-            if (base := above[id(one.cell)]) is not None and id(base) in place_of
+            place_of[id(identical.cell)]: place_of[id(base)]
+            for identical in representatives
+            if (base := above[id(identical.cell)]) is not None and id(base) in place_of
         }
         if not baselines:
             continue
-        kept = set(baselines) | set(baselines.values())
+        compared_names = set(baselines) | set(baselines.values())
         table = {
             str(index): {
-                str(number): study.values[TEST][one.places, number].tolist() for number in (*biases, performance)
+                str(number): study.values[TEST][identical.places, number].tolist() for number in (*biases, performance)
             }
-            for index, one in enumerate(own)
-            if str(index) in kept
+            for index, identical in enumerate(representatives)
+            if str(index) in compared_names
         }
-        for (name, on), found in compared(table, baselines, str(performance)).items():
-            yield _experiment(study, own[int(name)], own[int(baselines[name])], int(on), found)
+        for (name, on), comparison in compared(table, baselines, str(performance)).items():
+            yield _experiment(
+                study, representatives[int(name)], representatives[int(baselines[name])], int(on), comparison
+            )
 
 
-def _experiment(study: Measured, own: IdenticalSet, base: IdenticalSet, place: int, told: Compared) -> Experiment:
-    quantity, found = study.quantities[place], told.found
-    assert found.verdict is not None
+def _experiment(
+    study: Measured, identical: IdenticalSet, base: IdenticalSet, column: int, compared_runs: Compared
+) -> Experiment:
+    quantity, experiment = study.quantities[column], compared_runs.found
+    assert experiment.verdict is not None
     return Experiment(
-        **own.said, baseline=base.cell.name, seed=own.seed, measure=quantity.measure, alias=quantity.alias,
-        attribute=quantity.attribute, runs=found.runs, baseline_runs=told.baseline.runs, mean=found.mean,
-        baseline_mean=told.baseline.mean, verdict=found.verdict, p=_number(found.p), d=_number(found.d),
-        band=found.band, levene_p=_number(found.levene_p), variance_change=told.variance, overlap=found.overlap,
-        one_run_lower=found.mean > told.baseline.mean and found.min < told.baseline.max,
-        prob_single_run_misleads=_number(found.prob_single_run_misleads), performance_verdict=told.performance,
-        performance_variance_change=told.performance_variance, costs=found.costs,
+        **identical.said, baseline=base.cell.name, seed=identical.seed, measure=quantity.measure, alias=quantity.alias,
+        attribute=quantity.attribute, runs=experiment.runs, baseline_runs=compared_runs.baseline.runs,
+        mean=experiment.mean,
+        baseline_mean=compared_runs.baseline.mean, verdict=experiment.verdict, p=_number(experiment.p),
+        d=_number(experiment.d),
+        band=experiment.band, levene_p=_number(experiment.levene_p), variance_change=compared_runs.variance,
+        overlap=experiment.overlap,
+        one_run_lower=experiment.mean > compared_runs.baseline.mean and experiment.min < compared_runs.baseline.max,
+        prob_single_run_misleads=_number(experiment.prob_single_run_misleads),
+        performance_verdict=compared_runs.performance,
+        performance_variance_change=compared_runs.performance_variance, costs=experiment.costs,
     )  # fmt: skip
 
 

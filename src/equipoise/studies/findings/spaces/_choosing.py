@@ -107,15 +107,17 @@ def choosings_of(
 def rechosen(cells: Sequence[Cell], choosings: Sequence[Choosing]) -> list[Cell]:
     """Return the cells with what was chosen by the worst group; a control is a treatment of its own there."""
     chosen = {(choice.under, choice.treatment): choice.chosen for choice in choosings}
-    made = []
+    new_cells = []
     for cell in cells:
         kind = (cell.under, cell.treatment)
         if kind in chosen and is_control(cell):
-            made.append(replace(cell, treatment=cell.name, setting="", chosen=True))
+            new_cells.append(replace(cell, treatment=cell.name, setting="", chosen=True))
         else:
-            one = chosen.get(kind)
-            made.append(cell if one is None else replace(cell, chosen=cell.setting == one.setting))
-    return made
+            chosen_setting = chosen.get(kind)
+            new_cells.append(
+                cell if chosen_setting is None else replace(cell, chosen=cell.setting == chosen_setting.setting)
+            )
+    return new_cells
 
 
 def is_control(cell: Cell) -> bool:
@@ -175,14 +177,14 @@ class _Tried:
         return np.array(found, dtype=np.float64).reshape(len(self.cells), len(self.seeds), 1 + groups)
 
 
-def _values(cell: Cell, kept: KeptArrays, rows: DevRows, measure: str) -> dict[int, Floats]:
+def _values(cell: Cell, arrays: KeptArrays, rows: DevRows, measure: str) -> dict[int, Floats]:
     """Return the measure by seed, of everyone and then of each group; repeats of a seed are averaged."""
-    found: dict[int, list[Floats]] = {}
-    for place, seed in zip(cell.places.tolist(), cell.seeds.tolist(), strict=True):
-        points = kept.read(DEV_EMBEDDING, place)
+    values_by_seed: dict[int, list[Floats]] = {}
+    for index, seed in zip(cell.places.tolist(), cell.seeds.tolist(), strict=True):
+        points = arrays.read(DEV_EMBEDDING, index)
         if points is not None:
-            found.setdefault(seed, []).append(_measured(points, rows, measure))
-    return {seed: np.mean(own, axis=0) for seed, own in found.items()}
+            values_by_seed.setdefault(seed, []).append(_measured(points, rows, measure))
+    return {seed: np.mean(repeated, axis=0) for seed, repeated in values_by_seed.items()}
 
 
 def _measured(points: Any, rows: DevRows, measure: str) -> Floats:
@@ -199,9 +201,9 @@ def _measured(points: Any, rows: DevRows, measure: str) -> Floats:
 
 def _chosen(tried: _Tried, measure: str, rows: DevRows) -> Choosing:
     seeds, notes, values = tried.seeds, tried.notes, tried.array(len(rows.groups))
-    there = np.array([bool(value) for value in tried.values])
-    defined = np.asarray(~np.isnan(values[there, :, 1:]).any(axis=(0, 1)))
-    groups = [name for name, known in zip(rows.groups, defined, strict=True) if known]
+    has_values = np.array([bool(value) for value in tried.values])
+    defined = np.asarray(~np.isnan(values[has_values, :, 1:]).any(axis=(0, 1)))
+    groups = [name for name, is_defined in zip(rows.groups, defined, strict=True) if is_defined]
     worst = gap = overall = np.full(len(tried.cells), np.nan)
     named: list[str | None] = [None] * len(tried.cells)
     why = SpaceReason.NO_SHARED_SEED if not seeds else None if groups else SpaceReason.NO_GROUP_VALUE
@@ -209,7 +211,10 @@ def _chosen(tried: _Tried, measure: str, rows: DevRows) -> Choosing:
         each, overall = values[..., 1:][..., defined], values[..., 0].mean(axis=1)
         worst, gap = each.min(axis=-1).mean(axis=1), halves_difference(each).mean(axis=1)
         lowest = each.mean(axis=1).argmin(axis=-1).tolist()
-        named = [groups[place] if known else None for place, known in zip(lowest, there, strict=True)]
+        named = [
+            groups[lowest_group] if is_defined else None
+            for lowest_group, is_defined in zip(lowest, has_values, strict=True)
+        ]
     controls = np.array([is_control(cell) for cell in tried.cells])
     able = np.where(controls | np.isnan(worst), -np.inf, worst)
     standing = np.where([cell.collapsed for cell in tried.cells], -np.inf, able)
@@ -223,9 +228,9 @@ def _chosen(tried: _Tried, measure: str, rows: DevRows) -> Choosing:
             settings=_numbers(cell, tried), measure=measure, overall=float(overall[index]), gap=float(gap[index]),
             worst=float(worst[index]), worst_group=named[index], seeds=len(seeds), chosen=index == best,
             leakage=_leakage(cell, tried),
-            reason=_reason(SpaceReason.NO_EMBEDDING if not there[index] else why, control=bool(controls[index])),
+            reason=_reason(SpaceReason.NO_EMBEDDING if not has_values[index] else why, control=bool(controls[index])),
         ))  # fmt: skip
-    left_out = tuple(name for name, known in zip(rows.groups, defined, strict=True) if not known)
+    left_out = tuple(name for name, is_defined in zip(rows.groups, defined, strict=True) if not is_defined)
     first = tried.cells[0]
     return Choosing(first.under, first.treatment, measure, rows.attribute, tuple(settings), left_out, tuple(notes))
 
@@ -252,11 +257,11 @@ def _settings(trial: Trial) -> Iterator[tuple[str, Any]]:
 
 def _leakage(cell: Cell, tried: _Tried) -> dict[str, float]:
     """Return what a probe reads of each attribute, the mean over the seeds: by head, and attribute where several."""
-    found: dict[str, list[float]] = {}
-    for place, seed in zip(cell.places.tolist(), cell.seeds.tolist(), strict=True):
-        attributes = tried.trials[place].groups
+    values_by_name: dict[str, list[float]] = {}
+    for index, seed in zip(cell.places.tolist(), cell.seeds.tolist(), strict=True):
+        attributes = tried.trials[index].groups
         for head in HEADS if seed in tried.seeds else ():
-            array = tried.kept.read(f"leakage.{head}", place)
+            array = tried.kept.read(f"leakage.{head}", index)
             for name, value in zip(attributes, () if array is None else array.tolist(), strict=False):
-                found.setdefault(head if len(attributes) == 1 else f"{head} of {name}", []).append(value)
-    return {name: float(np.mean(own)) for name, own in found.items()}
+                values_by_name.setdefault(head if len(attributes) == 1 else f"{head} of {name}", []).append(value)
+    return {name: float(np.mean(values)) for name, values in values_by_name.items()}

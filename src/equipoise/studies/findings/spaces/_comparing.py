@@ -108,8 +108,11 @@ def settings_of(source: str) -> dict[str, Any]:
 
 def _sources(spaces: Spaces, cell: Cell) -> set[tuple[str, str, str | None]]:
     """Return what a cell has numbers from: a classifier that was not asked for is no undefined number."""
-    known = np.flatnonzero((~np.isnan(spaces.values[cell.places])).any(axis=0)).tolist()
-    return {(own.attribute, own.source, own.training) for own in (spaces.quantities[place] for place in known)}
+    defined = np.flatnonzero((~np.isnan(spaces.values[cell.places])).any(axis=0)).tolist()
+    return {
+        (quantity.attribute, quantity.source, quantity.training)
+        for quantity in (spaces.quantities[column] for column in defined)
+    }
 
 
 def _reason(quantity: SpaceQuantity, mean: float) -> Reason | None:

@@ -83,27 +83,27 @@ def aparts_of(spaces: Spaces) -> list[Apart]:
     The trial is of the furthest imbalance and of the lowest seed that has them, and never of a control, in which
     nothing is held apart, or what was learnt is no attribute.
     """
-    kept = spaces.study.data.kept
-    if kept is None or kept.truth is None or not any(name.startswith(SENSITIVE) for name in kept.names):
+    arrays = spaces.study.data.kept
+    if arrays is None or arrays.truth is None or not any(name.startswith(SENSITIVE) for name in arrays.names):
         return []
     cells = [cell for cell in cells_with_spaces(spaces) if cell.chosen and not is_control(cell)]
     for cell in sorted(cells, key=lambda cell: -(degree_of(cell.described["condition"]) or 0.0)):
-        for place in cell.places[np.argsort(cell.seeds, kind="stable")].tolist():
-            found = list(_of_trial(spaces, kept, cell, place))
-            if found:
-                return found
+        for index in cell.places[np.argsort(cell.seeds, kind="stable")].tolist():
+            parted = list(_of_trial(spaces, arrays, cell, index))
+            if parted:
+                return parted
     return []
 
 
-def _of_trial(spaces: Spaces, kept: KeptArrays, cell: Cell, place: int) -> Iterator[Apart]:
-    assert kept.truth is not None
+def _of_trial(spaces: Spaces, arrays: KeptArrays, cell: Cell, index: int) -> Iterator[Apart]:
+    assert arrays.truth is not None
     embedding: NDArray[np.float32] | None = None
-    for number, attribute in enumerate(spaces.study.data.trials[place].groups[:MOST_ATTRIBUTES]):
-        sensitive = kept.read(f"{SENSITIVE}{number}", place)
+    for number, attribute in enumerate(spaces.study.data.trials[index].groups[:MOST_ATTRIBUTES]):
+        sensitive = arrays.read(f"{SENSITIVE}{number}", index)
         if sensitive is None:
             continue
-        embedding = kept.read(DEV_EMBEDDING, place) if embedding is None else embedding
-        rows = dev_rows(kept.truth, (attribute,))
+        embedding = arrays.read(DEV_EMBEDDING, index) if embedding is None else embedding
+        rows = dev_rows(arrays.truth, (attribute,))
         for points in (embedding, sensitive):
             if points is None or points.ndim != 2 or len(points) != rows.rows:
                 raise BadInput(
@@ -113,7 +113,7 @@ def _of_trial(spaces: Spaces, kept: KeptArrays, cell: Cell, place: int) -> Itera
         assert embedding is not None
         if len(rows.places):
             yield Apart(
-                cell, place, attribute, rows.groups, rows.places, rows.codes, rows.classes.codes,
+                cell, index, attribute, rows.groups, rows.places, rows.codes, rows.classes.codes,
                 embedding[rows.places].astype(np.float32), sensitive[rows.places].astype(np.float32),
             )  # fmt: skip
 
@@ -143,8 +143,8 @@ def sensitive_maps_of(spaces: Spaces, aparts: Sequence[Apart]) -> Iterator[Study
         both = (("embedding", apart.embedding), ("sensitive", apart.sensitive))
         for space, points in both:
             grouping = Grouping(apart.attribute, apart.codes, apart.groups)
-            drawn = _drawn(spaces, apart.cell, apart.place, grouping, points, DEV_POINTS)
-            yield replace(drawn, split="dev", space=space)
+            study_map = _drawn(spaces, apart.cell, apart.place, grouping, points, DEV_POINTS)
+            yield replace(study_map, split="dev", space=space)
 
 
 def _chosen(spaces: Spaces) -> list[Cell]:
@@ -152,22 +152,22 @@ def _chosen(spaces: Spaces) -> list[Cell]:
     study, cells = spaces.study, [cell for cell in cells_with_spaces(spaces) if cell.chosen]
     above = {id(cell): base for cell, base in zip(study.cells, study.baselines, strict=True)}
     trained = [cell for cell in cells if cell.described["learner"].name != RAW]
-    shown: list[Cell] = []
+    panels: list[Cell] = []
     treated = max((cell for cell in trained if above[id(cell)] is not None), key=_shown_first, default=None)
     if treated is not None:
         base = above[id(treated)]
         assert base is not None
-        shown = [base, treated]
+        panels = [base, treated]
     elif trained:
         first = min(trained, key=_degree)
         same = [cell for cell in trained if cell.under.learner == first.under.learner]
         last = max(same, key=_degree)
-        shown = [first] if last is first else [first, last]
+        panels = [first] if last is first else [first, last]
     raw = [cell for cell in cells if cell.described["learner"].name == RAW]
-    if shown and raw:
-        wanted = shown[-1].under.condition
-        shown.insert(0, next((cell for cell in raw if cell.under.condition == wanted), raw[0]))
-    return shown or raw[:1]
+    if panels and raw:
+        condition = panels[-1].under.condition
+        panels.insert(0, next((cell for cell in raw if cell.under.condition == condition), raw[0]))
+    return panels or raw[:1]
 
 
 def _shown_first(cell: Cell) -> tuple[bool, float]:
@@ -187,15 +187,15 @@ def _map(spaces: Spaces, cell: Cell, place: int) -> StudyMap:
 
 
 def _drawn(
-    spaces: Spaces, cell: Cell, place: int, grouping: Grouping, points: NDArray[np.float32], most: int
+    spaces: Spaces, cell: Cell, index: int, grouping: Grouping, points: NDArray[np.float32], most: int
 ) -> StudyMap:
     # The seed of the sample is that of no trial: the same rows are shown in every panel.
-    drawn = embedding_map(points, "pca", min(most, max(1, len(points))))
+    embedding = embedding_map(points, "pca", min(most, max(1, len(points))))
     return StudyMap(
         condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment, setting=cell.setting,
-        seed=spaces.study.data.trials[place].seed, attribute=grouping.attribute, groups=grouping.groups,
-        group=tuple(grouping.codes[list(drawn.rows)].tolist()), x=tuple(_short(v) for v in drawn.x),
-        y=tuple(_short(v) for v in drawn.y), explained=drawn.explained, of=drawn.of,
+        seed=spaces.study.data.trials[index].seed, attribute=grouping.attribute, groups=grouping.groups,
+        group=tuple(grouping.codes[list(embedding.rows)].tolist()), x=tuple(_short(v) for v in embedding.x),
+        y=tuple(_short(v) for v in embedding.y), explained=embedding.explained, of=embedding.of,
     )  # fmt: skip
 
 
@@ -222,13 +222,13 @@ def examples_of(data: StudyData, apart: Apart) -> SpaceExamples | None:
 def queries_of(codes: Codes) -> list[int]:
     """Draw rows by chance, one of each of the largest groups in turn."""
     generator = stream(0, "examples of a space")
-    known = codes[codes >= 0]
-    ranked = np.argsort(-np.bincount(known), kind="stable").tolist() if len(known) else []
+    group_codes = codes[codes >= 0]
+    ranked = np.argsort(-np.bincount(group_codes), kind="stable").tolist() if len(group_codes) else []
     waiting = [generator.permutation(np.flatnonzero(codes == group)).tolist() for group in ranked]
-    found: list[int] = []
-    while len(found) < QUERIES and any(waiting):
-        found += [own.pop() for own in waiting if own]
-    return found[:QUERIES]
+    queries: list[int] = []
+    while len(queries) < QUERIES and any(waiting):
+        queries += [rows.pop() for rows in waiting if rows]
+    return queries[:QUERIES]
 
 
 def nearest_of(points: NDArray[np.float32], query: int) -> list[int]:
@@ -238,29 +238,31 @@ def nearest_of(points: NDArray[np.float32], query: int) -> list[int]:
     return [int(place) for place in np.argsort(distances, kind="stable")[:NEIGHBOURS]]
 
 
-def _examples(data: StudyData, apart: Apart) -> tuple[SpaceExample, ...]:
+def _examples(data: StudyData, parted: Apart) -> tuple[SpaceExample, ...]:
     chosen = [
-        (query, nearest_of(apart.embedding, query), nearest_of(apart.sensitive, query))
-        for query in queries_of(apart.codes)
+        (query, nearest_of(parted.embedding, query), nearest_of(parted.sensitive, query))
+        for query in queries_of(parted.codes)
     ]
-    shown = sorted({place for query, near, alike in chosen for place in (query, *near, *alike)})
-    pictures = _encoded(data, apart.rows[shown])
-    made = {
-        place: ExamplePicture(
+    shown_rows = sorted(
+        {row for query, near, nearest_sensitive in chosen for row in (query, *near, *nearest_sensitive)}
+    )
+    pictures = _encoded(data, parted.rows[shown_rows])
+    pictures_of_rows = {
+        row: ExamplePicture(
             picture=picture,
-            class_=data.layout.classes[int(apart.target[place])],
-            group=apart.groups[int(apart.codes[place])] if apart.codes[place] >= 0 else NO_GROUP,
+            class_=data.layout.classes[int(parted.target[row])],
+            group=parted.groups[int(parted.codes[row])] if parted.codes[row] >= 0 else NO_GROUP,
         )
-        for place, picture in zip(shown, pictures, strict=True)
+        for row, picture in zip(shown_rows, pictures, strict=True)
     }
     return tuple(
         SpaceExample(
-            condition=apart.cell.under.condition, learner=apart.cell.under.learner, treatment=apart.cell.treatment,
-            setting=apart.cell.setting, seed=data.trials[apart.place].seed, attribute=apart.attribute,
-            query=made[query], embedding=tuple(made[place] for place in near),
-            sensitive=tuple(made[place] for place in alike),
+            condition=parted.cell.under.condition, learner=parted.cell.under.learner, treatment=parted.cell.treatment,
+            setting=parted.cell.setting, seed=data.trials[parted.place].seed, attribute=parted.attribute,
+            query=pictures_of_rows[query], embedding=tuple(pictures_of_rows[row] for row in near),
+            sensitive=tuple(pictures_of_rows[row] for row in nearest_sensitive),
         )
-        for query, near, alike in chosen
+        for query, near, nearest_sensitive in chosen
     )  # fmt: skip
 
 

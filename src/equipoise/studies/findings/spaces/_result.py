@@ -235,18 +235,18 @@ def sweeps_of(sources: Iterable[str]) -> list[Sweep]:
     >>> [one.values for one in sweeps_of(f"svm:C={value}" for value in (10, 0.1, 1))]
     [(0.1, 1.0, 10.0)]
     """
-    found: dict[Classifier, dict[float, str]] = {}
+    families: dict[Classifier, dict[float, str]] = {}
     for source in dict.fromkeys(sources):
         if source in (EMBEDDING, NEAREST):
             continue
-        one = classifier_from_source(source)
-        value = one.settings.get("C")
+        classifier = classifier_from_source(source)
+        value = classifier.settings.get("C")
         if isinstance(value, float):
-            found.setdefault(one.having(C=PRIMARY), {})[value] = source
+            families.setdefault(classifier.having(C=PRIMARY), {})[value] = source
     return [
-        Sweep(family, tuple(sorted(own)), tuple(own[value] for value in sorted(own)))
-        for family, own in found.items()
-        if len(own) >= SEVERAL
+        Sweep(family, tuple(sorted(by_value)), tuple(by_value[value] for value in sorted(by_value)))
+        for family, by_value in families.items()
+        if len(by_value) >= SEVERAL
     ]
 
 

@@ -78,8 +78,8 @@ def groupings_of(
 def partition_of(condition: Named, classes: Sequence[str], seed: int) -> tuple[str, ...] | None:
     """Return the side of each class where a condition has sides; None where it has none, or is not known here."""
     try:
-        made = make_condition(condition.name, **condition.settings)
-        partition = getattr(made, "partition", None)
+        built = make_condition(condition.name, **condition.settings)
+        partition = getattr(built, "partition", None)
         return None if partition is None else tuple(partition(tuple(classes), seed))
     except EquipoiseError:  # one of a plug-in that is not here
         return None
@@ -87,25 +87,25 @@ def partition_of(condition: Named, classes: Sequence[str], seed: int) -> tuple[s
 
 def degree_of(condition: Named) -> float | None:
     """Return how far a condition's sides lie apart; None where it has none."""
-    found = condition.settings.get("degree")
-    return float(found) if isinstance(found, int | float) and condition.name == "minoritised" else None
+    degree = condition.settings.get("degree")
+    return float(degree) if isinstance(degree, int | float) and condition.name == "minoritised" else None
 
 
 def classes_grouping(sides: tuple[str, ...], number: int, rows: TestRows) -> Grouping:
     """Group rows by the side of their class; a class that nobody trained on has none."""
     names = (MAJORITISED_CLASSES, MINORITISED_CLASSES)
     # The last place is for rows whose class is not known (-1).
-    place = np.full(number + 1, -1, dtype=np.int64)
-    place[: len(sides)] = [names.index(side) for side in sides]
-    return Grouping(CLASSES, place[rows.target], names, MAJORITISED_CLASSES)
+    group_of_class = np.full(number + 1, -1, dtype=np.int64)
+    group_of_class[: len(sides)] = [names.index(side) for side in sides]
+    return Grouping(CLASSES, group_of_class[rows.target], names, MAJORITISED_CLASSES)
 
 
 def columns_grouping(layout: Layout, rows: TestRows, attribute: Attribute) -> Grouping:
     """Group rows by the values of one column or several crossed; a missing value is in no group."""
     matrix, names = layout.folding(attribute)
     inside = matrix.sum(axis=0) > 0
-    place = np.where(inside, matrix.argmax(axis=0), -1) if len(names) else np.full(len(layout.groups), -1)
-    return Grouping(" & ".join(attribute), place[rows.group].astype(np.int64), names)
+    group_of_cell = np.where(inside, matrix.argmax(axis=0), -1) if len(names) else np.full(len(layout.groups), -1)
+    return Grouping(" & ".join(attribute), group_of_cell[rows.group].astype(np.int64), names)
 
 
 # Raised when the same arrays come to have other numbers: what was computed before is then computed again.
@@ -139,12 +139,14 @@ def sources_of(names: Sequence[str]) -> dict[tuple[str, str], str]:
 
     A name without settings is what it was when they were not known: logistic regression with standardised columns.
     """
-    found = {}
+    names_by_source = {}
     for name in names:
         parts = name.split(".")
         if len(parts) in (4, 5) and (parts[0], parts[-1]) == ("downstream", "test"):
-            found[stored_classifier(parts[1], parts[3] if len(parts) == 5 else "").source, parts[2]] = name
-    return {key: found[key] for key in sorted(found, key=lambda key: (key[0], key[1] != OWN, key[1]))}
+            names_by_source[stored_classifier(parts[1], parts[3] if len(parts) == 5 else "").source, parts[2]] = name
+    return {
+        key: names_by_source[key] for key in sorted(names_by_source, key=lambda key: (key[0], key[1] != OWN, key[1]))
+    }
 
 
 def values_of(
@@ -158,29 +160,30 @@ def values_of(
 ) -> Values:
     """Return every number of one trial. ``guesses`` are by source and training rows; ``clusters`` is k of k-means."""
     _check_lengths(len(target), {"the embedding": points, **{" ".join(key): guess for key, guess in guesses.items()}})
-    known = target >= 0
-    if not known.any():
+    known_rows = target >= 0
+    if not known_rows.any():
         return {}
-    truth = target[known]
+    truth = target[known_rows]
     labels = tuple(map(str, range(classes)))
-    space = EmbeddingSpace(as_points(points)[known], Coded(truth, labels), EmbeddingOptions(clusters=clusters))
-    everyone = EmbeddingTally(space, np.zeros(len(truth), dtype=np.int64), ("everyone",))
-    overall = upstream(everyone)[:, 0]
-    macro = {key: downstream(truth, guess[known], np.zeros(len(truth), dtype=np.int64), 1, classes)[0]
+    space = EmbeddingSpace(as_points(points)[known_rows], Coded(truth, labels), EmbeddingOptions(clusters=clusters))
+    everyone_tally = EmbeddingTally(space, np.zeros(len(truth), dtype=np.int64), ("everyone",))
+    overall = upstream(everyone_tally)[:, 0]
+    macro = {key: downstream(truth, guess[known_rows], np.zeros(len(truth), dtype=np.int64), 1, classes)[0]
              for key, guess in guesses.items()}  # fmt: skip
     values: Values = {}
     for grouping in groupings:
-        name, codes = grouping.attribute, grouping.codes[known]
+        name, codes = grouping.attribute, grouping.codes[known_rows]
         by_group = upstream(EmbeddingTally(space, codes, grouping.groups))
-        for place, group in ((-1, None), *enumerate(grouping.groups)):
-            own = overall if group is None else by_group[:, place]
-            values |= {Key(name, group, EMBEDDING, None, m): float(v) for m, v in zip(UPSTREAM, own, strict=True)}
+        for column, group in ((-1, None), *enumerate(grouping.groups)):
+            measured = overall if group is None else by_group[:, column]
+            values |= {Key(name, group, EMBEDDING, None, m): float(v) for m, v in zip(UPSTREAM, measured, strict=True)}
         for (source, training), guess in guesses.items():
-            told = downstream(truth, guess[known], codes, len(grouping.groups), classes)
-            for place, group in ((-1, None), *enumerate(grouping.groups)):
-                own = macro[source, training] if group is None else told[place]
+            by_group_downstream = downstream(truth, guess[known_rows], codes, len(grouping.groups), classes)
+            for column, group in ((-1, None), *enumerate(grouping.groups)):
+                measured = macro[source, training] if group is None else by_group_downstream[column]
                 values |= {
-                    Key(name, group, source, training, m): float(v) for m, v in zip(MACRO_MEASURES, own, strict=True)
+                    Key(name, group, source, training, m): float(v)
+                    for m, v in zip(MACRO_MEASURES, measured, strict=True)
                 }
     return values
 
@@ -244,30 +247,32 @@ class Remembered:
         """Keep the numbers of a trial."""
         self.found[f"{self.rows} {trial}"] = values
 
-    def _read(self, said: Mapping[str, Any]) -> None:
-        if said["made_with"] != made_with():
+    def _read(self, content: Mapping[str, Any]) -> None:
+        if content["made_with"] != made_with():
             return
-        keys = [Key(*one) for one in said["keys"]]
+        keys = [Key(*fields) for fields in content["keys"]]
         self.found = {
-            trial: {keys[place]: np.nan if value is None else float(value) for place, value in own}
-            for trial, own in said["trials"].items()
+            trial: {keys[index]: np.nan if value is None else float(value) for index, value in numbers}
+            for trial, numbers in content["trials"].items()
         }
 
     def save(self) -> None:
         """Write what is known. A folder that cannot be written to costs time at the next report and nothing else."""
         if self.path is None:
             return
-        keys = {key: index for index, key in enumerate(dict.fromkeys(k for own in self.found.values() for k in own))}
-        said = {
+        keys = {
+            key: index for index, key in enumerate(dict.fromkeys(k for numbers in self.found.values() for k in numbers))
+        }
+        content = {
             "made_with": made_with(),
             "keys": list(keys),
             "trials": {
-                trial: [[keys[key], None if np.isnan(value) else value] for key, value in own.items()]
-                for trial, own in self.found.items()
+                trial: [[keys[key], None if np.isnan(value) else value] for key, value in numbers.items()]
+                for trial, numbers in self.found.items()
             },
         }
         with contextlib.suppress(OSError, BadInput):
-            write_whole(self.path, json.dumps(said, separators=(",", ":"), allow_nan=False), announced=False)
+            write_whole(self.path, json.dumps(content, separators=(",", ":"), allow_nan=False), announced=False)
 
 
 def made_with() -> dict[str, object]:
@@ -350,78 +355,84 @@ def training_classes(data: StudyData) -> tuple[str, ...]:
     return data.layout.classes
 
 
-def groupings(study: Measured, place: int) -> list[Grouping]:
+def groupings(study: Measured, index: int) -> list[Grouping]:
     """Return the groups of a trial's test rows."""
     data = study.data
     assert data.rows is not None
-    return groupings_of(data.trials[place], data.layout, data.rows, study.attributes, training_classes(data))
+    return groupings_of(data.trials[index], data.layout, data.rows, study.attributes, training_classes(data))
 
 
 def spaces_of(study: Measured, progress: Progress | None = None) -> Spaces | None:
     """Compute (or remember) the numbers of every trial that kept its space; None where none did."""
-    data, kept = study.data, study.data.kept
-    if kept is None or data.rows is None or not data.has_spaces:
+    data, arrays = study.data, study.data.kept
+    if arrays is None or data.rows is None or not data.has_spaces:
         return None
-    found = _found(study, kept, progress)
-    first = {grouping.attribute: grouping for place in reversed(found) for grouping in groupings(study, place)}
-    columns = _columns(found, first)
+    values_by_trial = _found(study, arrays, progress)
+    first = {
+        grouping.attribute: grouping for index in reversed(values_by_trial) for grouping in groupings(study, index)
+    }
+    columns = _columns(values_by_trial, first)
     values = np.full((len(data), len(columns)), np.nan)
-    for place, own in found.items():
-        values[place] = [_value(own, column, first[column.attribute].groups) for column in columns]
-    return Spaces(study, tuple(found), tuple(columns), values)
+    for index, trial_values in values_by_trial.items():
+        values[index] = [_value(trial_values, column, first[column.attribute].groups) for column in columns]
+    return Spaces(study, tuple(values_by_trial), tuple(columns), values)
 
 
-def _found(study: Measured, kept: KeptArrays, progress: Progress | None) -> dict[int, Values]:
+def _found(study: Measured, arrays: KeptArrays, progress: Progress | None) -> dict[int, Values]:
     """Return the numbers of every trial that kept its space, by its place."""
-    found: dict[int, Values] = {}
+    values_by_trial: dict[int, Values] = {}
     trials, new = study.data.trials, False
     try:
         for index, trial in enumerate(trials):
-            own = kept.remembered.get(trial.key)
-            if own is None:
+            trial_values = arrays.remembered.get(trial.key)
+            if trial_values is None:
                 if progress is not None:
                     progress(f"spaces of {len(trials):,} trials", index / len(trials))
-                points = kept.read(TEST_EMBEDDING, index)
+                points = arrays.read(TEST_EMBEDDING, index)
                 if points is None:
                     continue
-                own, new = _trial_values(study, kept, index, points), True
-                kept.remembered.add(trial.key, own)
-            found[index] = own
+                trial_values, new = _trial_values(study, arrays, index, points), True
+                arrays.remembered.add(trial.key, trial_values)
+            values_by_trial[index] = trial_values
     finally:
         # What was computed before an interruption is not computed again.
         if new:
-            kept.remembered.save()
-    return found
+            arrays.remembered.save()
+    return values_by_trial
 
 
-def _trial_values(study: Measured, kept: KeptArrays, place: int, points: NDArray[Any]) -> Values:
+def _trial_values(study: Measured, arrays: KeptArrays, index: int, points: NDArray[Any]) -> Values:
     data = study.data
     assert data.rows is not None
     guesses: dict[tuple[str, str], Codes] = {}
-    told = data.predictions([place]) if data.predictions is not None else None
-    if told is not None:
-        guesses |= nearest(told[0].astype(np.int64))
-    for source, name in sources_of(kept.names).items():
-        array = kept.read(name, place)
+    predicted = data.predictions([index]) if data.predictions is not None else None
+    if predicted is not None:
+        guesses |= nearest(predicted[0].astype(np.int64))
+    for source, name in sources_of(arrays.names).items():
+        array = arrays.read(name, index)
         if array is not None:
             guesses[source] = array.astype(np.int64)
     return values_of(
-        points, data.rows.target, groupings(study, place), guesses,
+        points, data.rows.target, groupings(study, index), guesses,
         classes=len(data.layout.classes), clusters=len(training_classes(data)),
     )  # fmt: skip
 
 
-def _columns(found: dict[int, Values], first: dict[str, Grouping]) -> list[SpaceQuantity]:
+def _columns(values_by_trial: dict[int, Values], first: dict[str, Grouping]) -> list[SpaceQuantity]:
     """Return the quantities, in the order of attributes and measures: everyone, groups, worst group, gaps."""
-    seen = dict.fromkeys((k.attribute, k.source, k.training, k.measure) for own in found.values() for k in own)
+    kinds = dict.fromkeys(
+        (k.attribute, k.source, k.training, k.measure)
+        for trial_values in values_by_trial.values()
+        for k in trial_values
+    )
     quantities: list[SpaceQuantity] = []
-    for attribute, source, training, measure in seen:
-        grouping, whole = first[attribute], SpaceQuantity(attribute, "overall", source, training, measure)
-        quantities.append(whole)
-        quantities += [replace(whole, kind="group", group=group) for group in grouping.groups]
+    for attribute, source, training, measure in kinds:
+        grouping, overall = first[attribute], SpaceQuantity(attribute, "overall", source, training, measure)
+        quantities.append(overall)
+        quantities += [replace(overall, kind="group", group=group) for group in grouping.groups]
         if better_of(measure) != "none" and len(grouping.groups) > 1:
-            quantities.append(replace(whole, kind="worst"))
-            quantities += _gaps(grouping, replace(whole, kind="gap"))
+            quantities.append(replace(overall, kind="worst"))
+            quantities += _gaps(grouping, replace(overall, kind="gap"))
     return quantities
 
 
@@ -429,15 +440,15 @@ def _gaps(grouping: Grouping, gap: SpaceQuantity) -> list[SpaceQuantity]:
     largest = grouping.majoritised or grouping.groups[int(grouping.sizes.argmax())]
     rule = MAJORITISED if len(grouping.groups) == 2 else LARGEST
     others = [group for group in grouping.groups if group != largest]
-    made = [replace(gap, group=group, against=largest, rule=rule) for group in others]
-    return [*made, replace(gap, rule=HALVES)] if rule == LARGEST else made
+    gaps = [replace(gap, group=group, against=largest, rule=rule) for group in others]
+    return [*gaps, replace(gap, rule=HALVES)] if rule == LARGEST else gaps
 
 
-def _value(own: Values, column: SpaceQuantity, groups: Sequence[str]) -> float:
+def _value(trial_values: Values, column: SpaceQuantity, groups: Sequence[str]) -> float:
     """Return one quantity of one trial; a gap is oriented: above 0 the group is worse off, whatever is better."""
 
     def of(group: str | None) -> float:
-        return own.get(Key(column.attribute, group, column.source, column.training, column.measure), np.nan)
+        return trial_values.get(Key(column.attribute, group, column.source, column.training, column.measure), np.nan)
 
     if column.kind in ("overall", "group"):
         return of(column.group)
@@ -446,7 +457,7 @@ def _value(own: Values, column: SpaceQuantity, groups: Sequence[str]) -> float:
         return sign * (of(column.against) - of(column.group))
     oriented = sign * np.array([of(group) for group in groups])
     # A group without rows has no value, and is in no half.
-    known = oriented[~np.isnan(oriented)]
+    defined = oriented[~np.isnan(oriented)]
     if column.rule == HALVES:
-        return float(halves_difference(known))
-    return sign * float(known.min()) if len(known) else np.nan
+        return float(halves_difference(defined))
+    return sign * float(defined.min()) if len(defined) else np.nan
