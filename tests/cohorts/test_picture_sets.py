@@ -212,7 +212,7 @@ def test_a_copy_of_full_size_with_another_checksum_is_warned_of(
     file = tmp_path / "known.bin"
     file.write_bytes(b"abc")
     digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    told = _known_files.told_copies([file], {"known.bin": digest}, whole=True)
+    told = _known_files.describe_copies([file], {"known.bin": digest}, has_all_rows=True)
     assert told == "File: known.bin, sha256 ba7816bf8f01..., the copy that is known here.\n"
 
 

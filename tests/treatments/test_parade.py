@@ -12,7 +12,7 @@ from equipoise.foundation import BadInput
 from equipoise.training.metric import MetricEnded
 from equipoise.training.metric._presets import TABLE
 from equipoise.treatments import Parade
-from equipoise.treatments.parade import Separated, told
+from equipoise.treatments.parade import Separated, attribute_codes
 from helpers.cases.parade import SAMPLES, WIDTH, SlowParade, close, finite, metric_batch, metric_context
 
 torch = pytest.importorskip("torch")
@@ -172,14 +172,14 @@ def test_without_de_correlation_the_embedding_is_left_alone() -> None:
 def test_shuffled_groups_are_dealt_out_by_the_trials_seed() -> None:
     context = metric_context(SEEDS, groups=(3, 2), unknown=0.2)
     codes = context.codes[1]
-    mixed = told(context, 1, [True, False, True])
+    mixed = attribute_codes(context, 1, [True, False, True])
     assert torch.equal(mixed[1], codes[1])
     for trial in (0, 2):
         assert not torch.equal(mixed[trial], codes[trial])
         assert torch.equal(mixed[trial] < 0, codes[trial] < 0)
         assert sorted(mixed[trial].tolist()) == sorted(codes[trial].tolist())
         alone = metric_context([SEEDS[trial]], groups=(3, 2), unknown=0.2)
-        assert torch.equal(told(alone, 1, [True])[0], mixed[trial])
+        assert torch.equal(attribute_codes(alone, 1, [True])[0], mixed[trial])
     assert torch.equal(context.codes[1], codes)
 
 

@@ -145,9 +145,10 @@ def _mapped(path: Path, header: _Header, start: int, end: int) -> NDArray[Any]:
     return np.memmap(path, dtype=header.dtype, mode="r", offset=start, shape=header.shape, order=order)
 
 
-def _truncated(where: str, said: int, found: int) -> BadInput:
+def _truncated(where: str, expected_bytes: int, byte_count: int) -> BadInput:
     return BadInput(
-        f"{where} is truncated or damaged: its numbers should take {said:,} bytes, and {max(found, 0):,} are there",
+        f"{where} is truncated or damaged: its numbers should take {expected_bytes:,} bytes, and "
+        f"{max(byte_count, 0):,} are there",
         help="copy or save the file again.",
     )
 
@@ -180,10 +181,10 @@ def _member_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) 
 
 def _read_member(path: Path, name: str, rows: NDArray[np.int64] | None = None) -> NDArray[Any]:
     with _opened_zip(path) as archive:
-        known = {_bare(info): info for info in _members(archive)}
-        if name not in known:
-            raise unknown_name("array", name, known, path.name)
-        info, where = known[name], f"{name!r} of {path.name}"
+        members = {_bare(info): info for info in _members(archive)}
+        if name not in members:
+            raise unknown_name("array", name, members, path.name)
+        info, where = members[name], f"{name!r} of {path.name}"
         header = _member_header(archive, info, path)
         if header.length + header.bytes > info.file_size:
             raise _truncated(where, header.bytes, info.file_size - header.length)
@@ -203,8 +204,8 @@ def _read_member(path: Path, name: str, rows: NDArray[np.int64] | None = None) -
             member.read(header.length)
             if rows is not None and not header.fortran:
                 return _unpacked_rows(member, header, where, rows)
-            whole = _unpacked(member, header, where)
-            return whole if rows is None else whole[rows]
+            array = _unpacked(member, header, where)
+            return array if rows is None else array[rows]
 
 
 def _start_of(path: Path, info: zipfile.ZipInfo) -> int:
@@ -228,7 +229,7 @@ def _unpacked(member: IO[bytes], header: _Header, where: str) -> NDArray[Any]:
 
 
 def _unpacked_rows(member: IO[bytes], header: _Header, where: str, rows: NDArray[np.int64]) -> NDArray[Any]:
-    made = np.empty((len(rows), *header.shape[1:]), dtype=header.dtype)
+    rows_read = np.empty((len(rows), *header.shape[1:]), dtype=header.dtype)
     width = header.bytes // max(header.shape[0], 1)
     at_once = max(CHUNK // max(width, 1), 1)
     for first in range(0, header.shape[0], at_once):
@@ -237,8 +238,10 @@ def _unpacked_rows(member: IO[bytes], header: _Header, where: str, rows: NDArray
         if len(part) < number * width:
             raise _truncated(where, header.bytes, first * width + len(part))
         chosen = slice(*np.searchsorted(rows, [first, first + number]).tolist())
-        made[chosen] = np.frombuffer(part, dtype=header.dtype).reshape(number, *header.shape[1:])[rows[chosen] - first]
-    return made
+        rows_read[chosen] = np.frombuffer(part, dtype=header.dtype).reshape(number, *header.shape[1:])[
+            rows[chosen] - first
+        ]
+    return rows_read
 
 
 def _tensors(path: Path) -> tuple[dict[str, Any], int]:
@@ -324,10 +327,10 @@ def _read_numbers(frame: nw.LazyFrame[Any], names: Sequence[str]) -> NDArray[Any
         import duckdb
 
         try:
-            found = run_query(native.project(", ".join(quoted(name) for name in names)).fetchnumpy)
+            arrays = run_query(native.project(", ".join(quoted(name) for name in names)).fetchnumpy)
         except duckdb.Error as error:
             raise unreadable_error(error) from error
-        columns = [_filled(np.ma.asarray(column)) for column in found.values()]
+        columns = [_filled(np.ma.asarray(column)) for column in arrays.values()]
     else:
         eager = frame.select(*names).collect()
         columns = [as_floats(eager.get_column(name), f"the column {name!r}") for name in names]
@@ -360,12 +363,12 @@ def matching_columns(
     list of str
         The columns, those of a pattern in the order of the table.
     """
-    found: dict[str, None] = {}
+    matches: dict[str, None] = {}
     for name in wanted:
         if name in columns or not is_pattern(name):
             if name not in columns:
                 raise unknown_name("column", name, columns, where)
-            found[name] = None
+            matches[name] = None
             continue
         matched = [column for column in columns if column not in leave_out and fnmatch.fnmatchcase(column, name)]
         if not matched:
@@ -374,8 +377,8 @@ def matching_columns(
                 available=listing(column for column in columns if column not in leave_out),
                 help="* matches any letters, ? matches one; capital letters matter.",
             )
-        found |= dict.fromkeys(matched)
-    return list(found)
+        matches |= dict.fromkeys(matched)
+    return list(matches)
 
 
 def matrix_of_lists(column: Column, name: str) -> NDArray[Any]:
@@ -393,16 +396,16 @@ def matrix_of_lists(column: Column, name: str) -> NDArray[Any]:
 
 
 def _numeric(matrix: NDArray[Any], name: str) -> NDArray[Any]:
-    made = matrix.astype(np.float64) if matrix.dtype.kind == "O" else matrix
-    if made.ndim != 2 or made.dtype.kind not in "fiub":
+    numbers = matrix.astype(np.float64) if matrix.dtype.kind == "O" else matrix
+    if numbers.ndim != 2 or numbers.dtype.kind not in "fiub":
         raise _no_lists(name, f"a list of {matrix.dtype}")
-    return made
+    return numbers
 
 
-def relation_lists(relation: Any, name: str, shown: str) -> NDArray[Any]:
+def relation_lists(relation: Any, name: str, column_text: str) -> NDArray[Any]:
     """Return a column of lists of a DuckDB relation as a matrix; no list becomes Python objects on the way."""
     flat, lengths = _of_duckdb(relation, name)
-    _check_equal(lengths, shown)
+    _check_equal(lengths, column_text)
     return flat.reshape(len(lengths), -1)
 
 
@@ -413,14 +416,15 @@ def _check_equal(lengths: NDArray[np.int64], name: str) -> None:
     if len(odd) or lengths[0] < 0:
         where = int(odd[0]) if len(odd) else 0
         raise BadInput(
-            f"The lists of the column {name!r} are not equally long: row {where:,} has {_said(int(lengths[where]))}, "
-            f"row {0 if where else int(len(lengths) > 1):,} {_said(int(lengths[0 if where else -1]))}",
+            f"The lists of the column {name!r} are not equally long: row {where:,} has "
+            f"{_numbers_text(int(lengths[where]))}, "
+            f"row {0 if where else int(len(lengths) > 1):,} {_numbers_text(int(lengths[0 if where else -1]))}",
             available="one list of numbers per row, all equally long",
             help="drop rows without a list in every file, or fill them.",
         )
 
 
-def _said(length: int) -> str:
+def _numbers_text(length: int) -> str:
     return "none" if length < 0 else plural(length, "number")
 
 
@@ -476,12 +480,12 @@ def _no_lists(name: str, kind: str) -> BadInput:
 
 def the_list_column(path: str | os.PathLike[str]) -> str:
     """Return the only column of lists, or ask which."""
-    found = list_columns(path)
-    if len(found) == 1:
-        return found[0]
+    candidates = list_columns(path)
+    if len(candidates) == 1:
+        return candidates[0]
     where = os.path.basename(os.fspath(path))
     raise BadInput(
-        f"{where} has {'several columns' if found else 'no column'} of lists, and none was named",
-        available=listing(found) if found else "a column with one list of numbers per row",
+        f"{where} has {'several columns' if candidates else 'no column'} of lists, and none was named",
+        available=listing(candidates) if candidates else "a column with one list of numbers per row",
         help="name the column of points with --embedding (embedding=, or key=).",
     )

@@ -113,8 +113,8 @@ class Cohort:
             }
         }
         for role in ("groups", "features", "labels"):
-            given = getattr(self, role)
-            plain[role] = (given,) if isinstance(given, str) else tuple(given)
+            role_columns = getattr(self, role)
+            plain[role] = (role_columns,) if isinstance(role_columns, str) else tuple(role_columns)
         for role in ("favourable", "score_class"):
             plain[role] = label_of(getattr(self, role))
         for name, value in plain.items():
@@ -159,12 +159,12 @@ class Cohort:
             roles = {"labels": tuple(target), **roles}
             target = ", ".join(roles["labels"])
         named = roles.get("labels") or (target,)
-        taken = {*named, *groups, *(value for value in roles.values() if isinstance(value, str))}
+        reserved = {*named, *groups, *(value for value in roles.values() if isinstance(value, str))}
         if features is None:
-            used = [column for column in table.columns if column not in taken]
+            used = [column for column in table.columns if column not in reserved]
         else:
-            wanted = [features] if isinstance(features, str) else list(features)
-            used = matching_columns(wanted, table.columns, name, leave_out=taken)
+            patterns = [features] if isinstance(features, str) else list(features)
+            used = matching_columns(patterns, table.columns, name, leave_out=reserved)
         lists = [column for column in used if table.is_list(column)]
         columns = _arrays(table, table.columns, lists)
         return cls(name=name, columns=columns, target=target, groups=groups, features=tuple(used), **roles)
@@ -198,21 +198,21 @@ class Cohort:
 
     def take(self, rows: NDArray[Any]) -> Cohort:
         """Return chosen rows, by a mask or by positions."""
-        shown = self.pictures
-        pictures = Shown(shown, np.arange(len(self))[rows]) if callable(shown) else shown
+        source = self.pictures
+        pictures = Shown(source, np.arange(len(self))[rows]) if callable(source) else source
         return replace(self, columns={name: column[rows] for name, column in self.columns.items()}, pictures=pictures)
 
     def examples(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return the pictures of some rows, by position, as uint8 ``[row, height, width, 3]``."""
         if self.pictures is None:
             raise BadInput(f"The cohort {self.name!r} has no pictures that may be shown")
-        found = self.columns[self.pictures][rows] if isinstance(self.pictures, str) else self.pictures(rows)
-        if found.dtype != np.uint8 or found.ndim != 4 or found.shape[3] not in (1, 3) or len(found) != len(rows):
+        images = self.columns[self.pictures][rows] if isinstance(self.pictures, str) else self.pictures(rows)
+        if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] not in (1, 3) or len(images) != len(rows):
             raise BadInput(
-                f"The pictures of the cohort {self.name!r} are {found.dtype} of the shape {found.shape}",
+                f"The pictures of the cohort {self.name!r} are {images.dtype} of the shape {images.shape}",
                 available="uint8 [row, height, width, channel], of 1 or 3 channels",
             )
-        return np.repeat(found, 3, axis=3) if found.shape[3] == 1 else found
+        return np.repeat(images, 3, axis=3) if images.shape[3] == 1 else images
 
     def card(self) -> CohortCard:
         """Return how many rows of each class are in each group and split."""
@@ -233,10 +233,10 @@ class Cohort:
 def _check_labels(labels: Sequence[str], features: Sequence[str]) -> None:
     """Refuse a label that is named twice, or that would be learnt from."""
     twice = [name for index, name in enumerate(labels) if name in labels[:index]]
-    both = [name for name in labels if name in features]
-    if twice or both:
+    both_roles = [name for name in labels if name in features]
+    if twice or both_roles:
         raise BadInput(
-            f"The label {(twice or both)[0]!r} " + ("is named twice" if twice else "is a feature as well"),
+            f"The label {(twice or both_roles)[0]!r} " + ("is named twice" if twice else "is a feature as well"),
             available="each label once, and features that are no labels",
         )
 
@@ -263,12 +263,12 @@ def columns_of(data: object, names: Sequence[str], what: str) -> dict[str, NDArr
         data = with_pictures(data, what)
     if isinstance(data, Mapping) and all(isinstance(value, np.ndarray) for value in data.values()):
         absent = [name for name in names if name not in data]
-        found = {name: data[name] for name in names if name in data}
+        arrays = {name: data[name] for name in names if name in data}
     else:
         table = as_table(data, what)
         absent = [name for name in names if name not in table.columns]
-        here = [name for name in names if name in table.columns]
-        found = {} if absent else _arrays(table, here, [name for name in here if table.is_list(name)])
+        available = [name for name in names if name in table.columns]
+        arrays = {} if absent else _arrays(table, available, [name for name in available if table.is_list(name)])
     if absent:
         present = list(data) if isinstance(data, Mapping) else list(table.columns)
         raise BadInput(
@@ -277,7 +277,7 @@ def columns_of(data: object, names: Sequence[str], what: str) -> dict[str, NDArr
             available=listing(present),
             help=f"give every column of the model: {listing(names)}.",
         )
-    return found
+    return arrays
 
 
 def with_pictures(data: Mapping[str, Any], what: str) -> Mapping[str, Any]:
@@ -286,8 +286,8 @@ def with_pictures(data: Mapping[str, Any], what: str) -> Mapping[str, Any]:
     pictures = {name: value for name, value in arrays.items() if value.ndim > 2 or value.shape[1] > 1}
     if not pictures:
         return data
-    others = {name: value for name, value in data.items() if name not in pictures}
-    rest = columns_of(others, list(others), what)
+    other_columns = {name: value for name, value in data.items() if name not in pictures}
+    rest = columns_of(other_columns, list(other_columns), what)
     return {name: pictures[name] if name in pictures else rest[name] for name in data}
 
 
@@ -353,10 +353,17 @@ def _rows(cells: Cells, attribute: str, split: str | None, classes: Sequence[str
     total = cells.rows
     rows = []
     for labels in group_labels(cells, [attribute], include_missing=True):
-        here = cells.where(group_axis(attribute), labels)
-        counts = _by_class(here, classes) if TARGET_AXIS in cells.axes else None
+        group_cells = cells.where(group_axis(attribute), labels)
+        counts = _by_class(group_cells, classes) if TARGET_AXIS in cells.axes else None
         rows.append(
-            CardRow(attribute, group_name(labels), split, here.rows, here.rows / total if total else None, counts)
+            CardRow(
+                attribute,
+                group_name(labels),
+                split,
+                group_cells.rows,
+                group_cells.rows / total if total else None,
+                counts,
+            )
         )
     return rows
 
@@ -365,8 +372,8 @@ def _by_class(cells: Cells, classes: Sequence[str]) -> dict[str, int]:
     """Count the rows of all classes in one pass: there may be thousands of them."""
     table = cells.marginal([TARGET_AXIS])
     names = [table.labels[0][code] for code in table.codes[:, 0].tolist()]
-    found = dict(zip(names, table.sums[:, 0].tolist(), strict=True))
-    return {name: int(found.get(name, 0)) for name in classes}
+    row_counts = dict(zip(names, table.sums[:, 0].tolist(), strict=True))
+    return {name: int(row_counts.get(name, 0)) for name in classes}
 
 
 def _attributes(cells: Cells) -> list[str]:
@@ -384,27 +391,27 @@ def with_extra_columns(cohort: Cohort, path: str | os.PathLike[str]) -> Cohort:
     have must agree in every row. A table of other rows, or of the same rows in another order, is refused so.
     """
     name, read = Path(path).name, read_columns(path)
-    found = {column: np.asarray(values, dtype=object) for column, values in read.items()}
-    number = len(next(iter(found.values()))) if found else 0
+    extra_columns = {column: np.asarray(values, dtype=object) for column, values in read.items()}
+    number = len(next(iter(extra_columns.values()))) if extra_columns else 0
     if number != len(cohort):
         raise BadInput(
             f"{name} has {number:,} rows and the cohort {cohort.name!r} has {len(cohort):,}",
             available="one row per row of the cohort, in the same order",
             help="create the table again from this cohort, with the same options.",
         )
-    if ROW in found and ROW not in cohort.columns:
-        _check_same(found.pop(ROW), np.arange(number), ROW, name)
-    for column in [column for column in found if column in cohort.columns]:
-        _check_same(found.pop(column), cohort[column], column, name)
-    if not found:
+    if ROW in extra_columns and ROW not in cohort.columns:
+        _check_same(extra_columns.pop(ROW), np.arange(number), ROW, name)
+    for column in [column for column in extra_columns if column in cohort.columns]:
+        _check_same(extra_columns.pop(column), cohort[column], column, name)
+    if not extra_columns:
         raise BadInput(f"{name} has no column that the cohort {cohort.name!r} does not have", available="at least one")
-    return replace(cohort, columns={**cohort.columns, **found})
+    return replace(cohort, columns={**cohort.columns, **extra_columns})
 
 
 def columns_text(cohort: Cohort, extra: Mapping[str, NDArray[Any]]) -> str:
     """Return a cohort's columns (but for pictures and matrices) and further ones as CSV, for ``with_extra_columns``."""
-    own = {name: column for name, column in cohort.columns.items() if column.ndim == 1 and name not in extra}
-    columns = {**({} if ROW in own else {ROW: np.arange(len(cohort))}), **own, **extra}
+    cohort_columns = {name: column for name, column in cohort.columns.items() if column.ndim == 1 and name not in extra}
+    columns = {**({} if ROW in cohort_columns else {ROW: np.arange(len(cohort))}), **cohort_columns, **extra}
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     return csv_text(list(columns), rows)
 
@@ -425,24 +432,24 @@ def with_roles(
                 available=listing(column for column in cohort.columns if column not in cohort.features),
             )
     if target is not None and not isinstance(target, str):
-        kept = tuple(groups) or tuple(column for column in cohort.groups if column not in targets)
+        chosen_groups = tuple(groups) or tuple(column for column in cohort.groups if column not in targets)
         return replace(
-            cohort, target=", ".join(targets), labels=targets, task="multilabel", groups=kept, favourable=None
+            cohort, target=", ".join(targets), labels=targets, task="multilabel", groups=chosen_groups, favourable=None
         )
-    wanted = target or cohort.target
-    kept = tuple(groups) or tuple(column for column in cohort.groups if column != wanted)
-    own = cohort.favourable if wanted == cohort.target else None
-    chosen = replace(cohort, groups=kept, favourable=own if favourable is None else favourable)
+    chosen_target = target or cohort.target
+    chosen_groups = tuple(groups) or tuple(column for column in cohort.groups if column != chosen_target)
+    favourable_label = cohort.favourable if chosen_target == cohort.target else None
+    chosen = replace(cohort, groups=chosen_groups, favourable=favourable_label if favourable is None else favourable)
     if cohort.labels and target is not None:
-        return replace(chosen, target=wanted, labels=(), task="class")
-    return replace(chosen, target=wanted)
+        return replace(chosen, target=chosen_target, labels=(), task="class")
+    return replace(chosen, target=chosen_target)
 
 
-def _check_same(values: NDArray[Any], own: NDArray[Any], column: str, name: str) -> None:
-    if own.ndim > 1:
+def _check_same(values: NDArray[Any], cohort_values: NDArray[Any], column: str, name: str) -> None:
+    if cohort_values.ndim > 1:
         raise BadInput(f"{name} has a column {column!r}, which has several numbers per row in the cohort")
     labels: dict[tuple[object, object], bool] = {}
-    for row, pair in enumerate(zip(values.tolist(), own.tolist(), strict=True)):
+    for row, pair in enumerate(zip(values.tolist(), cohort_values.tolist(), strict=True)):
         if pair not in labels:
             labels[pair] = _same(label_of(pair[0]), label_of(pair[1]))
         if not labels[pair]:
@@ -453,15 +460,15 @@ def _check_same(values: NDArray[Any], own: NDArray[Any], column: str, name: str)
             )
 
 
-def _same(label: Label, own: Label) -> bool:
+def _same(label: Label, cohort_label: Label) -> bool:
     """Tell whether two labels are one, after what a CSV file does to text and numbers."""
-    if label == own or (label is None and not own):
+    if label == cohort_label or (label is None and not cohort_label):
         return True
-    if label is None or own is None:
+    if label is None or cohort_label is None:
         return False
-    if own.startswith(FORMULA_STARTS) and label == f"'{own}":
+    if cohort_label.startswith(FORMULA_STARTS) and label == f"'{cohort_label}":
         return True
     try:
-        return float(label) == float(own)
+        return float(label) == float(cohort_label)
     except ValueError:
-        return label.casefold() == own.casefold() and label.casefold() in ("true", "false")
+        return label.casefold() == cohort_label.casefold() and label.casefold() in ("true", "false")

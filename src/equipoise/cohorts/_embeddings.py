@@ -99,12 +99,12 @@ class Embedding:
         kind = working_dtype(self.points.dtype)
         if self.points.dtype == kind:
             return self.points
-        made = np.empty(self.points.shape, dtype=kind)
+        numbers_read = np.empty(self.points.shape, dtype=kind)
         done = 0
         for block in self.blocks():
-            made[done : done + len(block)] = block
+            numbers_read[done : done + len(block)] = block
             done += len(block)
-        return made
+        return numbers_read
 
     def take(self, rows: NDArray[np.int64]) -> Embedding:
         """Return these rows in this order."""
@@ -143,9 +143,9 @@ def open_embedding(
         return source
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        points, found = _open(path, key)
-        made = _checked(points, name or path.name, drop, key=found, path=path)
-        return replace(made, ids=read_ids(path, id, len(made)))
+        points, array_name = _open(path, key)
+        embedding = _checked(points, name or path.name, drop, key=array_name, path=path)
+        return replace(embedding, ids=read_ids(path, id, len(embedding)))
     if id is not None:
         raise BadInput("An array in memory has no ids", help="leave id= out: rows are then matched by order.")
     return _checked(_in_memory(source), name or "the array", drop)
@@ -183,13 +183,13 @@ def _open(path: Path, key: str | None) -> tuple[NDArray[Any], str]:
         )
     if ending in ARRAY_ENDINGS:
         _check_file(path)
-        found = _the_array(path, key)
-        _check_shape(array_names(path)[found], f"{found!r} of {path.name}" if found else path.name)
-        return read_array(path, found), found
+        array_name = _the_array(path, key)
+        _check_shape(array_names(path)[array_name], f"{array_name!r} of {path.name}" if array_name else path.name)
+        return read_array(path, array_name), array_name
     tables = (*PARQUET, *ARROW, *CSV)
     if path.is_dir() or any(sign in path.name for sign in "*?[") or path.name.lower().endswith(tables):
-        found = key if key is not None else the_list_column(path)
-        return read_points(path, found), found
+        array_name = key if key is not None else the_list_column(path)
+        return read_points(path, array_name), array_name
     raise BadInput(
         f"{path.name!r} has an unknown file ending",
         available=", ".join((*ARRAY_ENDINGS, *tables)),
@@ -200,8 +200,8 @@ def _open(path: Path, key: str | None) -> tuple[NDArray[Any], str]:
 def _check_file(path: Path) -> None:
     if not path.is_file():
         folder = path.parent
-        known = [name for name in os.listdir(folder) if file_ending(name) in ARRAY_ENDINGS] if folder.is_dir() else []
-        guess = nearest_file(path.name, known)
+        files = [name for name in os.listdir(folder) if file_ending(name) in ARRAY_ENDINGS] if folder.is_dir() else []
+        guess = nearest_file(path.name, files)
         hint = f"did you mean {str(folder / guess)!r}?" if guess else "check the path."
         raise BadInput(f"There is no file {str(path)!r}", help=hint)
     if not os.access(path, os.R_OK):

@@ -55,8 +55,8 @@ def number_of_cells(factors: Sequence[Factor]) -> int:
 
 def codes_of_cells(cells: NDArray[Any], factors: Sequence[Factor]) -> dict[str, FactorCodes]:
     """Return the codes of combinations by their numbers; the last factor changes fastest."""
-    found = np.unravel_index(np.asarray(cells, dtype=np.int64), [len(factor.values) for factor in factors])
-    return {factor.name: codes.astype(np.int64) for factor, codes in zip(factors, found, strict=True)}
+    cell_codes = np.unravel_index(np.asarray(cells, dtype=np.int64), [len(factor.values) for factor in factors])
+    return {factor.name: codes.astype(np.int64) for factor, codes in zip(factors, cell_codes, strict=True)}
 
 
 def factor_columns(codes: Mapping[str, FactorCodes], factors: Sequence[Factor]) -> dict[str, NDArray[Any]]:
@@ -66,10 +66,10 @@ def factor_columns(codes: Mapping[str, FactorCodes], factors: Sequence[Factor]) 
     return values | {factor.half: halves[factor.upper(codes[factor.name]).astype(np.int64)] for factor in factors}
 
 
-def chosen_rows(rows: int | None, there: int, generator: np.random.Generator, what: str) -> FactorCodes:
+def chosen_rows(rows: int | None, available_rows: int, generator: np.random.Generator, what: str) -> FactorCodes:
     """Draw so many of the rows that there are, each at most once and in their order; None takes all."""
     if rows is None:
-        return np.arange(there, dtype=np.int64)
-    if isinstance(rows, bool) or not isinstance(rows, int) or not 0 < rows <= there:
-        raise BadInput(f"{rows!r} rows of {what} are asked for", available=f"1 to {there:,}")
-    return np.sort(generator.choice(there, size=rows, replace=False)).astype(np.int64)
+        return np.arange(available_rows, dtype=np.int64)
+    if isinstance(rows, bool) or not isinstance(rows, int) or not 0 < rows <= available_rows:
+        raise BadInput(f"{rows!r} rows of {what} are asked for", available=f"1 to {available_rows:,}")
+    return np.sort(generator.choice(available_rows, size=rows, replace=False)).astype(np.int64)

@@ -43,10 +43,10 @@ Ids = tuple[str, ...]
 DROP = "of every file with --drop (drop=True)"
 
 
-def read_ids(path: Path, wanted: str | None, rows: int) -> Ids | None:
+def read_ids(path: Path, column: str | None, rows: int) -> Ids | None:
     """Return the ids asked for; without being asked, those that the file plainly has."""
-    if wanted is not None:
-        return _read(path, wanted, rows)
+    if column is not None:
+        return _read(path, column, rows)
     name = own_ids(path, rows)
     try:
         return None if name is None else _read(path, name, rows)
@@ -96,15 +96,15 @@ def checked_ids(values: Sequence[object], where: str) -> Ids:
 
 
 def order_by_id(
-    wanted: Sequence[str], given: Sequence[str], here: str, there: str, *, more: bool = False
+    wanted_ids: Sequence[str], given_ids: Sequence[str], first_name: str, second_name: str, *, more: bool = False
 ) -> NDArray[np.int64]:
     """Return where each wanted id is among the given ones; they must match one to one, unless ``more`` may be given."""
-    place = {name: row for row, name in enumerate(given)}
-    lost = [name for name in wanted if name not in place]
-    held = set(wanted)
-    extra = [] if more else [name for name in given if name not in held]
+    row_of_id = {name: row for row, name in enumerate(given_ids)}
+    lost = [name for name in wanted_ids if name not in row_of_id]
+    wanted_set = set(wanted_ids)
+    extra = [] if more else [name for name in given_ids if name not in wanted_set]
     if lost or extra:
-        sides = ((lost, here, there), (extra, there, here))
+        sides = ((lost, first_name, second_name), (extra, second_name, first_name))
         parts = [
             f"{plural(len(ids), 'id')} of {a} {fitting(len(ids), 'is', 'are')} not in {b} ({listing(ids, 5)})"
             for ids, a, b in sides
@@ -115,7 +115,7 @@ def order_by_id(
             available="the same ids in every file, each once",
             help=f"leave the others out {DROP}.",
         )
-    return np.fromiter((place[name] for name in wanted), dtype=np.int64, count=len(wanted))
+    return np.fromiter((row_of_id[name] for name in wanted_ids), dtype=np.int64, count=len(wanted_ids))
 
 
 # The last word of a name that says which row is whose.
@@ -154,8 +154,8 @@ def read_beside(path: Path, name: str) -> Any:
 
 def shared(first: Iterable[str], second: Iterable[str]) -> list[tuple[str, str]]:
     """Return the names that two files share, each as it stands in the one and in the other: id and IDs are one."""
-    there = {_folded(name): name for name in second}
-    return [(name, there[_folded(name)]) for name in first if _folded(name) in there]
+    second_by_name = {_folded(name): name for name in second}
+    return [(name, second_by_name[_folded(name)]) for name in first if _folded(name) in second_by_name]
 
 
 def _folded(name: str) -> str:
@@ -168,26 +168,26 @@ def check_same_rows(first: Any, second: Any, names: tuple[str, str], files: tupl
     named = looks_like_id(names[0])
     if not (any(told_apart) if named else all(told_apart)):
         return
-    one, other = _labels(first), _labels(second)
-    if one is None or other is None or len(one) != len(other) or one == other:
+    first_labels, other = _labels(first), _labels(second)
+    if first_labels is None or other is None or len(first_labels) != len(other) or first_labels == other:
         return
-    if not named and not _same_people(one, other):
+    if not named and not _same_people(first_labels, other):
         return
-    differ = [a != b for a, b in zip(one, other, strict=True)]
+    differ = [a != b for a, b in zip(first_labels, other, strict=True)]
     row = differ.index(True)
     raise BadInput(
         f"{files[0]} and {files[1]} both have ids ({names[0]!r}), and {sum(differ):,} of {len(differ):,} rows differ "
-        f"in them: row {row:,} is {one[row]!r} in one and {other[row]!r} in the other",
+        f"in them: row {row:,} is {first_labels[row]!r} in one and {other[row]!r} in the other",
         available="rows in the same order, or ids to match them by",
-        help=_fix(names, set(one) == set(other), files[1]),
+        help=_fix(names, set(first_labels) == set(other), files[1]),
     )
 
 
 def _fix(names: tuple[str, str], match: bool, file: str) -> str:
     if names[0] != names[1]:
         return f"call {names[1]!r} of {file} {names[0]!r} too, and match the rows by it: --id {names[0]} (id=)."
-    told = f"match the rows by them: --id {names[0]} (id=), which every file must have, that of --rows too."
-    return told if match else f"keep the people who are in both, and {told}"
+    advice = f"match the rows by them: --id {names[0]} (id=), which every file must have, that of --rows too."
+    return advice if match else f"keep the people who are in both, and {advice}"
 
 
 def _all_differ(column: Any) -> bool:
@@ -210,9 +210,9 @@ def _labels(column: Any) -> list[Label] | None:
 
 def _same_people(labels: list[Label], other: list[Label]) -> bool:
     """Tell whether two columns mostly hold the same values; places in a ranking, 0 to N - 1 or 1 to N, are no ids."""
-    here, there = set(labels), set(other)
-    ranking = any(here == {str(place) for place in range(start, start + len(labels))} for start in (0, 1))
-    return not ranking and len(here & there) >= MOSTLY * len(labels)
+    first_people, second_people = set(labels), set(other)
+    ranking = any(first_people == {str(position) for position in range(start, start + len(labels))} for start in (0, 1))
+    return not ranking and len(first_people & second_people) >= MOSTLY * len(labels)
 
 
 def own_ids(path: Path, rows: int) -> str | None:

@@ -50,10 +50,10 @@ def _check_options(name: str, loader: Callable[..., Cohort], options: Mapping[st
     parameters = inspect.signature(loader).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return
-    known = [parameter.name for parameter in parameters]
+    option_names = [parameter.name for parameter in parameters]
     for option in options:
-        if option not in known:
-            raise unknown_name("option", option, known, f"the cohort {name!r}")
+        if option not in option_names:
+            raise unknown_name("option", option, option_names, f"the cohort {name!r}")
 
 
 def find_file(source: Source, path: str | os.PathLike[str] | None, *, download: bool = False) -> Path:

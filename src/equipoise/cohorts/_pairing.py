@@ -82,14 +82,14 @@ def _arrays(path: Path, columns: Columns, optional: Sequence[str]) -> EagerTable
     if not path.is_file():
         raise BadInput(f"There is no file {str(path)!r}", help="check the path.")
     shapes = array_names(path)
-    known = [name for name, shape in shapes.items() if len(shape) == 1]
+    vectors = [name for name, shape in shapes.items() if len(shape) == 1]
     for name in columns:
-        if name in shapes and name not in known:
+        if name in shapes and name not in vectors:
             raise BadInput(f"{name!r} of {path.name} has shape {shapes[name]}", available="one value per row")
-    check_names(columns, known, path.name)
-    extra = [name for name in optional if name in known and all(shapes[name] == shapes[column] for column in columns)]
-    wanted = dict.fromkeys([*columns, *extra])
-    return EagerTable({name: np.asarray(read_array(path, name)) for name in wanted}, path.name)
+    check_names(columns, vectors, path.name)
+    extra = [name for name in optional if name in vectors and all(shapes[name] == shapes[column] for column in columns)]
+    chosen = dict.fromkeys([*columns, *extra])
+    return EagerTable({name: np.asarray(read_array(path, name)) for name in chosen}, path.name)
 
 
 def pair_rows(
@@ -111,21 +111,21 @@ def pair_rows(
     source = rows if rows is not None else embedding.path
     if source is None:
         raise BadInput("No table of rows was given", help="name it with --rows (rows=).")
-    own = _beside(embedding) if rows is not None and id is None else []
+    id_columns = _possible_id_columns(embedding) if rows is not None and id is None else []
     required = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns, "{!r}")
     if id is not None:
         required[id] = "--id {0} (id={0!r})"
-    table = read_rows(source, required, optional=own, missing=missing)
+    table = read_rows(source, required, optional=id_columns, missing=missing)
     if id is not None:
         if embedding.ids is None:
             raise BadInput(f"{embedding.name} has no ids", help="open it with id=, or leave --id (id=) out.")
         ids = checked_ids(column_values(table.column(id)), table.name)
         return _reordered(table, columns, order_by_id(embedding.ids, ids, embedding.name, table.name, more=drop))
     check_same_length({embedding.name: embedding.source_length, table.name: table.rows})
-    for name, there in shared(own, table.columns):
+    for name, table_name in shared(id_columns, table.columns):
         assert embedding.path is not None
-        here = read_beside(embedding.path, name)
-        check_same_rows(here, table.column(there), (name, there), (embedding.name, table.name))
+        embedding_ids = read_beside(embedding.path, name)
+        check_same_rows(embedding_ids, table.column(table_name), (name, table_name), (embedding.name, table.name))
     return rows_as_taken(table, embedding)
 
 
@@ -136,13 +136,13 @@ def rows_as_taken(table: EagerTable, embedding: Embedding) -> EagerTable:
     return _reordered(table, table.columns, embedding.source_rows)
 
 
-def _beside(embedding: Embedding) -> list[str]:
+def _possible_id_columns(embedding: Embedding) -> list[str]:
     """Return what the file of the points has beside them, a value for each row of the file."""
     return columns_beside(embedding.path, embedding.source_length)
 
 
 def _reordered(table: EagerTable, columns: Iterable[str], order: NDArray[np.int64]) -> EagerTable:
-    return EagerTable({name: _taken(table.column(name), order) for name in dict.fromkeys(columns)}, table.name)
+    return EagerTable({name: _take_rows(table.column(name), order) for name in dict.fromkeys(columns)}, table.name)
 
 
 def align_embeddings(first: Embedding, second: Embedding, *, by_id: bool) -> Embedding:
@@ -152,11 +152,11 @@ def align_embeddings(first: Embedding, second: Embedding, *, by_id: bool) -> Emb
     check_same_length({first.name: len(first), second.name: len(second)})
     if first.source_rows is not None or second.source_rows is not None:  # not in the order of their files
         return second
-    for names in shared(_beside(first), _beside(second)):
+    for names in shared(_possible_id_columns(first), _possible_id_columns(second)):
         assert first.path is not None
         assert second.path is not None
-        here, there = read_beside(first.path, names[0]), read_beside(second.path, names[1])
-        check_same_rows(here, there, names, (first.name, second.name))
+        first_ids, second_ids = read_beside(first.path, names[0]), read_beside(second.path, names[1])
+        check_same_rows(first_ids, second_ids, names, (first.name, second.name))
     return second
 
 
@@ -191,15 +191,15 @@ class DroppedRows:
             ("points that are not finite", self.not_finite),
             ("ids that are not in every other file", self.unmatched),
         )
-        said = [
+        causes = [
             f"{why} ({', '.join(f'{role}: {number:,}' for role, number in numbers.items() if number)})"
             for why, numbers in reasons
             if any(numbers.values())
         ]
-        if not said:
+        if not causes:
             return ()
         remain = f"{plural(self.remaining, 'row')} {fitting(self.remaining, 'remains', 'remain')}"
-        return (f"--drop (drop=True) left rows out of every file, and {remain}: {'; '.join(said)}.",)
+        return (f"--drop (drop=True) left rows out of every file, and {remain}: {'; '.join(causes)}.",)
 
     def as_json(self) -> dict[str, int]:
         """Return the numbers by name, for a result's provenance: remaining, not_finite_before, unmatched_rows, ..."""
@@ -233,9 +233,9 @@ def drop_unusable(
         every = {**ids, **({} if row_ids is None else {"rows": row_ids})}
         common = set.intersection(*(set(names) for names in every.values()))
         unmatched = {role: len(names) - len(common) for role, names in every.items()}
-        wanted = [name for name in ids[next(iter(ids))] if name in common]
+        common_ids = [name for name in ids[next(iter(ids))] if name in common]
         matched = {
-            role: embedding.take(order_by_id(wanted, ids[role], first.name, embedding.name, more=True))
+            role: embedding.take(order_by_id(common_ids, ids[role], first.name, embedding.name, more=True))
             for role, embedding in embeddings.items()
         }
     else:
@@ -272,9 +272,9 @@ def check_same_length(rows: dict[str, int]) -> None:
 
 def column_values(column: Any) -> list[object]:
     """Return the values of a column, of numpy or of a frame."""
-    found: list[object] = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
-    return found
+    values_list: list[object] = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
+    return values_list
 
 
-def _taken(column: Any, order: NDArray[np.int64]) -> Any:
+def _take_rows(column: Any, order: NDArray[np.int64]) -> Any:
     return column[order] if isinstance(column, np.ndarray) else column[order.tolist()]

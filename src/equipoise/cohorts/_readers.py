@@ -79,8 +79,8 @@ def open_table(
     """
     import narwhals as nw
 
-    given = os.fspath(path)
-    files = _files(given)
+    path_text = os.fspath(path)
+    files = _files(path_text)
     ending = _ending(files[0])
     if ending in ARROW:
         return _open_arrow(files)
@@ -96,39 +96,41 @@ def open_table(
             relation = read_csv_files(connection, files, missing, wanted)
     except duckdb.Error as error:
         problem = unreadable_error(error)
-        raise BadInput(f"{given!r}: {problem.given}", available=problem.available, help=problem.help) from error
+        raise BadInput(f"{path_text!r}: {problem.given}", available=problem.available, help=problem.help) from error
     frame: nw.LazyFrame[Any] = nw.from_native(relation)
     return frame
 
 
-def _files(given: str) -> list[str]:
+def _files(path_text: str) -> list[str]:
     """Return the files that a path means: itself, the shards below it, or what the pattern matches."""
-    if re.match(r"^[a-z][a-z0-9+]*://", given):
-        raise BadInput(f"{given!r} is a URL, not a file", available="files on this machine", help="download it first.")
-    if given == "-":
+    if re.match(r"^[a-z][a-z0-9+]*://", path_text):
+        raise BadInput(
+            f"{path_text!r} is a URL, not a file", available="files on this machine", help="download it first."
+        )
+    if path_text == "-":
         raise BadInput(
             "Standard input is not supported: rows are read several times",
             available=f"a file, a folder or a glob ({', '.join(TABLES)})",
             help="save it to a file first: COMMAND > people.csv",
         )
-    path = Path(given)
-    if _is_folder(given):
+    path = Path(path_text)
+    if _is_folder(path_text):
         below = [file for file in path.rglob("*") if _ending(str(file)) and file.is_file()]
         files = sorted(str(file) for file in below if not _hidden(file.relative_to(path)))
         if not files:
             hidden = f" (names that begin with . or _ are not counted: {listing(below, 3)})" if below else ""
-            raise BadInput(f"The folder {given!r} has no data files{hidden}", available=", ".join(TABLES))
+            raise BadInput(f"The folder {path_text!r} has no data files{hidden}", available=", ".join(TABLES))
     elif path.exists():
-        files = [given]
+        files = [path_text]
     else:
-        files = sorted(file for file in glob.glob(given, recursive=True) if os.path.isfile(file))
+        files = sorted(file for file in glob.glob(path_text, recursive=True) if os.path.isfile(file))
     if not files:
         raise _not_found(path)
     endings = {_format(file) for file in files}
     if len(endings) > 1:
-        raise BadInput(f"{given!r} mixes files of different formats", help="keep one format in the folder.")
+        raise BadInput(f"{path_text!r} mixes files of different formats", help="keep one format in the folder.")
     if not next(iter(endings)):
-        raise _no_table(given)
+        raise _no_table(path_text)
     for file in files:
         if os.path.getsize(file) == 0:
             raise BadInput(f"The file {file!r} is empty", available="a header and at least one row")
@@ -137,15 +139,15 @@ def _files(given: str) -> list[str]:
     return files
 
 
-def _is_folder(given: str) -> bool:
+def _is_folder(path_text: str) -> bool:
     """Tell whether a path is a folder; a name that no file system takes is no path at all."""
     try:
-        return stat.S_ISDIR(os.stat(given).st_mode)
+        return stat.S_ISDIR(os.stat(path_text).st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise BadInput(f"There is no file {shortened(given)!r} ({reason})", help="check the path.") from error
+        raise BadInput(f"There is no file {shortened(path_text)!r} ({reason})", help="check the path.") from error
 
 
 def _hidden(file: Path) -> bool:
@@ -153,15 +155,15 @@ def _hidden(file: Path) -> bool:
     return any(part.startswith((".", "_")) for part in file.parts)
 
 
-def _no_table(given: str) -> BadInput:
+def _no_table(path_text: str) -> BadInput:
     allowed = ", ".join(TABLES)
-    if Path(given).suffix.lower() not in ARRAY_ENDINGS:
-        hint = next((told for endings, told in OTHERS.items() if given.lower().endswith(endings)), "")
+    if Path(path_text).suffix.lower() not in ARRAY_ENDINGS:
+        hint = next((advice for endings, advice in OTHERS.items() if path_text.lower().endswith(endings)), "")
         if hint:
-            return BadInput(f"{given!r} has a format that is not supported", available=allowed, help=hint)
-        return BadInput(f"{given!r} has an unknown file ending", available=allowed)
+            return BadInput(f"{path_text!r} has a format that is not supported", available=allowed, help=hint)
+        return BadInput(f"{path_text!r} has an unknown file ending", available=allowed)
     return BadInput(
-        f"{given!r} holds arrays, not a table of rows",
+        f"{path_text!r} holds arrays, not a table of rows",
         available=allowed,
         help="to audit points, name their array and the table of their rows: --embedding KEY --rows FILE "
         "(audit_embedding); a .npy file has one array, so any KEY works.",
@@ -305,50 +307,52 @@ def read_csv_files(
 
     Of a single file, columns that share a name are left out where none of them is ``wanted``.
     """
-    whole = sum(os.path.getsize(file) for file in files) <= SMALL_CSV
-    layouts = [_layout(connection, file, missing, whole=whole) for file in files]
+    sample_all = sum(os.path.getsize(file) for file in files) <= SMALL_CSV
+    layouts = [_layout(connection, file, missing, sample_all=sample_all) for file in files]
     for file, layout in zip(files[1:], layouts[1:], strict=True):
         _check_related(file, layout, files[0], layouts[0])
     headers = [_header(connection, file, layout) for file, layout in zip(files, layouts, strict=True)]
     for file, header in zip(files, headers, strict=True):
         check_distinct(header, os.path.basename(file), wanted if len(files) == 1 else None)
-    relation = _typed(connection, files, layouts, missing, whole=whole)
+    relation = _typed(connection, files, layouts, missing, sample_all=sample_all)
     return distinct_columns(relation, headers[0]) if len(files) == 1 else relation
 
 
 def _typed(
-    connection: Any, files: Sequence[str], layouts: Sequence[Layout], missing: Sequence[str], *, whole: bool
+    connection: Any, files: Sequence[str], layouts: Sequence[Layout], missing: Sequence[str], *, sample_all: bool
 ) -> Any:
     """Read files with the types that all their rows have, and codes too long for a number as text."""
-    relation = _relation(connection, files, layouts, missing, {}, whole=whole)
+    relation = _relation(connection, files, layouts, missing, {}, sample_all=sample_all)
     kinds: dict[str, str] = {}
-    sampled = {} if whole else _sampled_numbers(relation)
+    sampled = {} if sample_all else _sampled_numbers(relation)
     if sampled:
-        texts = _relation(connection, files, layouts, missing, dict.fromkeys(sampled, "VARCHAR"), whole=whole)
+        texts = _relation(connection, files, layouts, missing, dict.fromkeys(sampled, "VARCHAR"), sample_all=sample_all)
         kinds = _kinds_of_all(texts, sampled)
-        relation = _relation(connection, files, layouts, missing, kinds, whole=whole)
+        relation = _relation(connection, files, layouts, missing, kinds, sample_all=sample_all)
     _check_header_once(relation, files)
     long = dict.fromkeys(_beyond_doubles(relation), "VARCHAR")
     if not long:
         return relation
-    codes = _only_digits(_relation(connection, files, layouts, missing, {**kinds, **long}, whole=whole), [*long])
-    kept = {**kinds, **dict.fromkeys(codes, "VARCHAR")}
-    return _relation(connection, files, layouts, missing, kept, whole=whole) if codes else relation
+    codes = _only_digits(
+        _relation(connection, files, layouts, missing, {**kinds, **long}, sample_all=sample_all), [*long]
+    )
+    text_kinds = {**kinds, **dict.fromkeys(codes, "VARCHAR")}
+    return _relation(connection, files, layouts, missing, text_kinds, sample_all=sample_all) if codes else relation
 
 
-def _layout(connection: Any, file: str, missing: Sequence[str], *, whole: bool) -> Layout:
+def _layout(connection: Any, file: str, missing: Sequence[str], *, sample_all: bool) -> Layout:
     """Look at one file, and refuse what would lose rows or columns."""
-    delimiter, quote, escape, skipped, found = _sniffed(connection, file, _guessing(missing, whole))
+    delimiter, quote, escape, skipped, column_types = _sniffed(connection, file, _guessing(missing, sample_all))
     apostrophes = quote == "'"
     if apostrophes:  # taken for quotes, two of them would swallow the lines between
-        guessing = f"{_guessing(missing, whole)}, {DOUBLE_QUOTES}"
-        delimiter, quote, escape, skipped, found = _sniffed(connection, file, guessing)
+        guessing = f"{_guessing(missing, sample_all)}, {DOUBLE_QUOTES}"
+        delimiter, quote, escape, skipped, column_types = _sniffed(connection, file, guessing)
     quote, escape = ("" if sign == NONE_FOUND else sign for sign in (quote, escape))
-    if not whole:  # quotes may come later
+    if not sample_all:  # quotes may come later
         quote = quote or '"'
     if quote == '"' and not escape:
         escape = '"'
-    types = {column["name"]: column["type"] for column in found}
+    types = {column["name"]: column["type"] for column in column_types}
     layout = Layout(delimiter, quote, escape, int(skipped), types, apostrophes)
     _check_skipped(file, layout)
     return layout
@@ -386,15 +390,15 @@ def _remark(line: str) -> bool:
 
 def _header(connection: Any, file: str, layout: Layout) -> list[str]:
     """Return the names as the file has them; the engine, which takes ``Y`` for ``y``, gives a second one another."""
-    plain = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(layout.types)))
+    plain = ", ".join(f"'c{index}': 'VARCHAR'" for index in range(len(layout.types)))
     header = connection.sql(f"FROM read_csv({_reading([file], layout, header=False)}, columns={{{plain}}}) LIMIT 1")
     return [name or "" for name in run_query(header.fetchone) or ()]
 
 
 def check_distinct(names: Sequence[str], where: str, wanted: Collection[str] | None = None) -> None:
     """Refuse columns of one name, or of names that differ in capital letters alone: all such, or those wanted."""
-    asked = None if wanted is None else {name.lower() for name in wanted}
-    known: dict[str, str] = {}
+    checked = None if wanted is None else {name.lower() for name in wanted}
+    spellings: dict[str, str] = {}
     for name in filter(None, names):
         if "\0" in name:
             raise BadInput(
@@ -406,15 +410,15 @@ def check_distinct(names: Sequence[str], where: str, wanted: Collection[str] | N
                 available=f"names of up to {MOST_LETTERS:,} characters",
                 help="rename the column in the file; is the first line of the file its header?",
             )
-        other = known.get(name.lower())
-        if other is not None and (asked is None or name.lower() in asked):
+        other = spellings.get(name.lower())
+        if other is not None and (checked is None or name.lower() in checked):
             twice = f"two columns called {name!r}" if other == name else f"the columns {other!r} and {name!r}"
             raise BadInput(
                 f"{where} has {twice}",
                 available="a header of names that differ in more than capital letters",
                 help="rename or remove one of them in the file, or read the file into a data frame and pass that.",
             )
-        known[name.lower()] = name
+        spellings[name.lower()] = name
 
 
 def distinct_columns(relation: Any, names: Sequence[str]) -> Any:
@@ -423,8 +427,8 @@ def distinct_columns(relation: Any, names: Sequence[str]) -> Any:
     if all(number == 1 for number in lowered.values()):
         return relation
     pairs = zip(relation.columns, names, strict=True)
-    kept = [(inner, name) for inner, name in pairs if lowered[name.lower()] == 1]  # nor one without a name
-    return relation.project(", ".join(f"{quoted(inner)} AS {quoted(name)}" for inner, name in kept))
+    unique = [(inner, name) for inner, name in pairs if lowered[name.lower()] == 1]  # nor one without a name
+    return relation.project(", ".join(f"{quoted(inner)} AS {quoted(name)}" for inner, name in unique))
 
 
 def _check_related(file: str, layout: Layout, first: str, first_layout: Layout) -> None:
@@ -442,8 +446,8 @@ def _check_header_once(relation: Any, files: Sequence[str]) -> None:
     """Refuse files put end to end with their headers: each would be a row whose values are the names of the columns."""
     if any(str(kind) != "VARCHAR" for kind in relation.types):
         return
-    same = " AND ".join(f"{quoted(name)} = {_text(name)}" for name in relation.columns)
-    number = run_query(relation.filter(same).aggregate("count(*)").fetchone)[0]
+    repeats_header = " AND ".join(f"{quoted(name)} = {_text(name)}" for name in relation.columns)
+    number = run_query(relation.filter(repeats_header).aggregate("count(*)").fetchone)[0]
     if number:
         where = os.path.basename(files[0]) if len(files) == 1 else "the files"
         raise BadInput(
@@ -455,16 +459,16 @@ def _check_header_once(relation: Any, files: Sequence[str]) -> None:
 
 def _relation(
     connection: Any, files: Sequence[str], layouts: Sequence[Layout], missing: Sequence[str], kinds: dict[str, str], *,
-    whole: bool,
+    sample_all: bool,
 ) -> Any:  # fmt: skip
     """Read files: one as it was found to be laid out, several joined by the names of their columns."""
     if len(files) == 1:
         columns = _struct({**layouts[0].types, **kinds})
         reading = _reading(files, layouts[0], header=True)
         return connection.sql(f"FROM read_csv({reading}, columns={columns}, nullstr={_nulls(missing)})")
-    options = [_file_list(files), _guessing(missing, whole), "hive_partitioning=false", "union_by_name=true"]
+    options = [_file_list(files), _guessing(missing, sample_all), "hive_partitioning=false", "union_by_name=true"]
     apostrophes = any(layout.apostrophes for layout in layouts)
-    if apostrophes or (not whole and all(layout.quote == '"' for layout in layouts)):
+    if apostrophes or (not sample_all and all(layout.quote == '"' for layout in layouts)):
         options.append(DOUBLE_QUOTES)
         escapes = {layout.escape for layout in layouts}
         options.extend(f"escape={_text(escape)}" for escape in escapes if len(escapes) == 1)
@@ -473,10 +477,10 @@ def _relation(
     return connection.sql(f"FROM read_csv({', '.join(options)})")
 
 
-def _guessing(missing: Sequence[str], whole: bool) -> str:
+def _guessing(missing: Sequence[str], sample_all: bool) -> str:
     candidates = ", ".join(_text(kind) for kind in TYPES)
     return (
-        f"header=true, comment='', sample_size={-1 if whole else SAMPLE}, auto_type_candidates=[{candidates}], "
+        f"header=true, comment='', sample_size={-1 if sample_all else SAMPLE}, auto_type_candidates=[{candidates}], "
         f"nullstr={_nulls(missing)}"
     )
 
@@ -527,9 +531,9 @@ def _opened(file: str) -> IO[str]:
 def _uneven(file: str, delimiter: str, quote: str) -> BadInput:
     """Say which line has another number of fields than the first."""
     first, other = _uneven_lines(file, delimiter, quote)
-    told = f"{first}, {other}" if other else first or "its lines have no common layout"
+    difference = f"{first}, {other}" if other else first or "its lines have no common layout"
     return BadInput(
-        f"The lines of {os.path.basename(file)} do not all have the same number of fields: {told}",
+        f"The lines of {os.path.basename(file)} do not all have the same number of fields: {difference}",
         available="one header, and as many fields in every line as the header has",
         help="fix or remove that line (a decimal comma adds a field: write numbers with decimal points, "
         "0.25); where the header changes, split the file in two and keep both in one folder.",
@@ -545,9 +549,9 @@ def _uneven_lines(file: str, delimiter: str, quote: str) -> tuple[str, str]:
             if not fields or index > MOST_LINES:
                 continue
             if not first:
-                number, first = len(fields), _told(reader.line_num, fields, delimiter)
+                number, first = len(fields), _describe_line(reader.line_num, fields, delimiter)
             elif len(fields) != number:
-                return first, _told(reader.line_num, fields, delimiter)
+                return first, _describe_line(reader.line_num, fields, delimiter)
     return first, ""
 
 
@@ -559,7 +563,7 @@ def _fields(reader: Any) -> Iterator[list[str]]:
         return
 
 
-def _told(line: int, fields: Sequence[str], delimiter: str) -> str:
+def _describe_line(line: int, fields: Sequence[str], delimiter: str) -> str:
     return f"line {line:,} has {len(fields):,} ({shortened(delimiter.join(fields), SHOWN_LETTERS)!r})"
 
 
@@ -573,18 +577,18 @@ def _kinds_of_all(texts: Any, sampled: dict[str, str]) -> dict[str, str]:
 
     As in a file that is sampled whole, a code with leading zeros, or a word, makes a column text.
     """
-    asked = []
+    aggregates = []
     for name, kind in sampled.items():
-        value, number, whole = (
+        value, number, rounded = (
             quoted(name),
             f"TRY_CAST({quoted(name)} AS DOUBLE)",
             f"TRY_CAST({quoted(name)} AS BIGINT)",
         )
         zeros = f"({value} >= '00' AND {value} < '0:') OR ({value} >= '-00' AND {value} < '-0:')"  # : follows 9
-        asked.append(f"count({value}) > count({number}) OR count_if({zeros}) > 0")
-        asked.append(f"count({number}) > count_if({number} = {whole})" if kind == "BIGINT" else "true")
-    told = run_query(texts.aggregate(", ".join(asked)).fetchone)
-    pairs = zip(sampled, told[::2], told[1::2], strict=True)
+        aggregates.append(f"count({value}) > count({number}) OR count_if({zeros}) > 0")
+        aggregates.append(f"count({number}) > count_if({number} = {rounded})" if kind == "BIGINT" else "true")
+    answers = run_query(texts.aggregate(", ".join(aggregates)).fetchone)
+    pairs = zip(sampled, answers[::2], answers[1::2], strict=True)
     return {name: "VARCHAR" if text else "DOUBLE" if broken else "BIGINT" for name, text, broken in pairs}
 
 
@@ -596,8 +600,10 @@ def _beyond_doubles(relation: Any) -> list[str]:
     columns = [name for name, kind in zip(relation.columns, relation.types, strict=True) if str(kind) == "DOUBLE"]
     for part in (relation.limit(FIRST_ROWS), relation):  # nearly every such column shows a fraction at once
         if columns:
-            found = part.aggregate(", ".join(f"bool_or({quoted(name)} != trunc({quoted(name)}))" for name in columns))
-            columns = [name for name, broken in zip(columns, run_query(found.fetchone), strict=True) if not broken]
+            fractions = part.aggregate(
+                ", ".join(f"bool_or({quoted(name)} != trunc({quoted(name)}))" for name in columns)
+            )
+            columns = [name for name, broken in zip(columns, run_query(fractions.fetchone), strict=True) if not broken]
     if not columns:
         return []
     largest = run_query(relation.aggregate(", ".join(f"max(abs({quoted(name)}))" for name in columns)).fetchone)
@@ -607,5 +613,5 @@ def _beyond_doubles(relation: Any) -> list[str]:
 def _only_digits(relation: Any, columns: Sequence[str]) -> list[str]:
     """Return the columns of text that are whole numbers throughout: 1e300 is a number, no code."""
     digits = (f"bool_and(regexp_full_match({quoted(name)}, '\\s*[-+]?[0-9]+\\s*'))" for name in columns)
-    found = run_query(relation.aggregate(", ".join(digits)).fetchone)
-    return [name for name, whole in zip(columns, found, strict=True) if whole]
+    answers = run_query(relation.aggregate(", ".join(digits)).fetchone)
+    return [name for name, is_code in zip(columns, answers, strict=True) if is_code]

@@ -150,12 +150,12 @@ class Table(ABC):
         check_names(wanted, self.columns, self.name)
 
 
-def check_names(wanted: Sequence[str] | Mapping[str, str], known: Sequence[str], where: str) -> None:
+def check_names(wanted: Sequence[str] | Mapping[str, str], available: Sequence[str], where: str) -> None:
     """Refuse the name of a column that is not known."""
     for column in wanted:
-        if column not in known:
+        if column not in available:
             typed = wanted[column] if isinstance(wanted, Mapping) else "{!r}"
-            raise unknown_name("column", column, known, where, typed=typed)
+            raise unknown_name("column", column, available, where, typed=typed)
 
 
 class EagerTable(Table):
@@ -200,17 +200,21 @@ class EagerTable(Table):
 
     def score_rows(self, axes: Mapping[str, Axis], score: str, weight: str | None = None) -> ScoreRows:
         scores = as_floats(self._columns[score], f"the score column {score!r}")
-        kept = ~np.isnan(scores)
-        columns = {name: _subset(self.coded(axis), kept) for name, axis in axes.items()}
-        return ScoreRows(columns, scores[kept], _kept(self._weights(weight), kept))
+        has_score = ~np.isnan(scores)
+        columns = {name: _subset(self.coded(axis), has_score) for name, axis in axes.items()}
+        return ScoreRows(columns, scores[has_score], _chosen_weights(self._weights(weight), has_score))
 
     def sum_residuals(
         self, axes: Mapping[str, Axis], target: str, prediction: str, pivot: ResidualPivot, weight: str | None = None
     ) -> Cells:
         y, p = (as_floats(self._columns[name], f"the column {name!r}") for name in (target, prediction))
-        kept = ~(np.isnan(y) | np.isnan(p))
-        columns = {name: _subset(self.coded(axis), kept) for name, axis in axes.items()}
-        return Cells.from_codes(columns, _kept(self._weights(weight), kept), residual_sums(y[kept], p[kept], pivot))
+        is_complete = ~(np.isnan(y) | np.isnan(p))
+        columns = {name: _subset(self.coded(axis), is_complete) for name, axis in axes.items()}
+        return Cells.from_codes(
+            columns,
+            _chosen_weights(self._weights(weight), is_complete),
+            residual_sums(y[is_complete], p[is_complete], pivot),
+        )
 
     def span(self, column: str) -> ColumnRange:
         values = as_floats(self._columns[column], f"the column {column!r}")
@@ -237,7 +241,7 @@ class EagerTable(Table):
             return self._factorised(axis.column)
         values = as_floats(self._columns[axis.column], f"the column {axis.column!r}")
         places = np.searchsorted(np.asarray(axis.edges), values, side="right").astype(np.int64)
-        labels: tuple[Label, ...] = tuple(str(place) for place in range(len(axis.edges) + 1))
+        labels: tuple[Label, ...] = tuple(str(index) for index in range(len(axis.edges) + 1))
         missing = np.isnan(values)
         if not missing.any():
             return Coded(places, labels)
@@ -252,12 +256,12 @@ class EagerTable(Table):
         return None if weight is None else as_weights(self._columns[weight])
 
 
-def _subset(coded: Coded, kept: Any) -> Coded:
-    return coded if kept.all() else Coded(coded.codes[kept], coded.labels)
+def _subset(coded: Coded, mask: Any) -> Coded:
+    return coded if mask.all() else Coded(coded.codes[mask], coded.labels)
 
 
-def _kept(weights: Floats | None, kept: Any) -> Floats | None:
-    return None if weights is None else weights[kept]
+def _chosen_weights(weights: Floats | None, mask: Any) -> Floats | None:
+    return None if weights is None else weights[mask]
 
 
 def _all_numbers(data: Any) -> bool:
@@ -337,14 +341,14 @@ class LazyTable(Table):
 
     def span(self, column: str) -> ColumnRange:
         value = self._number(column)
-        low, high, known, rows = collect_rows(
+        low, high, value_count, rows = collect_rows(
             self.frame.select(value.alias("value"))
             .select(_col("value").min().alias("low"), _col("value").max().alias("high"),
                     _col("value").count().alias("known"), _len().alias("rows"))
         )[0]  # fmt: skip
-        if not known:
+        if not value_count:
             return ColumnRange(float("nan"), float("nan"), int(rows))
-        return ColumnRange(float(low), float(high), int(rows) - int(known))
+        return ColumnRange(float(low), float(high), int(rows) - int(value_count))
 
     def means(self, columns: Sequence[str]) -> list[float]:
         named = [self._number(name).mean().alias(f"mean_{index}") for index, name in enumerate(columns)]
@@ -378,10 +382,10 @@ class LazyTable(Table):
             return nw.col(self._inner[axis.column])
         value = self._number(axis.column)
         # A missing value stays missing: null compared with anything is null.
-        place = (value >= axis.edges[0]).cast(nw.Int64())
+        bin_code = (value >= axis.edges[0]).cast(nw.Int64())
         for edge in axis.edges[1:]:
-            place = place + (value >= edge).cast(nw.Int64())
-        return place
+            bin_code = bin_code + (value >= edge).cast(nw.Int64())
+        return bin_code
 
     def _number(self, column: str) -> nw.Expr:
         """Return a column as floats, with NaN made missing."""
@@ -406,8 +410,8 @@ class LazyTable(Table):
         if column not in self._numerals:
             name = f'"{self._inner[column]}"'
             counted = native.aggregate(f"count({name}) AS given, count(TRY_CAST({name} AS DOUBLE)) AS numbers")
-            given, numbers = collect_rows(_lazy(counted))[0]
-            self._numerals[column] = given == numbers > 0
+            value_count, numbers = collect_rows(_lazy(counted))[0]
+            self._numerals[column] = value_count == numbers > 0
         return self._numerals[column]
 
     def _culprit(self, column: str) -> Label:
@@ -494,10 +498,10 @@ def as_table(data: object, name: str = "the data", *, or_arrays: bool = False) -
         return EagerTable({str(column): frame.get_column(column) for column in frame.columns}, name)
     if isinstance(frame, nw.LazyFrame):
         return LazyTable(frame, name)
-    known = "a frame (pandas, Polars, PyArrow, DuckDB, Dask, PySpark), a mapping of arrays, a Cohort"
+    accepted = "a frame (pandas, Polars, PyArrow, DuckDB, Dask, PySpark), a mapping of arrays, a Cohort"
     raise BadInput(
         f"The data is a {type(data).__name__}",
-        available=f"a path, {known}" if or_arrays else known,
+        available=f"a path, {accepted}" if or_arrays else accepted,
         help="or leave it out and pass arrays as target=, prediction= and sensitive_features=."
         if or_arrays
         else "make a frame of it, with the columns under their names: pandas.DataFrame or pandas.read_csv.",
@@ -531,24 +535,26 @@ class Bins:
         return cls(edges=edges)
 
     @classmethod
-    def of(cls, given: object) -> Bins:
+    def of(cls, request: object) -> Bins:
         """Accept what a Python caller writes: a Bins, text, or a list of edges."""
-        if isinstance(given, Bins):
-            return given
-        if isinstance(given, str):
-            return cls.parse(given)
-        if isinstance(given, Sequence):
-            return cls.parse(",".join(str(edge) for edge in given))
-        return cls.parse(str(given))
+        if isinstance(request, Bins):
+            return request
+        if isinstance(request, str):
+            return cls.parse(request)
+        if isinstance(request, Sequence):
+            return cls.parse(",".join(str(edge) for edge in request))
+        return cls.parse(str(request))
 
 
-def parse_bins(given: object) -> dict[str, Bins]:
+def parse_bins(requests: object) -> dict[str, Bins]:
     """Read which columns are to be cut, and how."""
-    if given is None:
+    if requests is None:
         return {}
-    if not isinstance(given, Mapping):
-        raise BadInput(f"bins is {given!r}", available="a mapping such as {'age': [25, 45]} or {'age': 'quantile:4'}")
-    return {str(column): Bins.of(request) for column, request in given.items()}
+    if not isinstance(requests, Mapping):
+        raise BadInput(
+            f"bins is {requests!r}", available="a mapping such as {'age': [25, 45]} or {'age': 'quantile:4'}"
+        )
+    return {str(column): Bins.of(request) for column, request in requests.items()}
 
 
 def bin_names(edges: Sequence[float]) -> list[str]:
@@ -562,6 +568,6 @@ def quantile_edges(values: Sequence[float], counts: Sequence[float], parts: int)
     """Return the edges that cut counted values into equally filled parts. Ties may leave fewer parts."""
     order = np.argsort(values)
     ordered, share = np.asarray(values, dtype=np.float64)[order], np.cumsum(np.asarray(counts)[order])
-    wanted = share[-1] * np.arange(1, parts) / parts
-    edges = ordered[np.minimum(np.searchsorted(share, wanted, side="right"), len(ordered) - 1)]
+    quantiles = share[-1] * np.arange(1, parts) / parts
+    edges = ordered[np.minimum(np.searchsorted(share, quantiles, side="right"), len(ordered) - 1)]
     return tuple(edge for edge in np.unique(edges).tolist() if edge > ordered[0])

@@ -107,7 +107,7 @@ def has_several_labels(y: object) -> bool:
 def _several(y: object) -> Targets:
     columns: Any = getattr(y, "columns", None)
     matrix = check_array(y, dtype=None, ensure_all_finite=False, input_name="y")
-    names = [f"label {place}" for place in range(matrix.shape[1])] if columns is None else list(map(str, columns))
+    names = [f"label {position}" for position in range(matrix.shape[1])] if columns is None else list(map(str, columns))
     codes = np.stack(
         [presence_codes(matrix[:, index], f"column {name!r} of y") for index, name in enumerate(names)], axis=1
     )
@@ -193,12 +193,12 @@ def _labels(columns: dict[str, Coded], codes: NDArray[np.int64]) -> list[str | N
     return [column.labels[code] for column, code in zip(columns.values(), codes.tolist(), strict=True)]
 
 
-def _refuse_missing(missing: Any, what: str) -> None:
+def _refuse_missing(missing: Any, input_name: str) -> None:
     absent = np.flatnonzero(missing)
     if len(absent):
         # The words that scikit-learn's own checks look for.
         raise BadInput(
-            f"Input {what} contains NaN or None in {plural(len(absent), 'row')}, the first in row {absent[0]:,}",
+            f"Input {input_name} contains NaN or None in {plural(len(absent), 'row')}, the first in row {absent[0]:,}",
             available="a value in every row",
             help="leave those rows out, or give the missing value a name.",
         )
@@ -218,8 +218,8 @@ def held_out(cells: Codes, share: float, seed: int) -> NDArray[np.bool_]:
     for cell in np.unique(cells).tolist():
         rows = np.flatnonzero(cells == cell)
         if len(rows) > 1:
-            wanted = min(max(round(share * len(rows)), 1), len(rows) - 1)
-            chosen[stream(seed, "dev", cell).permutation(rows)[:wanted]] = True
+            dev_count = min(max(round(share * len(rows)), 1), len(rows) - 1)
+            chosen[stream(seed, "dev", cell).permutation(rows)[:dev_count]] = True
     return chosen
 
 
@@ -228,15 +228,15 @@ def dataset(
     targets: Targets,
     group: Codes,
     coder: GroupCoder,
-    held: NDArray[np.bool_] | None,
+    is_dev: NDArray[np.bool_] | None,
 ) -> Material:
     """Return what a training may see; without rows that are held out, dev rows are the training rows.
 
     Test rows are one row without target, of which nothing is asked: a fitted model predicts later.
     """
     every = Rows(inputs, np.arange(len(inputs)), targets.values, group, targets.cell)
-    train, dev = (every, every) if held is None else (_taken(every, ~held), _taken(every, held))
-    first = _taken(dev, np.arange(1))
+    train, dev = (every, every) if is_dev is None else (_select_rows(every, ~is_dev), _select_rows(every, is_dev))
+    first = _select_rows(dev, np.arange(1))
     return Material(
         train, dev, replace(first, target=None, cell=None), targets.names, coder.groups, targets.task, coder.attributes,
         coder.values, np.array(coder.parts, dtype=np.int64),
@@ -244,7 +244,7 @@ def dataset(
     )  # fmt: skip
 
 
-def _taken(rows: Rows, chosen: NDArray[Any]) -> Rows:
+def _select_rows(rows: Rows, chosen: NDArray[Any]) -> Rows:
     assert rows.target is not None
     assert rows.group is not None
     assert rows.cell is not None

@@ -114,10 +114,10 @@ class TreatedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Treate
         from equipoise.training.metric import MetricLearner
 
         passed_here = ("treatments", "precision", "device", "random_state")
-        known = [name for name in MetricLearner._get_param_names() if name not in passed_here]
-        stray = next((name for name in settings if name not in known), None)
+        allowed = [name for name in MetricLearner._get_param_names() if name not in passed_here]
+        stray = next((name for name in settings if name not in allowed), None)
         if stray is not None:
-            raise unknown_name("learner setting", stray, known, "equipoise.MetricLearner")
+            raise unknown_name("learner setting", stray, allowed, "equipoise.MetricLearner")
         return MetricLearner(
             **settings, treatments=treatments, precision=self.precision, device=self.device, random_state=self._seed()
         )

@@ -158,17 +158,17 @@ class SampleWeight(Treatment):
         return self.weights
 
 
-def _treatment_of(given: object, settings: Any) -> Treatment:
-    if isinstance(given, Treatment):
+def _treatment_of(treatment: object, settings: Any) -> Treatment:
+    if isinstance(treatment, Treatment):
         if settings:
             raise BadInput(
-                f"The treatment is an object ({type(given).__name__}), and treatment_settings are given too",
+                f"The treatment is an object ({type(treatment).__name__}), and treatment_settings are given too",
                 help="make it with its settings, and leave treatment_settings out.",
             )
-        return given
-    if not isinstance(given, str):
-        raise BadInput(f"The treatment is {given!r}", available=TREATMENTS)
-    entry = registry.get("treatment", given)
+        return treatment
+    if not isinstance(treatment, str):
+        raise BadInput(f"The treatment is {treatment!r}", available=TREATMENTS)
+    entry = registry.get("treatment", treatment)
     if not (isinstance(entry.thing, type) and issubclass(entry.thing, Treatment)):
         reason = getattr(entry.thing, "outside_studies", "it is no Treatment")
         raise BadInput(f"The treatment {entry.name!r} does not train a learner: {reason}", available=TREATMENTS)

@@ -68,8 +68,8 @@ class GroupNames:
         if sensitive_features is None:
             columns = self._of_training(data)
         elif (named := _named(sensitive_features, data)) is not None:
-            found = columns_of(data, named, "the data")
-            columns = self._in_order({name: found[name] for name in named})
+            columns_by_name = columns_of(data, named, "the data")
+            columns = self._in_order({name: columns_by_name[name] for name in named})
         else:
             columns = self._in_order(dict(as_columns(sensitive_features)))
         axes = {group_axis(name): factorise(column) for name, column in columns.items()}
@@ -172,25 +172,27 @@ class SavedModel:
         array
             One class (as it stands in ``classes``) or number per row.
         """
-        found = self._predicted(data, sensitive_features, ids)
+        prediction = self._predicted(data, sensitive_features, ids)
         if self.task != "class":
-            return found.values
-        if found.values.max(initial=0) >= len(self.classes):
-            raise BadInput(f"The model predicts a class that it does not name: number {found.values.max()}", help=AGAIN)
-        named: NDArray[Any] = np.array(self.classes)[found.values]
+            return prediction.values
+        if prediction.values.max(initial=0) >= len(self.classes):
+            raise BadInput(
+                f"The model predicts a class that it does not name: number {prediction.values.max()}", help=AGAIN
+            )
+        named: NDArray[Any] = np.array(self.classes)[prediction.values]
         return named
 
     def predict_proba(
         self, data: object, sensitive_features: object = None, ids: Codes | None = None
     ) -> NDArray[np.float32]:
         """Return the probability of each class or label, in the order of ``classes``; without scores it refuses."""
-        found = self._predicted(data, sensitive_features, ids)
-        if found.scores is None:
+        prediction = self._predicted(data, sensitive_features, ids)
+        if prediction.scores is None:
             raise BadInput(
                 "The model gives no probabilities" + (" of numbers" if self.task == "regression" else ""),
                 available="predict",
             )
-        return found.scores
+        return prediction.scores
 
     def transform(self, data: object) -> NDArray[np.float32]:
         """Return the last hidden layer or the embedding of each row, as a treatment left it; some models have none."""
@@ -227,11 +229,11 @@ class SavedModel:
 
         codes = {label: presence_codes(columns[label], f"label column {label!r}") for label in self.classes}
         truth = {label: np.where(code < 0, np.nan, code) for label, code in codes.items()}
-        said = {f"predicted {label}": predicted[:, index] for index, label in enumerate(self.classes)}
+        predictions = {f"predicted {label}": predicted[:, index] for index, label in enumerate(self.classes)}
         # Pictures and matrices are no columns of an audit.
         flat = {name: column for name, column in columns.items() if np.ndim(column) == 1}
         return audit(
-            {**flat, **truth, **said}, target=list(truth), prediction=list(said),
+            {**flat, **truth, **predictions}, target=list(truth), prediction=list(predictions),
             sensitive_features=list(sensitive_features), task="multilabel", **options,
         )  # fmt: skip
 
@@ -248,10 +250,10 @@ class SavedModel:
     def _audit_in(self, name: str) -> dict[str, Any] | None:
         if self.folder is None or not (self.folder / name).is_file():
             return None
-        found = _read_json(self.folder / name)
-        if not isinstance(found, dict):
+        audit = _read_json(self.folder / name)
+        if not isinstance(audit, dict):
             raise BadInput(f"The audit {str(self.folder / name)!r} is no object", help=AGAIN)
-        return found
+        return audit
 
     def save(
         self,
@@ -277,7 +279,7 @@ class SavedModel:
             The folder.
         """
         target = Path(folder)
-        strange = next((one for one in map(_plain, self.classes) if not isinstance(one, str | int | float)), None)
+        strange = next((label for label in map(_plain, self.classes) if not isinstance(label, str | int | float)), None)
         if strange is not None:
             raise BadInput(
                 f"The class {strange!r} is a {type(strange).__name__}, which a saved model cannot name",
@@ -306,13 +308,13 @@ class SavedModel:
         return target
 
     def _described(self, digests: Mapping[str, str]) -> dict[str, Any]:
-        made = dict(self.provenance) or provenance(fingerprint="")
+        provenance_record = dict(self.provenance) or provenance(fingerprint="")
         return {
             "schema": f"{SCHEMA}/{NUMBER}",
             "kind": self.model.kind,
             "task": self.task,
             "target": self.target,
-            "classes": [_plain(one) for one in self.classes],
+            "classes": [_plain(label) for label in self.classes],
             "favourable": _plain(self.favourable),
             "columns": list(self.columns),
             "groups": {"columns": self.groups.columns, "names": self.groups.names, "needed": self.needs_group},
@@ -320,17 +322,16 @@ class SavedModel:
             "inputs": self.encoder.state(),
             "model": self.model.settings(),
             "files": dict(digests),
-            "provenance": {**made, "libraries": _libraries(self.model)},
+            "provenance": {**provenance_record, "libraries": _libraries(self.model)},
         }
 
     def __repr__(self) -> str:
-        what = " + ".join(map(str, self.about.get("treatments", ()))) or "untreated"
+        method = " + ".join(map(str, self.about.get("treatments", ()))) or "untreated"
         names = f"classes={list(self.classes)}"
         says = {"class": names, "multilabel": names.replace("classes", "labels", 1)}.get(self.task, "task='regression'")
         group = ", needs_group=True" if self.needs_group else ""
-        return (
-            f"SavedModel({self.model.kind}, {what}, target={self.target!r}, {says}, columns={len(self.columns)}{group})"
-        )
+        described = f"{self.model.kind}, {method}, target={self.target!r}, {says}, columns={len(self.columns)}{group}"
+        return f"SavedModel({described})"
 
 
 def load_model(folder: str | os.PathLike[str], module: Any = None) -> SavedModel:
@@ -347,45 +348,46 @@ def load_model(folder: str | os.PathLike[str], module: Any = None) -> SavedModel
     -------
     SavedModel
     """
-    place = Path(folder)
-    said = _described_in(place)
-    kind = learner_of(said["kind"]).model if isinstance(said.get("kind"), str) else None
+    path = Path(folder)
+    description = _described_in(path)
+    kind = learner_of(description["kind"]).model if isinstance(description.get("kind"), str) else None
     if kind is None:
-        raise BadInput(f"The saved model is of the kind {said.get('kind')!r}", help=AGAIN)
-    files = _mapping(said, "files")
+        raise BadInput(f"The saved model is of the kind {description.get('kind')!r}", help=AGAIN)
+    files = _mapping(description, "files")
     if not set(files) <= {WEIGHTS, ESTIMATOR}:
         raise BadInput(f"The saved model names the files {listing(files)}", available=f"{WEIGHTS}, {ESTIMATOR}")
-    content = {name: _file(place / name, digest) for name, digest in files.items()}
+    content = {name: _file(path / name, digest) for name, digest in files.items()}
     estimator = estimator_from(content[ESTIMATOR]) if ESTIMATOR in content else None
     if estimator is not None and module is not None:
         raise BadInput("A module is given for a saved estimator", help="load_model(folder) is enough.")
-    tensors = _arrays(place / WEIGHTS) if WEIGHTS in content else {}
-    groups, task, classes = _groups(said), str(said.get("task")), _classes(said)
-    if task not in get_args(Task) or not isinstance(said.get("target"), str):
+    tensors = _arrays(path / WEIGHTS) if WEIGHTS in content else {}
+    groups, task, classes = _groups(description), str(description.get("task")), _classes(description)
+    if task not in get_args(Task) or not isinstance(description.get("target"), str):
         raise BadInput("The saved model says neither what it predicts nor of which classes", help=AGAIN)
     with _fitting_parts():
-        encoder = InputEncoder.restore(said.get("inputs"))
-        model = kind.restore(_mapping(said, "model"), tensors, module if estimator is None else estimator)
+        encoder = InputEncoder.restore(description.get("inputs"))
+        model = kind.restore(_mapping(description, "model"), tensors, module if estimator is None else estimator)
         if module is not None and not model.needs_module:
             raise BadInput(
                 f"A module is given for a model of the learner {model.kind!r}", help="load_model(folder) is enough."
             )
         _check_fit(model, encoder, groups, classes, task)
-    _check_about(said)
-    _warn_of_versions(_mapping(said, "provenance"))
+    _check_about(description)
+    _warn_of_versions(_mapping(description, "provenance"))
     return SavedModel(
-        model, encoder, tuple(classes), groups, said["target"], task, said.get("favourable"), _mapping(said, "about"),
-        _mapping(said, "provenance"), place,
+        model, encoder, tuple(classes), groups, description["target"], task, description.get("favourable"),
+        _mapping(description, "about"),
+        _mapping(description, "provenance"), path,
     )  # fmt: skip
 
 
 def is_saved_model(folder: str | os.PathLike[str]) -> bool:
     """Tell whether a folder holds a saved model, of any version."""
     try:
-        said = _read_json(Path(folder) / DESCRIPTION)
+        description = _read_json(Path(folder) / DESCRIPTION)
     except BadInput:
         return False
-    return isinstance(said, dict) and str(said.get("schema", "")).startswith(f"{SCHEMA}/")
+    return isinstance(description, dict) and str(description.get("schema", "")).startswith(f"{SCHEMA}/")
 
 
 def _described_in(folder: Path) -> dict[str, Any]:
@@ -395,10 +397,10 @@ def _described_in(folder: Path) -> dict[str, Any]:
             f"There is no saved model in {str(folder)!r}", available=f"a folder with {DESCRIPTION}",
             help="equipoise study refit PLAN --treatment NAME --to DIR writes one.",
         )  # fmt: skip
-    said = _read_json(folder / DESCRIPTION)
-    schema = str(said.get("schema")) if isinstance(said, dict) else ""
+    description = _read_json(folder / DESCRIPTION)
+    schema = str(description.get("schema")) if isinstance(description, dict) else ""
     name, _, number = schema.partition("/")
-    if name != SCHEMA or not number.isdecimal() or not int(number[:7]) or not isinstance(said, dict):
+    if name != SCHEMA or not number.isdecimal() or not int(number[:7]) or not isinstance(description, dict):
         raise BadInput(f"{str(folder / DESCRIPTION)!r} does not describe a model ({schema[:60]!r})", help=AGAIN)
     if len(number) > 6 or int(number) != NUMBER:
         raise BadInput(
@@ -406,7 +408,7 @@ def _described_in(folder: Path) -> dict[str, Any]:
             available=f"{SCHEMA}/{NUMBER}",
             help="update equipoise: pip install --upgrade in its clone.",
         )
-    return said
+    return description
 
 
 def _read_json(path: Path) -> Any:
@@ -455,34 +457,36 @@ def _digest(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def _mapping(said: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = said.get(name)
-    if not isinstance(found, dict):
-        raise BadInput(f"The saved model has {found!r:.60} as its {name}", help=AGAIN)
-    return found
+def _mapping(description: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = description.get(name)
+    if not isinstance(value, dict):
+        raise BadInput(f"The saved model has {value!r:.60} as its {name}", help=AGAIN)
+    return value
 
 
-def _groups(said: Mapping[str, Any]) -> GroupNames:
-    found = _mapping(said, "groups")
-    columns, names = (found.get(name) for name in ("columns", "names"))
-    if not all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in (columns, names)):
+def _groups(description: Mapping[str, Any]) -> GroupNames:
+    groups = _mapping(description, "groups")
+    columns, names = (groups.get(name) for name in ("columns", "names"))
+    if not all(
+        isinstance(values, list) and all(isinstance(text, str) for text in values) for values in (columns, names)
+    ):
         raise BadInput("The saved model does not name its groups", help=AGAIN)
     return GroupNames(tuple(columns or ()), tuple(names or ()))
 
 
-def _classes(said: Mapping[str, Any]) -> list[Any]:
+def _classes(description: Mapping[str, Any]) -> list[Any]:
     """Return the classes, or the names of labels: texts, numbers, or true and false, each of them once."""
-    found = said.get("classes")
-    if not isinstance(found, list) or not all(isinstance(one, str | int | float) for one in found):
+    classes = description.get("classes")
+    if not isinstance(classes, list) or not all(isinstance(label, str | int | float) for label in classes):
         raise BadInput("The saved model says neither what it predicts nor of which classes", help=AGAIN)
-    if len(set(found)) < len(found):
-        raise BadInput(f"The saved model names a class twice: {listing(map(repr, found))}", help=AGAIN)
-    return found
+    if len(set(classes)) < len(classes):
+        raise BadInput(f"The saved model names a class twice: {listing(map(repr, classes))}", help=AGAIN)
+    return classes
 
 
-def _check_about(said: Mapping[str, Any]) -> None:
+def _check_about(description: Mapping[str, Any]) -> None:
     """Refuse a description whose treatments are no list: what a model says of itself names them."""
-    treatments = _mapping(said, "about").get("treatments", [])
+    treatments = _mapping(description, "about").get("treatments", [])
     if not isinstance(treatments, list):
         raise BadInput(f"The saved model has {treatments!r:.60} as its treatments", help=AGAIN)
 
@@ -506,27 +510,31 @@ def _check_fit(
         raise BadInput(f"The saved model predicts {model.class_count:,} classes and names {len(classes)}", help=AGAIN)
     if model.needs_group and not groups.names:
         raise BadInput("The saved model predicts by groups, and names none", help=AGAIN)
-    found = model.predict(encoder.blank(), np.zeros(1, dtype=np.int64) if model.needs_group else None)
-    if task == "multilabel" or found.values.ndim != 1:
-        if task != "multilabel" or found.values.shape != (1, len(classes)):
+    prediction = model.predict(encoder.blank(), np.zeros(1, dtype=np.int64) if model.needs_group else None)
+    if task == "multilabel" or prediction.values.ndim != 1:
+        if task != "multilabel" or prediction.values.shape != (1, len(classes)):
             raise BadInput(
-                f"The saved model predicts {found.values.shape[1:]} labels and names {len(classes)}", help=AGAIN
+                f"The saved model predicts {prediction.values.shape[1:]} labels and names {len(classes)}", help=AGAIN
             )
         return
-    numbers = found.values.dtype.kind == "f"
+    numbers = prediction.values.dtype.kind == "f"
     if numbers != (task == "regression"):
         raise BadInput(
             "The saved model predicts numbers in place of classes, or classes in place of numbers", help=AGAIN
         )
-    told_apart = model.class_count if found.scores is None else found.scores.shape[1]
-    known = int(found.values.max()) + 1 if told_apart is None else told_apart
-    if task == "class" and (len(classes) < 2 or (told_apart is not None and known != len(classes))):
-        raise BadInput(f"The saved model predicts {known} classes and names {len(classes)}", help=AGAIN)
+    told_apart = model.class_count if prediction.scores is None else prediction.scores.shape[1]
+    class_count = int(prediction.values.max()) + 1 if told_apart is None else told_apart
+    if task == "class" and (len(classes) < 2 or (told_apart is not None and class_count != len(classes))):
+        raise BadInput(f"The saved model predicts {class_count} classes and names {len(classes)}", help=AGAIN)
 
 
-def _warn_of_versions(made: Mapping[str, Any]) -> None:
+def _warn_of_versions(provenance_record: Mapping[str, Any]) -> None:
     """Warn where scikit-learn is another one than that which saved the estimator."""
-    was = made.get("libraries", {}).get("scikit-learn") if isinstance(made.get("libraries"), dict) else None
+    was = (
+        provenance_record.get("libraries", {}).get("scikit-learn")
+        if isinstance(provenance_record.get("libraries"), dict)
+        else None
+    )
     if was is None:
         return
     import sklearn
@@ -550,11 +558,11 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _named(given: object, data: object) -> list[str] | None:
+def _named(sensitive: object, data: object) -> list[str] | None:
     """Return the columns of the data that group columns are named by; None where these are values."""
-    if isinstance(given, str):
-        return [given]
-    if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
+    if isinstance(sensitive, str):
+        return [sensitive]
+    if not isinstance(sensitive, list | tuple) or not all(isinstance(name, str) for name in sensitive):
         return None
-    known = set(data) if isinstance(data, Mapping) else set(as_table(data, "the data").columns)
-    return list(given) if given and set(given) <= known else None
+    available = set(data) if isinstance(data, Mapping) else set(as_table(data, "the data").columns)
+    return list(sensitive) if sensitive and set(sensitive) <= available else None

@@ -126,15 +126,15 @@ class MeasureScorer:
     def _score(self, probabilities: Any, estimator: Any) -> Any:
         """Return the probability of the favourable class, or of the second of two."""
         names = [label_of(label) for label in estimator.classes_]
-        wanted = label_of(self.favourable)
-        if wanted is None and len(names) == 2:
+        favourable = label_of(self.favourable)
+        if favourable is None and len(names) == 2:
             return probabilities[:, 1]
-        if wanted not in names:
+        if favourable not in names:
             raise BadInput(
                 f"{self.measure} is of the score of one class, and favourable is {self.favourable!r}",
                 available=listing(names), help=f"scorer({self.measure!r}, favourable={names[-1]!r})",
             )  # fmt: skip
-        return probabilities[:, names.index(wanted)]
+        return probabilities[:, names.index(favourable)]
 
     def _undefined(self, measure: Measure, estimator: Any, y_true: Any, outcome: Any, groups: Any) -> str | None:
         """Return why these rows have no answer, such as a fold in which there is one group only."""
@@ -148,10 +148,14 @@ class MeasureScorer:
             return "the rows are all of one group"
         if self.favourable is None or (measure.needs != "counts" and measure.needs != "predictions"):
             return None
-        wanted = label_of(self.favourable)
-        known = {label_of(label) for label in getattr(estimator, "classes_", ())}
-        absent = wanted not in {label_of(label) for column in (y_true, outcome) for label in np.unique(column)}
-        return f"no row is of the class {wanted!r} or predicted as it" if absent and wanted in known else None
+        favourable = label_of(self.favourable)
+        class_labels = {label_of(label) for label in getattr(estimator, "classes_", ())}
+        absent = favourable not in {label_of(label) for column in (y_true, outcome) for label in np.unique(column)}
+        return (
+            f"no row is of the class {favourable!r} or predicted as it"
+            if absent and favourable in class_labels
+            else None
+        )
 
     def __repr__(self) -> str:
         favourable = "" if self.favourable is None else f", favourable={self.favourable!r}"
@@ -170,6 +174,6 @@ def _measures_with_a_direction(needs: str) -> list[str]:
 def _number_of_groups(groups: Any) -> int:
     """Return how many combinations of values the group columns have; a missing value makes no group."""
     coded = [factorise(column) for column in as_columns(groups).values()]
-    known = [np.array([label is not None for label in column.labels])[column.codes] for column in coded]
-    rows = np.stack([column.codes for column in coded], axis=1)[np.all(known, axis=0)]
+    is_known = [np.array([label is not None for label in column.labels])[column.codes] for column in coded]
+    rows = np.stack([column.codes for column in coded], axis=1)[np.all(is_known, axis=0)]
     return len(np.unique(rows, axis=0))

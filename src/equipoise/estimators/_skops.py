@@ -73,10 +73,10 @@ def estimator_from(content: bytes) -> Any:
     skops = require("skops.io", extra="train", purpose=PURPOSE)
     _check_size(content)
     try:
-        asked = skops.get_untrusted_types(data=content)
+        untrusted = skops.get_untrusted_types(data=content)
     except Exception as error:  # a hostile file may stumble anywhere
         raise _damaged(error) from error
-    strange = sorted(set(asked) - set(TRUSTED))
+    strange = sorted(set(untrusted) - set(TRUSTED))
     if strange:
         unchecked = [name for name in strange if name.startswith(UNCHECKED)]
         raise BadInput(
@@ -87,13 +87,13 @@ def estimator_from(content: bytes) -> Any:
         with warnings.catch_warnings():
             # That it was saved by another version of scikit-learn is told by the model, once.
             warnings.simplefilter("ignore")
-            made = skops.loads(content, trusted=sorted(asked))
+            estimator = skops.loads(content, trusted=sorted(untrusted))
     except Exception as error:
         raise _damaged(error) from error
-    if not _is_estimator(made):
-        raise BadInput(f"The file holds a {type(made).__name__}", available=ALLOWED)
-    _check_trees(made)
-    return made
+    if not _is_estimator(estimator):
+        raise BadInput(f"The file holds a {type(estimator).__name__}", available=ALLOWED)
+    _check_trees(estimator)
+    return estimator
 
 
 def _check_size(content: bytes) -> None:
@@ -125,21 +125,21 @@ def _check_trees(estimator: Any) -> None:
             raise _damaged(ValueError("a tree leads outside of itself"))
 
 
-def _parts(thing: Any, seen: set[int]) -> Iterator[Any]:
+def _parts(thing: Any, visited: set[int]) -> Iterator[Any]:
     """Yield an object and everything of scikit-learn's that it consists of."""
-    if id(thing) in seen:
+    if id(thing) in visited:
         return
-    seen.add(id(thing))
+    visited.add(id(thing))
     if isinstance(thing, np.ndarray):
         thing = thing.tolist() if thing.dtype == object else []
     if isinstance(thing, dict):
         thing = list(thing.values())
     if isinstance(thing, list | tuple):
         for part in thing:
-            yield from _parts(part, seen)
+            yield from _parts(part, visited)
     elif type(thing).__module__.startswith("sklearn."):
         yield thing
-        yield from _parts(list(getattr(thing, "__dict__", {}).values()), seen)
+        yield from _parts(list(getattr(thing, "__dict__", {}).values()), visited)
 
 
 def _is_sound(tree: Any) -> bool:

@@ -279,8 +279,8 @@ def _called(thing: Any) -> str:
     return str(getattr(thing, "__name__", type(thing).__name__))
 
 
-def _names(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _names(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _inputs(
@@ -293,19 +293,22 @@ def _inputs(
 ) -> tuple[str, ...]:
     """Return the columns to learn from; a column that is not there is refused with the nearest that is."""
     blocks = isinstance(frame, Mapping) and any(getattr(column, "ndim", 1) > 1 for column in frame.values())
-    known = list(frame) if blocks else list(as_table(frame).columns)  # type: ignore[call-overload]
-    wanted = () if features is None else _names(features)
-    check_names([*targets, *groups, *wanted], known, "the data")
+    available = list(frame) if blocks else list(as_table(frame).columns)  # type: ignore[call-overload]
+    chosen_features = () if features is None else _names(features)
+    check_names([*targets, *groups, *chosen_features], available, "the data")
     for target in targets:
-        if target in wanted or target in groups:
+        if target in chosen_features or target in groups:
             raise BadInput(
-                f"The target {target!r} is among the {'features' if target in wanted else 'sensitive features'}",
+                f"The target {target!r} is among the "
+                f"{'features' if target in chosen_features else 'sensitive features'}",
                 help="name another column.",
             )
-    chosen = wanted or [name for name in known if name not in targets and name not in groups]
+    chosen = chosen_features or [name for name in available if name not in targets and name not in groups]
     chosen = [*chosen, *(name for name in groups if include_sensitive and name not in chosen)]
     if not chosen:
-        raise BadInput("No column is left to learn from", available=listing(known), help="name some: features=[...].")
+        raise BadInput(
+            "No column is left to learn from", available=listing(available), help="name some: features=[...]."
+        )
     return tuple(chosen)
 
 
@@ -339,14 +342,14 @@ def _fingerprint(inputs: NDArray[Any], columns: Mapping[str, NDArray[Any]], labe
     return fingerprint_of([np.ascontiguousarray(inputs).tobytes(), *values])
 
 
-def _favourable(given: object, classes: Sequence[Any]) -> Any:
+def _favourable(favourable: object, classes: Sequence[Any]) -> Any:
     """Return the class that is meant; one that no training row has is refused."""
-    if given is None:
+    if favourable is None:
         return None
     by_label = {label_of(label): label for label in classes}
-    if label_of(given) not in by_label:
+    if label_of(favourable) not in by_label:
         raise BadInput(
-            f"favourable is {given!r}, and no training row is of that class",
+            f"favourable is {favourable!r}, and no training row is of that class",
             available=listing(by_label) or "no class: the target is a number",
         )
-    return by_label[label_of(given)]
+    return by_label[label_of(favourable)]

@@ -200,17 +200,17 @@ class Treated(BaseEstimator):  # type: ignore[misc]
     def _material(
         self, columns: Mapping[str, Any], targets: Targets, coder: GroupCoder, group: Codes, chooses: bool
     ) -> Material:
-        held = None
+        is_dev = None
         if chooses:
-            held = held_out(targets.cell * len(coder.groups) + group, self.dev_size, self._seed())
-            if not held.any():
+            is_dev = held_out(targets.cell * len(coder.groups) + group, self.dev_size, self._seed())
+            if not is_dev.any():
                 raise BadInput(
                     f"X has n_samples={len(group)}, and no row can be held out to choose an epoch on",
                     available="at least one class that has two rows of a group",
                 )
-        train_rows = np.arange(len(group)) if held is None else np.flatnonzero(~held)
+        train_rows = np.arange(len(group)) if is_dev is None else np.flatnonzero(~is_dev)
         self.encoder_ = InputEncoder.fit(columns, tuple(columns), train_rows, what="X")
-        return dataset(self.encoder_.encode_columns(columns), targets, group, coder, held)
+        return dataset(self.encoder_.encode_columns(columns), targets, group, coder, is_dev)
 
     def _weights(self, weights: NDArray[np.float64], learner: ChosenLearner) -> SampleWeight:
         """Return the weights of the training rows as what acts first; the loss of a network has weights of mean 1."""
@@ -220,9 +220,9 @@ class Treated(BaseEstimator):  # type: ignore[misc]
         if self.precision not in learner.kind.precisions:
             raise BadInput(f"precision is {self.precision!r}", available=listing(learner.kind.precisions))
         _check_device(self.device)
-        known = ("dto", "performance", "last")
-        if self.selection is not None and self.selection not in known:
-            raise BadInput(f"selection is {self.selection!r}", available=listing(known))
+        allowed = ("dto", "performance", "last")
+        if self.selection is not None and self.selection not in allowed:
+            raise BadInput(f"selection is {self.selection!r}", available=listing(allowed))
         grouped = coder.attributes != (EVERYONE,)
         selection: Selection = self.selection or ("dto" if grouped else "performance")
         return Settings(precision=self.precision, device=self.device, selection=selection)  # type: ignore[arg-type]
@@ -297,7 +297,7 @@ def _is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "__getitem__") and hasattr(X, "shape")
 
 
-def _learner_gives(what: str) -> Callable[[Any], bool]:
+def _learner_gives(output: str) -> Callable[[Any], bool]:
     """Tell whether the learner of an estimator gives something: scores, or a hidden layer."""
 
     def gives(estimator: Treated) -> bool:
@@ -306,7 +306,7 @@ def _learner_gives(what: str) -> Callable[[Any], bool]:
         for task in tasks:
             try:
                 chosen = chosen_learner(estimator.learner, estimator.learner_settings)
-                return chosen.has_hidden_layer if what == HIDDEN else chosen.gives_scores(task)
+                return chosen.has_hidden_layer if output == HIDDEN else chosen.gives_scores(task)
             except BadInput:  # ``fit`` says what is wrong
                 continue
         return False

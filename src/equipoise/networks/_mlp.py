@@ -93,17 +93,17 @@ def stacked_mlp(
     dtype = library.float32 if dtype is None else dtype
     shapes = list(pairwise(sizes))
     rows = [width_in for width_in, _ in shapes] + [1] * len(shapes)
-    drawn = [np.empty((len(seeds), row, width)) for row, (_, width) in zip(rows, shapes * 2, strict=True)]
+    initial = [np.empty((len(seeds), row, width)) for row, (_, width) in zip(rows, shapes * 2, strict=True)]
     for index, seed in enumerate(seeds):
         generator = stream(seed, part)
         for layer, (width_in, _) in enumerate(shapes):
             bound = width_in**-0.5
-            for values in (drawn[layer], drawn[len(shapes) + layer]):
+            for values in (initial[layer], initial[len(shapes) + layer]):
                 values[index] = generator.uniform(-bound, bound, values.shape[1:])
-    made = [library.from_numpy(values).to(dtype).to(device) for values in drawn]
+    tensors = [library.from_numpy(values).to(dtype).to(device) for values in initial]
     # The output's weights lie in memory as they are read, [R, out, in].
-    made[len(shapes) - 1] = made[len(shapes) - 1].mT.contiguous().mT
-    leaves = [one.requires_grad_() for one in made]
+    tensors[len(shapes) - 1] = tensors[len(shapes) - 1].mT.contiguous().mT
+    leaves = [tensor.requires_grad_() for tensor in tensors]
     return StackedMLP(leaves[: len(shapes)], leaves[len(shapes) :], activation)
 
 
@@ -139,23 +139,23 @@ def stacked_layers() -> Any:
         @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
         def backward(ctx: Any, by_output: Any, by_hidden: Any) -> Any:
             layers, weights = ctx.saved_tensors[: ctx.number], ctx.saved_tensors[ctx.number :]
-            wanted = ctx.needs_input_grad[2]
+            needs_weight_gradient = ctx.needs_input_grad[2]
             by_weight, by_bias = [None] * ctx.number, [None] * ctx.number
             down = by_hidden
             if by_output is not None:
-                if wanted:
+                if needs_weight_gradient:
                     by_weight[-1] = by_output.mT.bmm(layers[-1]).mT
                     by_bias[-1] = by_output.sum(1, keepdim=True)
                 down = by_output.bmm(weights[-1].mT)
                 down = down if by_hidden is None else down.add_(by_hidden)
-            for place in reversed(range(ctx.number - 1)):
-                hidden = layers[place + 1]
+            for index in reversed(range(ctx.number - 1)):
+                hidden = layers[index + 1]
                 down = relu_backward(down, hidden, 0) if ctx.activation == "relu" else tanh_backward(down, hidden)
-                if wanted:
-                    by_weight[place] = layers[place].mT.bmm(down)
-                    by_bias[place] = down.sum(1, keepdim=True)
-                if place or ctx.needs_input_grad[0]:
-                    down = down.bmm(weights[place].mT)
+                if needs_weight_gradient:
+                    by_weight[index] = layers[index].mT.bmm(down)
+                    by_bias[index] = down.sum(1, keepdim=True)
+                if index or ctx.needs_input_grad[0]:
+                    down = down.bmm(weights[index].mT)
             return (down if ctx.needs_input_grad[0] else None, None, *by_weight, *by_bias)
 
     return StackedLayers.apply

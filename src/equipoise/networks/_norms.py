@@ -63,7 +63,7 @@ def fits(norm: Any, x: torch.Tensor, past: torch.Tensor | None = None) -> bool:
     if not norm.training and torch.is_grad_enabled():
         return False
     rows, channels = x.numel() // max(x.shape[1], 1), x.shape[1]
-    there = [x] if past is None else [x, past]
+    tensors = [x] if past is None else [x, past]
     return bool(
         type(norm) is torch.nn.BatchNorm2d
         and norm.affine
@@ -76,8 +76,8 @@ def fits(norm: Any, x: torch.Tensor, past: torch.Tensor | None = None) -> bool:
         # Of one row there is no variance: torch says so.
         and rows > 1
         and x.numel() <= MOST_NUMBERS
-        and all(one.shape == x.shape and one.dtype == x.dtype and one.device == x.device for one in there)
-        and all(one.is_contiguous(memory_format=torch.channels_last) for one in there)
+        and all(tensor.shape == x.shape and tensor.dtype == x.dtype and tensor.device == x.device for tensor in tensors)
+        and all(tensor.is_contiguous(memory_format=torch.channels_last) for tensor in tensors)
         and x.device.index == torch.cuda.current_device()
         and not hooked(norm)
         and not torch.compiler.is_compiling()
@@ -140,8 +140,8 @@ def plan_of(rows: int, channels: int, parts: int = PARTS) -> Plan:
     block_channels = min(CHANNELS, 1 << (channels - 1).bit_length())
     block_rows = SUMMED_TILE // block_channels
     tiles = -(-rows // block_rows)
-    wanted = min(tiles, max(parts // -(-channels // block_channels), 1))
-    return Plan(rows, channels, block_channels, -(-tiles // wanted) * block_rows)
+    row_parts = min(tiles, max(parts // -(-channels // block_channels), 1))
+    return Plan(rows, channels, block_channels, -(-tiles // row_parts) * block_rows)
 
 
 @cache
@@ -169,8 +169,8 @@ def norm_function() -> Any:
         def backward(ctx: Any, gradient: Any) -> Any:
             gradient = gradient.contiguous(memory_format=torch.channels_last)
             x, y, mean, invstd, weight, bias = ctx.saved_tensors
-            found = _gradients(gradient, x, y, mean, invstd, weight, bias, ctx.relu)
-            return (*found, None, None, None, None, None, None)
+            gradients = _gradients(gradient, x, y, mean, invstd, weight, bias, ctx.relu)
+            return (*gradients, None, None, None, None, None, None)
 
     return NormFunction
 
@@ -249,7 +249,7 @@ def usable() -> bool:
     torch = require("torch", extra="train", purpose="A network")
     try:
         with torch.inference_mode(False), torch.enable_grad(), torch.autocast("cuda", enabled=False):
-            return all(_agrees(torch, *how) for how in ((False, False), (False, True), (True, True)))
+            return all(_agrees(torch, *options) for options in ((False, False), (False, True), (True, True)))
     except torch.OutOfMemoryError:
         raise
     except Exception:  # noqa: BLE001 - whatever is amiss, torch's own operations do the same
@@ -265,7 +265,7 @@ def _agrees(torch: Any, added: bool, relu: bool) -> bool:
     )  # fmt: skip
     # Far from 0: where a sum lies near it, rounding decides what the ReLU cuts off.
     past = past.detach().sign().mul(4).requires_grad_()
-    said = []
+    outcomes = []
     for fused in (True, False):
         norm = torch.nn.BatchNorm2d(CHANNELS, device="cuda")
         if fused:
@@ -276,12 +276,12 @@ def _agrees(torch: Any, added: bool, relu: bool) -> bool:
         else:
             y = norm(x) + past if added else norm(x)
             y = y.relu() if relu else y
-        wanted = (x, norm.weight, norm.bias, *((past,) if added else ()))
-        found = torch.autograd.grad(y, wanted, gradient.detach())
-        said.append([y, *found, norm.running_mean, norm.running_var, norm.num_batches_tracked])
+        leaves = (x, norm.weight, norm.bias, *((past,) if added else ()))
+        gradients = torch.autograd.grad(y, leaves, gradient.detach())
+        outcomes.append([y, *gradients, norm.running_mean, norm.running_var, norm.num_batches_tracked])
     return all(
-        bool((one.double() - other.double()).abs().max() <= APART * other.double().abs().max().clamp(min=1.0))
-        for one, other in zip(*said, strict=True)
+        bool((value.double() - other.double()).abs().max() <= APART * other.double().abs().max().clamp(min=1.0))
+        for value, other in zip(*outcomes, strict=True)
     )
 
 
@@ -323,7 +323,7 @@ def norms_of(network: torch.nn.Module) -> dict[str, torch.nn.Module]:
     """Return the normalisations of a network that count means and variances over batches, by name."""
     library = require("torch", extra="train", purpose="A network")
     kind = library.nn.modules.batchnorm._NormBase
-    return {name: one for name, one in network.named_modules() if isinstance(one, kind)}
+    return {name: module for name, module in network.named_modules() if isinstance(module, kind)}
 
 
 def freeze_norms(network: torch.nn.Module) -> None:

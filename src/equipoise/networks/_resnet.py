@@ -65,8 +65,8 @@ def resnet(
     before = WIDTHS[0]
     for stage, (width, number) in enumerate(zip(WIDTHS, numbers, strict=True), start=1):
         blocks = []
-        for place in range(number):
-            stride = 2 if stage > 1 and place == 0 else 1
+        for index in range(number):
+            stride = 2 if stage > 1 and index == 0 else 1
             blocks.append(block(before, width, stride, norm))
             before = width * WIDER[kind]
         network.add_module(f"stage{stage}", nn.Sequential(*blocks))

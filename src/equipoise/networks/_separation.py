@@ -58,7 +58,7 @@ class Separation:
         """
         normalize = require("torch", extra="train", purpose="A network").nn.functional.normalize
         turned = gradient_reversal()
-        aimed, read = (normalize(turned(one), dim=-1) for one in (target, source))
+        aimed, read = (normalize(turned(rows), dim=-1) for rows in (target, source))
         met: torch.Tensor = aimed * normalize(self.networks(read)[0], dim=-1)
         return met.square().sum(-1)
 

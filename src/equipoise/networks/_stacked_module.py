@@ -29,18 +29,21 @@ class StackedModule:
         self._torch = require("torch", extra="train", purpose="A network")
         stacked = [module.to(device=device, dtype=dtype) for module in modules]
         self.module = stacked[0]
-        self._names = [name for name, one in self.module.named_parameters() if one.requires_grad]
+        self._names = [name for name, parameter in self.module.named_parameters() if parameter.requires_grad]
         if not self._names:
             raise BadInput(
                 "The network has no parameters to train",
                 available="a module with parameters, of which at least one has requires_grad",
             )
-        frozen = [name for name, one in self.module.named_parameters() if not one.requires_grad]
+        frozen = [name for name, parameter in self.module.named_parameters() if not parameter.requires_grad]
         self._fixed = [*frozen, *(name for name, _ in self.module.named_buffers())]
-        gathered = [{**dict(one.named_parameters()), **dict(one.named_buffers())} for one in stacked]
+        gathered = [{**dict(parameter.named_parameters()), **dict(parameter.named_buffers())} for parameter in stacked]
         self._values: dict[str, torch.Tensor] = {}
         self.set_values(
-            [self._torch.stack([one[name].detach() for one in gathered]) for name in (*self._names, *self._fixed)]
+            [
+                self._torch.stack([parameter[name].detach() for parameter in gathered])
+                for name in (*self._names, *self._fixed)
+            ]
         )
         # What the layers that are shown gave in the last call, by name.
         self.shown: dict[str, torch.Tensor] = {}
@@ -74,10 +77,10 @@ class StackedModule:
 
     def show(self, layer: str) -> None:
         """Let calls show a layer by its name in the module; another name is refused."""
-        found = layer_named(self.module, layer, "the network")
+        module = layer_named(self.module, layer, "the network")
         if layer not in self._layers:
             self._layers.append(layer)
-            found.register_forward_hook(lambda _part, _entered, left: self._given.update({layer: left}))
+            module.register_forward_hook(lambda _part, _entered, left: self._given.update({layer: left}))
 
     def training(self, on: bool) -> None:
         """Switch the module between training and predicting."""
@@ -87,8 +90,8 @@ class StackedModule:
         """Return logits and hidden layer of every trial."""
         if len(inputs) == 1:
             alone = {name: value[0] for name, value in self._values.items()}
-            logits, hidden, shown = self._called(alone, inputs[0])
-            self.shown = {name: layer[None] for name, layer in shown.items()}
+            logits, hidden, layers = self._called(alone, inputs[0])
+            self.shown = {name: layer[None] for name, layer in layers.items()}
             return logits[None], None if hidden is None else hidden[None]
         logits, hidden, self.shown = self._torch.func.vmap(self._called)(self._values, inputs)
         return logits, hidden
@@ -97,20 +100,22 @@ class StackedModule:
         self, values: Mapping[str, torch.Tensor], inputs: torch.Tensor
     ) -> tuple[Any, Any, dict[str, torch.Tensor]]:
         self._passed.clear()
-        said = self._torch.func.functional_call(self.module, dict(values), (inputs,))
-        if isinstance(said, tuple) and len(said) == 2:
-            return said[0], said[1].flatten(1), dict(self._given)
-        if not hasattr(said, "shape"):
+        output = self._torch.func.functional_call(self.module, dict(values), (inputs,))
+        if isinstance(output, tuple) and len(output) == 2:
+            return output[0], output[1].flatten(1), dict(self._given)
+        if not hasattr(output, "shape"):
             raise BadInput(
-                f"The module returned {type(said).__name__}", available="logits [row, class], or (logits, hidden)"
+                f"The module returned {type(output).__name__}", available="logits [row, class], or (logits, hidden)"
             )
-        hidden = next((entered for entered, left in reversed(self._passed) if left is said), None)
-        return said, hidden, dict(self._given)
+        hidden = next((entered for entered, left in reversed(self._passed) if left is output), None)
+        return output, hidden, dict(self._given)
 
 
 def layer_named(module: torch.nn.Module, name: str, owner: str) -> torch.nn.Module:
     """Return a layer by its name; a name that is not there is refused with those that are, whole blocks first."""
-    layers: dict[str, torch.nn.Module] = {known: layer for known, layer in module.named_modules() if known}
+    layers: dict[str, torch.nn.Module] = {
+        layer_name: layer for layer_name, layer in module.named_modules() if layer_name
+    }
     if name not in layers:
         raise unknown_name("layer", name, sorted(layers, key=lambda known: known.count(".")), owner)
     return layers[name]

@@ -39,19 +39,23 @@ def load_weights(
     otherwise all that does not fit is named and the network stays as it was. ``head`` is filled from the file's head
     where it has one, which must then fit too.
     """
-    held = _read(Path(path))
-    wanted = network.state_dict()
-    renamed = {name if name in wanted else _renamed(name): value for name, value in held.items()}
-    left = [name for name in renamed if name not in wanted]
+    saved = _read(Path(path))
+    expected = network.state_dict()
+    renamed = {name if name in expected else _renamed(name): value for name, value in saved.items()}
+    left = [name for name in renamed if name not in expected]
     faults = [
-        *(f"{name} is not in the file" for name in wanted if name not in renamed and not name.endswith(COUNT)),
+        *(f"{name} is not in the file" for name in expected if name not in renamed and not name.endswith(COUNT)),
         *(f"{name} is not in the network" for name in left if not name.startswith(HEADS)),
         *(
-            f"{name} has the shape {_shape(renamed[name])} and not {_shape(wanted[name])}"
-            for name in wanted
-            if name in renamed and renamed[name].shape != wanted[name].shape
+            f"{name} has the shape {_shape(renamed[name])} and not {_shape(expected[name])}"
+            for name in expected
+            if name in renamed and renamed[name].shape != expected[name].shape
         ),
-        *(f"{name} holds numbers that are not finite" for name in wanted if name in renamed and _broken(renamed[name])),
+        *(
+            f"{name} holds numbers that are not finite"
+            for name in expected
+            if name in renamed and _broken(renamed[name])
+        ),
     ]
     if faults:
         raise BadInput(
@@ -61,9 +65,9 @@ def load_weights(
         )
     of_head = {} if head is None else _of_head({name: renamed[name] for name in left}, head, Path(path).name)
     # What has fewer bits is widened, what has more is rounded: each value becomes one of the network's own kind.
-    network.load_state_dict({name: renamed[name] for name in wanted if name in renamed}, strict=False)
+    network.load_state_dict({name: renamed[name] for name in expected if name in renamed}, strict=False)
     if head is not None and of_head:
-        head.load_state_dict({name: renamed[own] for name, own in of_head.items()})
+        head.load_state_dict({name: renamed[head_name] for name, head_name in of_head.items()})
     return tuple(name for name in left if name not in of_head.values())
 
 
@@ -71,12 +75,16 @@ def _of_head(left: Mapping[str, Any], head: torch.nn.Linear, file: str) -> dict[
     """Return the names in the file of the weight and bias of its head, none where it has none; another is refused."""
     if not left:
         return {}
-    found: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     for name, value in head.state_dict().items():
-        fitting = [one for one in left if one.rpartition(".")[2] == name and left[one].shape == value.shape]
+        fitting = [
+            candidate
+            for candidate in left
+            if candidate.rpartition(".")[2] == name and left[candidate].shape == value.shape
+        ]
         if len(fitting) == 1 and not _broken(left[fitting[0]]):
-            found[name] = fitting[0]
-    if len(found) < len(head.state_dict()) or len(left) > len(found):
+            renamed[name] = fitting[0]
+    if len(renamed) < len(head.state_dict()) or len(left) > len(renamed):
         shapes = listing([f"{name} {_shape(value)}" for name, value in left.items()], 4)
         raise BadInput(
             f"The head of {file} ({shapes}) is not one of {head.out_features:,} outputs on {head.in_features:,} "
@@ -84,7 +92,7 @@ def _of_head(left: Mapping[str, Any], head: torch.nn.Linear, file: str) -> dict[
             available="a head of this shape, or none in the file",
             help="fresh_head = true leaves it out and starts a new one.",
         )
-    return found
+    return renamed
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -93,19 +101,19 @@ def _read(path: Path) -> Mapping[str, Any]:
     library = require("safetensors", extra="train", purpose="Reading weights")
     files = require("safetensors.torch", extra="train", purpose="Reading weights")
     try:
-        held: Mapping[str, Any] = files.load_file(path)
+        tensors: Mapping[str, Any] = files.load_file(path)
     except library.SafetensorError as error:
         raise BadInput(
             f"{path.name} is not a whole .safetensors file ({error})",
             available="what safetensors.torch.save_file writes",
             help="weights kept as a pickle (.pt, .pth) are not read here: save them again as safetensors.",
         ) from error
-    return held
+    return tensors
 
 
 def _renamed(name: str) -> str:
-    for pattern, own in NAMES:
-        name = pattern.sub(own, name)
+    for pattern, replacement in NAMES:
+        name = pattern.sub(replacement, name)
     return name
 
 

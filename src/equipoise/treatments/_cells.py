@@ -32,27 +32,27 @@ def refuse_empty_cells(rows: TrainingRows, treatment: str) -> None:
         )
 
 
-def drawn_from_cells(rows: TrainingRows, kept: Codes, generator: np.random.Generator) -> Codes:
+def drawn_from_cells(rows: TrainingRows, per_cell: Codes, generator: np.random.Generator) -> Codes:
     """Return positions, in order, of so many rows of each cell ``[class, group]``, drawn without replacement."""
     cells = rows.cell * len(rows.groups) + rows.group
     shuffled = generator.permutation(len(cells))
     arranged = shuffled[np.argsort(cells[shuffled], kind="stable")]
     sizes = rows.counts.reshape(-1)
     within = np.arange(len(cells)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.sort(arranged[within < np.repeat(kept.reshape(-1), sizes)])
+    return np.sort(arranged[within < np.repeat(per_cell.reshape(-1), sizes)])
 
 
 def sums_of_cells(
-    losses: torch.Tensor, cells: torch.Tensor, number: int, there: torch.Tensor | None = None
+    losses: torch.Tensor, cells: torch.Tensor, number: int, mask: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the sum of the losses of each cell and how many it has, both ``[trial, cell]``.
 
-    ``there`` tells which losses there are; None: all.
+    ``mask`` marks the losses that count; None: all.
     """
     nothing = losses.new_zeros(len(losses), number)
     counted = losses.new_ones(losses.shape)
-    if there is not None:
-        losses, counted = losses * there, counted * there
+    if mask is not None:
+        losses, counted = losses * mask, counted * mask
     return nothing.scatter_add(1, cells, losses), nothing.scatter_add(1, cells, counted)
 
 

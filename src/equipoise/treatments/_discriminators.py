@@ -63,39 +63,41 @@ class Discriminators(TrainingCallback):
     def before_step(self, batch: Batch) -> None:
         """Update every discriminator once, on the hidden layer as it is."""
         with self._torch.enable_grad():
-            guesses, seen = self.networks(self._inputs(batch.hidden.detach(), batch))
+            guesses, hidden = self.networks(self._inputs(batch.hidden.detach(), batch))
             losses = self._errors(guesses, batch).sum(dim=1)
             if self.diversities is not None:
-                losses = losses + self.diversities * self.likeness(seen)
+                losses = losses + self.diversities * self.likeness(hidden)
             # Every trial has its own parameters, so the sum has the gradients of each.
             gradients = self._torch.autograd.grad(losses.sum(), self.networks.parameters)
         self.optimiser.step(gradients)
 
     def penalty(self, batch: Batch) -> torch.Tensor:
         """Return minus the discriminators' mean cross-entropy times the strength, ``[trial]``."""
-        weights, biases = ([one.detach() for one in many] for many in (self.networks.weights, self.networks.biases))
+        weights, biases = (
+            [parameter.detach() for parameter in many] for many in (self.networks.weights, self.networks.biases)
+        )
         guesses, _ = StackedMLP(weights, biases, "relu")(self._inputs(batch.hidden, batch))
         return -self.strengths * self._errors(guesses, batch).mean(dim=1)
 
-    def likeness(self, seen: torch.Tensor) -> torch.Tensor:
+    def likeness(self, hidden: torch.Tensor) -> torch.Tensor:
         """Return the sum over pairs of discriminators of the mean squared cosine of their rows, ``[trial]``.
 
         A pair stands in the loss of both of its discriminators; counted once here, both get its gradient.
         """
-        norms = seen.detach().norm(dim=-1, keepdim=True) + SMALL
-        rows = (seen / norms).reshape(-1, self.copies, *seen.shape[1:])
+        norms = hidden.detach().norm(dim=-1, keepdim=True) + SMALL
+        rows = (hidden / norms).reshape(-1, self.copies, *hidden.shape[1:])
         total: torch.Tensor = self._torch.zeros_like(self.strengths)
-        for one in range(self.copies):
-            for other in range(one + 1, self.copies):
-                total = total + mean_squared_products(rows[:, one], rows[:, other])
+        for first in range(self.copies):
+            for other in range(first + 1, self.copies):
+                total = total + mean_squared_products(rows[:, first], rows[:, other])
         return total
 
     def keep(self, trials: torch.Tensor) -> None:
         """Go on with these trials and their discriminators."""
         places = (trials[:, None] * self.copies + self._torch.arange(self.copies, device=trials.device)).reshape(-1)
-        kept = [parameter.detach()[places].requires_grad_() for parameter in self.networks.parameters]
-        self.networks.set_parameters(kept)
-        self.optimiser.keep(places, kept)
+        selected = [parameter.detach()[places].requires_grad_() for parameter in self.networks.parameters]
+        self.networks.set_parameters(selected)
+        self.optimiser.keep(places, selected)
         self.strengths = self.strengths[trials]
         self.diversities = None if self.diversities is None else self.diversities[trials]
 
@@ -106,11 +108,11 @@ class Discriminators(TrainingCallback):
 
     def _inputs(self, hidden: torch.Tensor, batch: Batch) -> torch.Tensor:
         if self.classes:
-            told = (
+            conditions = (
                 batch.target if self.several_labels
                 else self._torch.nn.functional.one_hot(batch.cell, self.classes)
             )  # fmt: skip
-            hidden = self._torch.cat([hidden, told.to(hidden.dtype)], dim=-1)
+            hidden = self._torch.cat([hidden, conditions.to(hidden.dtype)], dim=-1)
         return hidden if self.copies == 1 else hidden.repeat_interleave(self.copies, dim=0)
 
     def _errors(self, guesses: torch.Tensor, batch: Batch) -> torch.Tensor:

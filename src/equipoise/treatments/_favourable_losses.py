@@ -60,8 +60,8 @@ class PairLosses(TrainingCallback):
         L_s is the mean loss of the batch's rows of the class and group; 0 where there are none.
         """
         cells = batch.cell * self.shape[1] + batch.group
-        found = sums_of_cells(batch.loss, cells, self.shape[0] * self.shape[1])
-        sums, counts = (one.reshape(-1, *self.shape)[:, self.classes][:, :, self.pairs] for one in found)
+        cell_sums = sums_of_cells(batch.loss, cells, self.shape[0] * self.shape[1])
+        sums, counts = (values.reshape(-1, *self.shape)[:, self.classes][:, :, self.pairs] for values in cell_sums)
         return sums / counts.clamp(min=1), counts > 0
 
     def mean_over_pairs(self, terms: torch.Tensor) -> torch.Tensor:

@@ -39,14 +39,14 @@ class NullSpace:
         """Return an orthonormal basis of what directions have outside of what is gone already."""
         longest = np.linalg.norm(directions, axis=1).max(initial=0.0)
         rest = self.left(self.left(directions))  # twice: once leaves rounding behind
-        _, lengths, found = np.linalg.svd(rest, full_matrices=False)
-        return np.asarray(found[lengths > GONE * longest])
+        _, lengths, right_vectors = np.linalg.svd(rest, full_matrices=False)
+        return np.asarray(right_vectors[lengths > GONE * longest])
 
     def without(self, directions: Floats) -> NullSpace:
         """Return the space that is left when these directions (orthonormal, from ``new``) are gone too."""
-        made = NullSpace(self.basis.shape[1])
-        made.basis = np.vstack([self.basis, directions])
-        return made
+        space = NullSpace(self.basis.shape[1])
+        space.basis = np.vstack([self.basis, directions])
+        return space
 
     def left(self, rows: Floats) -> Floats:
         """Return rows projected onto the space: what they are without the directions that are gone."""

@@ -49,8 +49,10 @@ def prior_shift(counts: Codes) -> Floats:
 
     A cell without training rows weighs nothing: the network has never seen it, and says next to nothing of it.
     """
-    whole = counts.T.astype(np.float64)
-    shift: Floats = np.divide(whole.sum(), whole, out=np.zeros_like(whole), where=whole > 0)
+    counts_by_class = counts.T.astype(np.float64)
+    shift: Floats = np.divide(
+        counts_by_class.sum(), counts_by_class, out=np.zeros_like(counts_by_class), where=counts_by_class > 0
+    )
     return shift
 
 
@@ -101,22 +103,22 @@ class ByCell(PostProcessor):
     @classmethod
     def numbers_of(cls, state: Mapping[str, Any]) -> tuple[str, int, int]:
         """Return readout, groups and classes of a state, checked."""
-        known = checked_settings(state, {"readout": str, "groups": int, "classes": int}, "the readout")
-        if known["readout"] not in cls.readouts or min(known["groups"], known["classes"]) < 1:
-            raise BadInput(f"The saved readout is {known!r}", available=", ".join(cls.readouts))
-        return known["readout"], known["groups"], known["classes"]
+        settings = checked_settings(state, {"readout": str, "groups": int, "classes": int}, "the readout")
+        if settings["readout"] not in cls.readouts or min(settings["groups"], settings["classes"]) < 1:
+            raise BadInput(f"The saved readout is {settings!r}", available=", ".join(cls.readouts))
+        return settings["readout"], settings["groups"], settings["classes"]
 
 
-def groups_of_test(said: Outputs, readout: str) -> Codes:
+def groups_of_test(outputs: Outputs, readout: str) -> Codes:
     """Return the groups of test rows, which a readout needs."""
-    if said.test_group is None and not len(said.test):
+    if outputs.test_group is None and not len(outputs.test):
         return np.zeros(0, dtype=np.int64)  # nothing is asked of test rows yet
-    if said.test_group is None:
+    if outputs.test_group is None:
         raise BadInput(
             f"The readout {readout!r} needs the groups of test rows, and they are not known",
             help="choose a readout that does not need them.",
         )
-    return said.test_group
+    return outputs.test_group
 
 
 def randomly_decided(chance: Floats, seed: int, purpose: str, ids: Codes) -> Predicted:
@@ -124,6 +126,6 @@ def randomly_decided(chance: Floats, seed: int, purpose: str, ids: Codes) -> Pre
 
     What is drawn for a row depends on the seed, the purpose and the row's id, and on no other row.
     """
-    drawn = sample_uniforms(seed, 0, ids, copies_of(ids), purpose)
+    uniforms = sample_uniforms(seed, 0, ids, copies_of(ids), purpose)
     scores = np.stack([1.0 - chance, chance], axis=1)
-    return Predicted((drawn < chance).astype(np.int64), scores.astype(np.float32))
+    return Predicted((uniforms < chance).astype(np.int64), scores.astype(np.float32))

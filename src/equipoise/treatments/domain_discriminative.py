@@ -90,11 +90,13 @@ class DomainDiscriminative(OutputsByGroup):
         """Return predictions by the readout."""
         readout, sizes = self.values["readout"], (len(outputs.groups), len(outputs.classes))
         if readout in (RBA, RBA_DEV):
-            dev, test = (arranged(one, *sizes) for one in (outputs.dev, outputs.test))
+            dev, test = (arranged(scores, *sizes) for scores in (outputs.dev, outputs.test))
             return _read_in_balance(dev, test, outputs, readout)
         shift = None if readout == "sum" else prior_shift(outputs.counts)
-        made = ReadJointly(readout, *sizes, shift)
-        return Afterwards(made.predict(outputs.dev), made.predict(outputs.test), postprocessor=made)
+        postprocessor = ReadJointly(readout, *sizes, shift)
+        return Afterwards(
+            postprocessor.predict(outputs.dev), postprocessor.predict(outputs.test), postprocessor=postprocessor
+        )
 
 
 @fitted_part
@@ -166,21 +168,27 @@ class JointClasses(TrainingCallback):
         return cross_entropy(output, group * self.classes + target)
 
 
-def _read_in_balance(dev: Floats, test: Floats, said: Outputs, readout: str) -> Afterwards:
+def _read_in_balance(dev: Floats, test: Floats, outputs: Outputs, readout: str) -> Afterwards:
     """Balance the sums over groups of exp(logit), which the authors do not normalise."""
-    groups = len(said.groups)
-    test_group = groups_of_test(said, readout)
-    dev, test = (_unnormalised(one) for one in (dev, test))
-    own = balanced(dev, said.dev_group, groups, _as_balanced(said))
+    groups = len(outputs.groups)
+    test_group = groups_of_test(outputs, readout)
+    dev, test = (_unnormalised(scores) for scores in (dev, test))
+    balance = balanced(dev, outputs.dev_group, groups, _as_balanced(outputs))
     if readout == RBA_DEV:
-        found = replayed(test, test_group, groups, own.multipliers)
-        kept = {CONSTRAINTS: own.residuals}
-        made = ReadInBalance(readout, groups, len(said.classes), own.multipliers)
-        return Afterwards(predicted(own.scores), predicted(found), _notes(own, dev, "dev"), kept, made)
-    whole = balanced(test, test_group, groups)
-    kept = {CONSTRAINTS: whole.residuals}
+        test_scores = replayed(test, test_group, groups, balance.multipliers)
+        curves = {CONSTRAINTS: balance.residuals}
+        postprocessor = ReadInBalance(readout, groups, len(outputs.classes), balance.multipliers)
+        return Afterwards(
+            predicted(balance.scores), predicted(test_scores), _notes(balance, dev, "dev"), curves, postprocessor
+        )
+    test_balance = balanced(test, test_group, groups)
+    curves = {CONSTRAINTS: test_balance.residuals}
     return Afterwards(
-        predicted(own.scores), predicted(whole.scores), _notes(whole, test, "test"), kept, no_model=TOGETHER
+        predicted(balance.scores),
+        predicted(test_balance.scores),
+        _notes(test_balance, test, "test"),
+        curves,
+        no_model=TOGETHER,
     )
 
 
@@ -189,28 +197,28 @@ def _unnormalised(logits: Floats) -> Floats:
     return np.asarray(np.exp(np.minimum(logits, HIGHEST)).sum(axis=1))
 
 
-def _as_balanced(said: Outputs) -> Floats:
+def _as_balanced(outputs: Outputs) -> Floats:
     """Weigh dev rows so that every class has the groups in equal parts, as rows that shall be said to be of it.
 
     Without that the multipliers would make up for the bias of the dev rows, and not for that of the network.
     """
-    shape = (len(said.classes), len(said.groups))
-    known = (said.dev_target >= 0) & (said.dev_group >= 0)
-    cells: Codes = np.where(known, said.dev_target * shape[1] + said.dev_group, 0).astype(np.int64)
-    counts = np.bincount(cells[known], minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+    shape = (len(outputs.classes), len(outputs.groups))
+    is_known = (outputs.dev_target >= 0) & (outputs.dev_group >= 0)
+    cells: Codes = np.where(is_known, outputs.dev_target * shape[1] + outputs.dev_group, 0).astype(np.int64)
+    counts = np.bincount(cells[is_known], minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
     present = np.maximum((counts > 0).sum(axis=1, keepdims=True), 1)
-    each = np.divide(counts.sum(axis=1, keepdims=True) / present, counts, out=np.zeros(shape), where=counts > 0)
-    return np.where(known, each.reshape(-1)[cells], 0.0)
+    cell_weights = np.divide(counts.sum(axis=1, keepdims=True) / present, counts, out=np.zeros(shape), where=counts > 0)
+    return np.where(is_known, cell_weights.reshape(-1)[cells], 0.0)
 
 
-def _notes(found: Balance, before: Floats, rows: str) -> tuple[str, ...]:
+def _notes(balance: Balance, before: Floats, rows: str) -> tuple[str, ...]:
     """Say whether the rows came into balance, and whether that cost whole classes."""
     ended = (
-        f"after {len(found.multipliers)} rounds the {rows} rows met every constraint."
-        if found.met
+        f"after {len(balance.multipliers)} rounds the {rows} rows met every constraint."
+        if balance.met
         else f"the {rows} rows did not meet every constraint within {ROUNDS} rounds."
     )
-    lost = len(set(before.argmax(axis=1).tolist()) - set(found.scores.argmax(axis=1).tolist()))
+    lost = len(set(before.argmax(axis=1).tolist()) - set(balance.scores.argmax(axis=1).tolist()))
     if not lost:
         return (f"RBA: {ended}",)
     classes, named = plural(lost, "class", "classes"), fitting(lost, "is", "are")
@@ -244,8 +252,8 @@ class Balance:
 def constraints(groups: int) -> Floats:
     """Return c, ``[constraint, group]``: two for each group, for the first only where there are two."""
     share = 1.0 / groups
-    held = np.eye(groups)[: 1 if groups <= 2 else groups]
-    return np.concatenate([share - MARGIN - held, held - share - MARGIN])
+    identity = np.eye(groups)[: 1 if groups <= 2 else groups]
+    return np.concatenate([share - MARGIN - identity, identity - share - MARGIN])
 
 
 def constraint_count(groups: int) -> int:
@@ -264,8 +272,8 @@ def balanced(scores: Floats, group: Codes, groups: int, weights: Floats | None =
     multipliers = np.zeros((scores.shape[1], len(bounds)))
     path: list[Floats] = []
     while True:
-        said = now.argmax(axis=1)
-        places = said * groups + np.maximum(group, 0)
+        predicted_class = now.argmax(axis=1)
+        places = predicted_class * groups + np.maximum(group, 0)
         numbers = np.bincount(places, counted, minlength=scores.shape[1] * groups).reshape(-1, groups)
         excess = numbers @ bounds.T
         if len(path) == ROUNDS or not (excess > ROUNDING).any():
@@ -275,7 +283,7 @@ def balanced(scores: Floats, group: Codes, groups: int, weights: Floats | None =
             return Balance(now, _stacked(path, multipliers), residuals)
         multipliers = np.maximum(multipliers + STEP * excess, 0.0)
         path.append(multipliers)
-        _lower(now, scores, said, group, multipliers @ bounds)
+        _lower(now, scores, predicted_class, group, multipliers @ bounds)
 
 
 def replayed(scores: Floats, group: Codes, groups: int, path: Floats) -> Floats:
@@ -286,10 +294,10 @@ def replayed(scores: Floats, group: Codes, groups: int, path: Floats) -> Floats:
     return now
 
 
-def _lower(now: Floats, scores: Floats, said: Codes, group: Codes, by: Floats) -> None:
+def _lower(now: Floats, scores: Floats, predicted_class: Codes, group: Codes, by: Floats) -> None:
     """Set the score of the class that each row is said to be of: its first score, lowered by ``[class, group]``."""
     rows = np.flatnonzero(group >= 0)
-    now[rows, said[rows]] = scores[rows, said[rows]] - by[said[rows], group[rows]]
+    now[rows, predicted_class[rows]] = scores[rows, predicted_class[rows]] - by[predicted_class[rows], group[rows]]
 
 
 def _stacked(path: list[Floats], like: Floats) -> Floats:

@@ -95,8 +95,8 @@ class OneSoftmaxEach(TrainingCallback):
     def row_loss(self, output: torch.Tensor, target: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
         """Return minus the log of the true class's probability among the classes of the row's own group."""
         by_group = output.reshape(*output.shape[:-1], -1, self.classes)
-        own = group[..., None, None].expand(*group.shape, 1, self.classes)
-        return cross_entropy(by_group.gather(2, own).squeeze(2), target)
+        group_index = group[..., None, None].expand(*group.shape, 1, self.classes)
+        return cross_entropy(by_group.gather(2, group_index).squeeze(2), target)
 
 
 def _of_all(logits: Floats) -> Floats:
@@ -106,8 +106,8 @@ def _of_all(logits: Floats) -> Floats:
 
 def _of_own(logits: Floats, group: Codes) -> Floats:
     """Return the softmax of each row's own group; of all groups together where it has none."""
-    own = softmax(logits, 2)[np.arange(len(logits)), np.maximum(group, 0)]
-    return np.where((group >= 0)[:, None], own, _of_all(logits))
+    probabilities = softmax(logits, 2)[np.arange(len(logits)), np.maximum(group, 0)]
+    return np.where((group >= 0)[:, None], probabilities, _of_all(logits))
 
 
 def _unknown(group: Codes) -> Iterator[str]:

@@ -24,8 +24,8 @@ class Downsampling(Treatment):
     def choose(self, rows: TrainingRows, generator: np.random.Generator) -> Codes:
         """Draw the rows to keep."""
         refuse_empty_cells(rows, "downsampling")
-        kept = kept_in_each_group(rows.counts)
-        return drawn_from_cells(rows, np.repeat(kept[:, None], len(rows.groups), axis=1), generator)
+        kept_counts = kept_in_each_group(rows.counts)
+        return drawn_from_cells(rows, np.repeat(kept_counts[:, None], len(rows.groups), axis=1), generator)
 
 
 def kept_in_each_group(counts: Codes) -> Codes:
@@ -34,7 +34,7 @@ def kept_in_each_group(counts: Codes) -> Codes:
     pairs = [(least, total) for least, total in zip(counts.min(axis=1).tolist(), totals, strict=True) if total]
     # r as a fraction: the smallest of n_yg / n_y, found without rounding.
     least, of = pairs[0]
-    for one, total in pairs[1:]:
-        if one * of < least * total:
-            least, of = one, total
+    for count, total in pairs[1:]:
+        if count * of < least * total:
+            least, of = count, total
     return np.array([max(1, least * total // of) if total else 0 for total in totals], dtype=np.int64)

@@ -75,14 +75,14 @@ class LossDifferences(TrainingCallback):
     def penalty(self, batch: Batch) -> torch.Tensor:
         """Return the weighted sum of differences, ``[trial]``."""
         cells = batch.cell * self.shape[1] + batch.group
-        found = sums_of_cells(batch.loss, cells, self.shape[0] * self.shape[1])
-        sums, counts = (one.reshape(-1, *self.shape) for one in found)
+        cell_sums = sums_of_cells(batch.loss, cells, self.shape[0] * self.shape[1])
+        sums, counts = (values.reshape(-1, *self.shape) for values in cell_sums)
         means = sums / counts.clamp(min=1)
         if self.to == "class":
             middle = sums.sum(dim=2, keepdim=True) / counts.sum(dim=2, keepdim=True).clamp(min=1)
         else:
             middle = batch.loss.mean(dim=1)[:, None, None]
-        apart = means - middle
-        terms = apart.detach().sign() * means if self.signed else apart.abs()
+        deviations = means - middle
+        terms = deviations.detach().sign() * means if self.signed else deviations.abs()
         penalty: torch.Tensor = self.strengths * (terms * (counts > 0)).sum(dim=(1, 2))
         return penalty

@@ -112,24 +112,24 @@ class ClassifierMixture(Mixture):
 
     def fit(self, inputs: NDArray[Any], target: Codes) -> Self:
         """Fit classifiers one after another, and find the best mixture of them."""
-        made = self.reduction
+        reduction = self.reduction
         with warnings.catch_warnings():
             # What its own use of pandas warns of says nothing about the fit.
             warnings.filterwarnings("ignore", module="fairlearn")
-            made.fit(inputs, target, sensitive_features=self.group)
+            reduction.fit(inputs, target, sensitive_features=self.group)
         # The weights are those of all classifiers, by number; most of them are 0.
-        weights = made.weights_.sort_index().to_numpy(dtype=np.float64)
-        kept = np.flatnonzero(weights > 0)
-        self.classifiers = [made.predictors_[place] for place in kept.tolist()]
-        self.weights = weights[kept] / weights[kept].sum()
+        weights = reduction.weights_.sort_index().to_numpy(dtype=np.float64)
+        positive = np.flatnonzero(weights > 0)
+        self.classifiers = [reduction.predictors_[index] for index in positive.tolist()]
+        self.weights = weights[positive] / weights[positive].sum()
         self.notes = (
-            f"Exponentiated gradient: a mixture of {plural(len(kept), 'classifier')}, "
+            f"Exponentiated gradient: a mixture of {plural(len(positive), 'classifier')}, "
             "from which predictions are drawn by the seed of the trial.",
         )
-        if made.best_gap_ > made.nu:
+        if reduction.best_gap_ > reduction.nu:
             self.notes += (
-                f"Exponentiated gradient: not converged after {plural(made.last_iter_ + 1, 'iteration')} (gap "
-                f"{made.best_gap_:.2g}, wanted {made.nu:.2g}): the constraint may be missed. A larger max_iter may "
-                "help.",
+                f"Exponentiated gradient: not converged after {plural(reduction.last_iter_ + 1, 'iteration')} (gap "
+                f"{reduction.best_gap_:.2g}, wanted {reduction.nu:.2g}): the constraint may be missed. A larger "
+                "max_iter may help.",
             )
         return self

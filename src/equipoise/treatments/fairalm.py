@@ -52,20 +52,20 @@ class Multipliers(PairLosses):
 
     def penalty(self, batch: Batch) -> torch.Tensor:
         """Return the weighted losses, ``[trial]``; the last step on a batch moves the multipliers."""
-        losses, there = self.losses(batch)
+        losses, mask = self.losses(batch)
         weights = self.eta[:, None, None, None] / 4 + (self.multipliers - self.multipliers.flip(2)) / 2
         penalty = self.mean_over_pairs((weights * losses).sum(2))
         if batch.repeat == self.repeats - 1:
-            self._move(losses.detach(), there.all(2))
+            self._move(losses.detach(), mask.all(2))
         return penalty
 
-    def _move(self, losses: torch.Tensor, there: torch.Tensor) -> None:
+    def _move(self, losses: torch.Tensor, mask: torch.Tensor) -> None:
         first, second = self.multipliers.unbind(2)
         raised = self.eta[:, None, None] / 2 * (losses[:, :, 0] - losses[:, :, 1])
         new_first = (first - second) / 2 + raised
         new_second = (second - new_first) / 2 - raised
         moved = self._torch.stack([new_first, new_second], dim=2)
-        self.multipliers.copy_(self._torch.where(there[:, :, None], moved, self.multipliers))
+        self.multipliers.copy_(self._torch.where(mask[:, :, None], moved, self.multipliers))
 
     def state(self) -> dict[str, torch.Tensor]:
         """Return the multipliers."""

@@ -80,12 +80,14 @@ class FairBatches(TrainingCallback):
     def _dealt(self, trial: int, shuffled: Codes) -> Codes:
         """Return the batches of a trial, ``[batch, row]``."""
         counts = self.counts[trial]
-        wanted = self.shares[trial] * counts.sum(axis=1, keepdims=True) / counts.sum()
-        sizes = apportion(wanted, self.size).reshape(-1)
+        shares = self.shares[trial] * counts.sum(axis=1, keepdims=True) / counts.sum()
+        sizes = apportion(shares, self.size).reshape(-1)
         arranged = shuffled[np.argsort(self.cells[trial][shuffled], kind="stable")]
         parts = np.split(arranged, np.cumsum(counts.reshape(-1))[:-1])
-        taken = [np.resize(part, (self.number, size)) for part, size in zip(parts, sizes.tolist(), strict=True) if size]
-        return np.concatenate(taken, axis=1)
+        row_parts = [
+            np.resize(part, (self.number, size)) for part, size in zip(parts, sizes.tolist(), strict=True) if size
+        ]
+        return np.concatenate(row_parts, axis=1)
 
     def keep(self, trials: torch.Tensor) -> None:
         """Go on with these trials."""
@@ -104,12 +106,12 @@ def moved_shares(shares: Floats, sums: Floats, counts: Codes, step: float) -> Fl
     for index, (present, total) in enumerate(zip(counts > 0, counts.sum(axis=1), strict=True)):
         if present.sum() < 2:
             continue
-        apart = sums[index, present] / counts[index, present] - sums[index].sum() / total
+        gaps = sums[index, present] / counts[index, present] - sums[index].sum() / total
         # The last of several that lie equally far, as in the authors' code.
-        furthest = len(apart) - 1 - int(np.argmax(np.abs(apart[::-1])))
-        change = np.full(len(apart), -step / (len(apart) - 1))
+        furthest = len(gaps) - 1 - int(np.argmax(np.abs(gaps[::-1])))
+        change = np.full(len(gaps), -step / (len(gaps) - 1))
         change[furthest] = step
-        new = moved[index, present] + np.sign(apart[furthest]) * change
+        new = moved[index, present] + np.sign(gaps[furthest]) * change
         new -= min(float(new.min()), 0.0)
         moved[index, present] = new / new.sum()
     return moved

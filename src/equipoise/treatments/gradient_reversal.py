@@ -95,8 +95,8 @@ class Adversary(TrainingCallback):
     def objective(self, phase: str, batch: Batch, loss: torch.Tensor) -> torch.Tensor:
         """Return the loss with that of the adversary."""
         read = batch.layer(self.layer).flatten(2)
-        seen = gradient_reversal()(read, self.strengths) if phase == REVERSED else read.detach()
-        return loss + batch.mean(cross_entropy(self(seen), batch.group))
+        head_inputs = gradient_reversal()(read, self.strengths) if phase == REVERSED else read.detach()
+        return loss + batch.mean(cross_entropy(self(head_inputs), batch.group))
 
     def __call__(self, values: torch.Tensor) -> torch.Tensor:
         """Return the guesses of the group, ``[trial, row, group]``."""
@@ -118,8 +118,8 @@ class BatchNorm:
     def __call__(self, values: torch.Tensor) -> torch.Tensor:
         """Return ``[trial, row, width]``: columns of each trial with mean 0 and variance 1, then scaled and shifted."""
         scale, shift = self.parameters
-        apart = values - values.mean(1, keepdim=True)
-        return apart * (apart.square().mean(1, keepdim=True) + SMALL).rsqrt() * scale + shift
+        centred = values - values.mean(1, keepdim=True)
+        return centred * (centred.square().mean(1, keepdim=True) + SMALL).rsqrt() * scale + shift
 
 
 def batch_norm(context: TrainingContext, width: int) -> Part:

@@ -65,52 +65,59 @@ class IterativeNullSpaceProjection(Treatment):
     control: ClassVar[Mapping[str, Any]] = {"iterations": 0}
     control_name: ClassVar[str] = "refitted head alone"
 
-    def after(self, found: Representations) -> Afterwards:
+    def after(self, representations: Representations) -> Afterwards:
         """Return the predictions of the candidate that dev rows like best."""
         # One thread: small products lose more than they win by several, and workers share the machine.
         with threadpool_limits(limits=1, user_api="blas"):
-            return self._chosen(found)
+            return self._chosen(representations)
 
-    def erase(self, found: Representations) -> NullSpaceProjection | None:
+    def erase(self, representations: Representations) -> NullSpaceProjection | None:
         """Return the projection of an embedding that dev rows like best, each by its nearest training row."""
         if not int(self.values["iterations"]):
             return None
         with threadpool_limits(limits=1, user_api="blas"):
-            search = _Search(found, self.values["classifier"], self.values["conditional_on_class"])
-            target, dev = found.train.target, found.dev.inputs.astype(np.float64)
+            search = _Search(representations, self.values["classifier"], self.values["conditional_on_class"])
+            target, dev = representations.train.target, representations.dev.inputs.astype(np.float64)
             assert target is not None
             spaces, classes = [], []
             for space in search.spaces(int(self.values["iterations"])):
                 spaces.append(space)
                 classes.append(target[nearest(space.left(dev), search.train)])
             scores = scores_of(
-                np.stack(classes), found.dev, len(found.classes), len(found.groups), found.task,
-                performance=found.performance, fairness=found.fairness,
+                np.stack(classes), representations.dev, len(representations.classes), len(representations.groups),
+                representations.task,
+                performance=representations.performance, fairness=representations.fairness,
             )  # fmt: skip
-            best = scores.best(found.selection)
-        notes = (f"INLP: {search.taken(len(spaces), best, found.selection)}", *search.notes)
+            best = scores.best(representations.selection)
+        notes = (f"INLP: {search.taken(len(spaces), best, representations.selection)}", *search.notes)
         return NullSpaceProjection(spaces[best].basis, notes)
 
-    def _chosen(self, found: Representations) -> Afterwards:
-        assert found.train.target is not None
-        heads = Heads(found.train.target, len(found.classes), found.task == "regression", found.weights)
-        dev, test = (rows.inputs.astype(np.float64) for rows in (found.dev, found.test))
+    def _chosen(self, representations: Representations) -> Afterwards:
+        assert representations.train.target is not None
+        heads = Heads(
+            representations.train.target,
+            len(representations.classes),
+            representations.task == "regression",
+            representations.weights,
+        )
+        dev, test = (rows.inputs.astype(np.float64) for rows in (representations.dev, representations.test))
         if not int(self.values["iterations"]):
-            head = heads.fitted(found.train.inputs.astype(np.float64), NullSpace(dev.shape[1]))
+            head = heads.fitted(representations.train.inputs.astype(np.float64), NullSpace(dev.shape[1]))
             return Afterwards(head.predict(dev), head.predict(test), (HEAD_ALONE,), postprocessor=head)
-        search = _Search(found, self.values["classifier"], self.values["conditional_on_class"])
+        search = _Search(representations, self.values["classifier"], self.values["conditional_on_class"])
         fitted = [heads.fitted(search.train, space) for space in search.spaces(int(self.values["iterations"]))]
-        said = np.stack([head.values(dev) for head in fitted])
-        scored = needs_scores(found.performance)
+        predictions = np.stack([head.values(dev) for head in fitted])
+        scored = needs_scores(representations.performance)
         scores = scores_of(
-            said, found.dev, len(found.classes), len(found.groups), found.task,
-            performance=found.performance, fairness=found.fairness,
+            predictions, representations.dev, len(representations.classes), len(representations.groups),
+            representations.task,
+            performance=representations.performance, fairness=representations.fairness,
             scores=np.stack([head.scores(dev) for head in fitted]) if scored else None,
         )  # fmt: skip
-        best = scores.best(found.selection)
-        notes = [f"INLP: {search.taken(len(fitted), best, found.selection)}", *search.notes]
-        if found.selection == "dto" and np.isnan(scores.fairness[best]):
-            notes.append(UNDEFINED[found.task])
+        best = scores.best(representations.selection)
+        notes = [f"INLP: {search.taken(len(fitted), best, representations.selection)}", *search.notes]
+        if representations.selection == "dto" and np.isnan(scores.fairness[best]):
+            notes.append(UNDEFINED[representations.task])
         head = fitted[best]
         return Afterwards(head.predict(dev), head.predict(test), tuple(notes), postprocessor=head)
 
@@ -118,12 +125,14 @@ class IterativeNullSpaceProjection(Treatment):
 class _Search:
     """Takes directions away from training and dev rows; ``train`` and ``dev`` are what is left of them."""
 
-    def __init__(self, found: Representations, classifier: str, conditional: bool) -> None:
-        self.train, self.train_group, self.train_cell = _known(found.train)
-        self.dev, self.dev_group, self.dev_cell = _known(found.dev)
+    def __init__(self, representations: Representations, classifier: str, conditional: bool) -> None:
+        self.train, self.train_group, self.train_cell = _rows_of_known_group(representations.train)
+        self.dev, self.dev_group, self.dev_cell = _rows_of_known_group(representations.dev)
         self.classifier = classifier
-        self.classes = _classes_of_several_groups(self.train_group, self.train_cell, found) if conditional else [None]
-        self.generator = stream(found.seed, "inlp")
+        self.classes = (
+            _classes_of_several_groups(self.train_group, self.train_cell, representations) if conditional else [None]
+        )
+        self.generator = stream(representations.seed, "inlp")
         self.notes: list[str] = []
         self.found_any = False
         if len(np.unique(self.train_group)) < 2:
@@ -135,7 +144,7 @@ class _Search:
         silent: set[int | None] = set()  # classes in which nothing more is told from what is left
         for _ in range(iterations):
             chosen = self.classes[int(self.generator.integers(len(self.classes)))]
-            new = np.zeros((0, self.train.shape[1])) if chosen in silent else space.new(self._told(chosen))
+            new = np.zeros((0, self.train.shape[1])) if chosen in silent else space.new(self._group_directions(chosen))
             if not len(new):
                 silent.add(chosen)
                 if len(silent) == len(self.classes):
@@ -159,7 +168,7 @@ class _Search:
             return f"the last of {candidates} iterations was taken."
         return f"dev rows chose iteration {best + 1} of {candidates}."
 
-    def _told(self, chosen: int | None) -> Floats:
+    def _group_directions(self, chosen: int | None) -> Floats:
         """Return the directions by which a classifier tells groups; none where it does so no better than chance."""
         train, dev = (
             np.ones(len(cells), dtype=np.bool_) if chosen is None else cells == chosen
@@ -170,9 +179,9 @@ class _Search:
             weights, biases = linear_svm(self.train[train], codes, STRENGTH)
         else:
             weights, biases = _logistic(self.train[train], codes)
-        said = self.dev[dev] @ weights.T + biases
+        outputs = self.dev[dev] @ weights.T + biases
         groups = np.unique(codes)
-        guess = groups[(said[:, 0] > 0).astype(np.int64) if len(weights) == 1 else said.argmax(axis=1)]
+        guess = groups[(outputs[:, 0] > 0).astype(np.int64) if len(weights) == 1 else outputs.argmax(axis=1)]
         return weights if _better_than_chance(guess, self.dev_group[dev], groups) else weights[:0]
 
 
@@ -188,12 +197,12 @@ def _logistic(rows: Floats, codes: Codes) -> tuple[Floats, Floats]:
     return model.coef_.astype(np.float64), model.intercept_.astype(np.float64)
 
 
-def _known(rows: Rows) -> tuple[Floats, Codes, Codes]:
+def _rows_of_known_group(rows: Rows) -> tuple[Floats, Codes, Codes]:
     """Return the rows that have a group, which a classifier of groups can be trained or tried on, and their cells."""
     assert rows.group is not None
     assert rows.cell is not None
-    known = rows.group >= 0
-    return rows.inputs[known].astype(np.float64), rows.group[known], rows.cell[known]
+    is_known = rows.group >= 0
+    return rows.inputs[is_known].astype(np.float64), rows.group[is_known], rows.cell[is_known]
 
 
 def _better_than_chance(guess: Codes, truth: Codes, groups: Codes) -> bool:
@@ -202,9 +211,9 @@ def _better_than_chance(guess: Codes, truth: Codes, groups: Codes) -> bool:
     return len(recalls) < 2 or float(np.mean(recalls)) > 1.0 / len(groups)
 
 
-def _classes_of_several_groups(group: Codes, cell: Codes, found: Representations) -> list[int | None]:
+def _classes_of_several_groups(group: Codes, cell: Codes, representations: Representations) -> list[int | None]:
     """Return the classes in which training rows have two groups or more."""
-    several = [code for code in range(len(found.classes)) if len(np.unique(group[cell == code])) > 1]
+    several = [code for code in range(len(representations.classes)) if len(np.unique(group[cell == code])) > 1]
     if not several:
         raise BadInput(
             "No class has training rows of two groups, so INLP cannot be conditional on the class",
@@ -239,9 +248,9 @@ def linear_svm(rows: Floats, codes: Codes, strength: float) -> tuple[Floats, Flo
         slope = machines + np.column_stack([pull @ rows, pull.sum(axis=1)])
         return float(0.5 * point @ point + (costs * short**2).sum()), slope.reshape(-1)
 
-    found = minimize(
+    optimum = minimize(
         objective, np.zeros(shape[0] * shape[1]), jac=True, method="L-BFGS-B",
         options={"maxiter": MOST_SVM_STEPS, "maxfun": 2 * MOST_SVM_STEPS, "maxcor": 30, "gtol": 1e-4, "ftol": 1e-10},
     )  # fmt: skip
-    machines = found.x.reshape(shape)
+    machines = optimum.x.reshape(shape)
     return machines[:, :-1], machines[:, -1]

@@ -32,6 +32,6 @@ class SquaredGaps(PairLosses):
 
     def penalty(self, batch: Batch) -> torch.Tensor:
         """Return the weighted squares, ``[trial]``."""
-        losses, there = self.losses(batch)
-        gaps = (losses[:, :, 0] - losses[:, :, 1]) * there.all(2)
+        losses, mask = self.losses(batch)
+        gaps = (losses[:, :, 0] - losses[:, :, 1]) * mask.all(2)
         return self.eta / 2 * self.mean_over_pairs(gaps.square())

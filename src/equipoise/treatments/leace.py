@@ -99,8 +99,8 @@ class ErasedHead(PostProcessor):
 
     def state(self) -> dict[str, Any]:
         """Return the arrays of both."""
-        own = {"weights": self.head.weights, "biases": self.head.biases, "regression": self.head.regression}
-        return own if self.eraser is None else {**own, **self.eraser.state()}
+        head_state = {"weights": self.head.weights, "biases": self.head.biases, "regression": self.head.regression}
+        return head_state if self.eraser is None else {**head_state, **self.eraser.state()}
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
@@ -123,12 +123,12 @@ def fit_eraser(inputs: NDArray[Any], group: Codes, weights: NDArray[np.float64] 
     weights : array of shape (n_rows,), optional
         What each row counts.
     """
-    known = group >= 0
-    rows, codes = inputs[known].astype(np.float64), group[known]
+    is_known = group >= 0
+    rows, codes = inputs[is_known].astype(np.float64), group[is_known]
     present, members = np.unique(codes, return_inverse=True)
     if len(present) < 2:
         raise BadInput("LEACE has training rows of only one group", available="training rows of two groups or more")
-    shares = _shares(weights, known)
+    shares = _shares(weights, is_known)
     mean = shares @ rows
     centred = rows - mean
     concept = np.eye(len(present))[members]
@@ -164,13 +164,13 @@ def _eraser(mean: Floats, covariance: Floats, crossed: Floats, rounding: Floats)
     varying = values > np.maximum(max(values[-1], 0.0) * len(values) * np.finfo(np.float64).eps, noise)
     roots, vectors = np.sqrt(values[varying]), vectors[:, varying]
     whiten, unwhiten = (vectors / roots) @ vectors.T, (vectors * roots) @ vectors.T
-    found, lengths, _ = np.linalg.svd(whiten @ crossed, full_matrices=False)
-    basis = found[:, lengths > UNCORRELATED]
+    left_vectors, lengths, _ = np.linalg.svd(whiten @ crossed, full_matrices=False)
+    basis = left_vectors[:, lengths > UNCORRELATED]
     return ConceptEraser(mean, unwhiten @ basis, basis.T @ whiten)
 
 
-def _shares(weights: NDArray[np.float64] | None, known: NDArray[np.bool_]) -> Floats:
-    counted = known.astype(np.float64)[known] if weights is None else weights[known]
+def _shares(weights: NDArray[np.float64] | None, is_known: NDArray[np.bool_]) -> Floats:
+    counted = is_known.astype(np.float64)[is_known] if weights is None else weights[is_known]
     if not counted.sum():
         raise BadInput("All training rows weigh 0", available="a weight above 0 for some rows")
     return np.asarray(counted / counted.sum())
@@ -193,33 +193,35 @@ class ConceptErasure(Treatment):
     control: ClassVar[Mapping[str, Any]] = {"erase": False}
     control_name: ClassVar[str] = "refitted head alone"
 
-    def erase(self, found: Representations) -> ConceptEraser | None:
+    def erase(self, representations: Representations) -> ConceptEraser | None:
         """Return the eraser of the groups from an embedding."""
         if not self.values["erase"]:
             return None
-        assert found.train.group is not None
+        assert representations.train.group is not None
         with threadpool_limits(limits=1, user_api="blas"):
-            eraser = fit_eraser(found.train.inputs, found.train.group, found.weights)
+            eraser = fit_eraser(representations.train.inputs, representations.train.group, representations.weights)
         eraser.notes = (_note(eraser, "the embedding"),)
         return eraser
 
-    def after(self, found: Representations) -> Afterwards:
+    def after(self, representations: Representations) -> Afterwards:
         """Return the predictions of a classifier that was fitted on erased rows."""
         # One thread: small products lose more than they win by several, and workers share the machine.
         with threadpool_limits(limits=1, user_api="blas"):
-            head, note = self._fitted(found)
-            dev, test = (head.predict(rows.inputs) for rows in (found.dev, found.test))
+            head, note = self._fitted(representations)
+            dev, test = (head.predict(rows.inputs) for rows in (representations.dev, representations.test))
         return Afterwards(dev, test, (note,), postprocessor=head)
 
-    def _fitted(self, found: Representations) -> tuple[ErasedHead, str]:
-        train = found.train
+    def _fitted(self, representations: Representations) -> tuple[ErasedHead, str]:
+        train = representations.train
         assert train.target is not None
         assert train.group is not None
-        heads = Heads(train.target, len(found.classes), found.task == "regression", found.weights)
+        heads = Heads(
+            train.target, len(representations.classes), representations.task == "regression", representations.weights
+        )
         rows = train.inputs.astype(np.float64)
         if not self.values["erase"]:
             return ErasedHead(None, heads.fitted(rows, NullSpace(rows.shape[1]))), HEAD_ALONE
-        eraser = fit_eraser(rows, train.group, found.weights)
+        eraser = fit_eraser(rows, train.group, representations.weights)
         head = heads.fitted(eraser(rows), NullSpace(rows.shape[1]))
         return ErasedHead(eraser, head), _note(eraser, "the hidden layer")
 

@@ -126,11 +126,11 @@ def lfr_objective_parts(outcome_weights: Floats, prototypes: Floats, patterns: P
     guess = np.clip(member @ outcome_weights, CLIP, 1.0 - CLIP)
     error = member @ prototypes - patterns.rows
     means = patterns.shares @ member
-    apart = [np.abs(means[one] - means[other]).mean() for one, other in patterns.pairs]
+    gaps = [np.abs(means[first] - means[other]).mean() for first, other in patterns.pairs]
     logs = patterns.positives @ np.log(guess) + patterns.negatives @ np.log(1.0 - guess)
     return LFRParts(
         utility=float(-logs / patterns.people),
-        group=float(np.mean(apart)),
+        group=float(np.mean(gaps)),
         individual=float(patterns.reconstruction @ (error**2).sum(axis=1)),
     )
 
@@ -158,8 +158,8 @@ class LFRObjective:
         self._positives = patterns.positives / patterns.people
         self._negatives = patterns.negatives / patterns.people
         self._reconstruction = patterns.reconstruction
-        one, other = (list(side) for side in zip(*patterns.pairs, strict=True))
-        self._contrasts = patterns.shares[one] - patterns.shares[other]  # [pair, pattern]
+        first, other = (list(side) for side in zip(*patterns.pairs, strict=True))
+        self._contrasts = patterns.shares[first] - patterns.shares[other]  # [pair, pattern]
 
     def split(self, point: Floats) -> tuple[Floats, Floats]:
         """Return w and the prototypes of a point."""
@@ -177,7 +177,7 @@ class LFRObjective:
         utility, by_weight, by_member = self._utility(w, member)
         individual, by_prototype, chained = self._individual(prototypes, member)
         by_member += chained
-        apart, smoothed, chained = self._group(member, smoothing)
+        gap, smoothed, chained = self._group(member, smoothing)
         by_member += chained
         by_member -= np.einsum("ku,ku->u", member, by_member)
         by_member *= member
@@ -185,7 +185,7 @@ class LFRObjective:
         pull = np.divide(by_member, distance, out=np.zeros_like(distance), where=distance > 0)
         by_prototype += pull @ self._rows - prototypes * pull.sum(axis=1)[:, None]
         plain = utility + individual
-        return Evaluation(plain + apart, plain + smoothed, np.concatenate([by_weight, by_prototype.ravel()]))
+        return Evaluation(plain + gap, plain + smoothed, np.concatenate([by_weight, by_prototype.ravel()]))
 
     def _utility(self, w: Floats, member: Floats) -> tuple[float, Floats, Floats]:
         """A_y L_y, and its derivatives by w and by M."""
@@ -210,14 +210,14 @@ class LFRObjective:
         """A_z L_z, the same smoothed, and the derivative of that by M."""
         if self.weights.group == 0:
             return 0.0, 0.0, 0.0
-        apart = self._contrasts @ member.T  # [pair, prototype]
-        exact = float(np.abs(apart).mean())
+        gaps = self._contrasts @ member.T  # [pair, prototype]
+        exact = float(np.abs(gaps).mean())
         if smoothing:
-            length = np.sqrt(apart**2 + smoothing**2)
-            smoothed, slope = float(length.mean()), apart / length
+            length = np.sqrt(gaps**2 + smoothing**2)
+            smoothed, slope = float(length.mean()), gaps / length
         else:
-            smoothed, slope = exact, np.sign(apart)
-        chained = (slope.T * (self.weights.group / apart.size)) @ self._contrasts
+            smoothed, slope = exact, np.sign(gaps)
+        chained = (slope.T * (self.weights.group / gaps.size)) @ self._contrasts
         return self.weights.group * exact, self.weights.group * smoothed, chained
 
 
@@ -379,14 +379,14 @@ class LearnedFairRepresentations:
         """Say in words that nothing but one class is left; nothing where two are."""
         above = guess > self.base_rate_
         if float(np.ptp(guess)) < SAME_SCORE:
-            what = f"every row gets the same score ({guess.mean():.3f})"
+            collapse = f"every row gets the same score ({guess.mean():.3f})"
         elif above.all() or not above.any():
-            what = f"every row is predicted {self.classes_[int(above[0])]!r}"
+            collapse = f"every row is predicted {self.classes_[int(above[0])]!r}"
         else:
             return ""
         return (
-            f"Collapse at the base rate {self.base_rate_:.3f} as threshold: {what}. With a large group_fairness this "
-            "can be the optimum: lower it, or raise utility."
+            f"Collapse at the base rate {self.base_rate_:.3f} as threshold: {collapse}. With a large group_fairness "
+            "this can be the optimum: lower it, or raise utility."
         )
 
 
@@ -395,7 +395,7 @@ def _rows(X: ArrayLike) -> Floats:  # noqa: N803
     rows = rows_of(X)
     size = np.abs(rows)
     if size.max() > LARGEST:
-        row, column = (int(place) for place in np.argwhere(size > LARGEST)[0])
+        row, column = (int(position) for position in np.argwhere(size > LARGEST)[0])
         raise BadInput(
             f"X has {rows[row, column]:.3g} in row {row:,}, column {column:,}: no distance can be computed with it",
             available=f"numbers up to {LARGEST:g} in size",
@@ -480,24 +480,24 @@ class _Search:
         bounds = [(0.0, 1.0)] * count + [(None, None)] * (len(point) - count)
         try:
             for smoothing in STAGES if self.objective.weights.group else (0.0,):
-                found = minimize(
+                optimum = minimize(
                     self._evaluate, point, args=(start, smoothing), jac=True, method="L-BFGS-B", bounds=bounds,
                     options={"maxfun": self.evaluations, "maxiter": self.evaluations},
                 )  # fmt: skip
-                point = found.x
+                point = optimum.x
         except Budget:
             return
 
     def _evaluate(self, point: Floats, start: int, smoothing: float) -> tuple[float, Floats]:
         if self._used >= self.evaluations:
             raise Budget
-        found = self.objective(point, smoothing)
+        evaluation = self.objective(point, smoothing)
         self._used += 1
-        self.history.append(Step(start, self._used, time.perf_counter() - self.began, found.exact))
-        self.lowest[start] = min(self.lowest[start], found.exact)
-        if found.exact < self._best:
-            self._best, self.point = found.exact, point.copy()
-        return found.value, found.gradient
+        self.history.append(Step(start, self._used, time.perf_counter() - self.began, evaluation.exact))
+        self.lowest[start] = min(self.lowest[start], evaluation.exact)
+        if evaluation.exact < self._best:
+            self._best, self.point = evaluation.exact, point.copy()
+        return evaluation.value, evaluation.gradient
 
 
 def rows_of(X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
@@ -510,7 +510,7 @@ def rows_of(X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         raise BadInput(f"X has the shape {rows.shape}", available="rows by columns, at least one of each")
     bad = ~np.isfinite(rows)
     if bad.any():
-        row, column = (int(place) for place in np.argwhere(bad)[0])
+        row, column = (int(position) for position in np.argwhere(bad)[0])
         raise BadInput(
             f"X has {int(bad.sum()):,} missing or infinite values, the first in row {row:,}, column {column:,}",
             help="drop or fill them.",

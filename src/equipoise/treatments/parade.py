@@ -68,8 +68,8 @@ class Parade(Treatment):
     @classmethod
     def is_control(cls, values: Mapping[str, Any]) -> bool:
         """Tell whether a setting is a control: no sensitive loss, no de-correlation, or permuted groups."""
-        made = cls(**values).values
-        return bool(made["shuffled"] or not made["alpha"] or not made["rho"])
+        head_settings = cls(**values).values
+        return bool(head_settings["shuffled"] or not head_settings["alpha"] or not head_settings["rho"])
 
     def metric_kept(self, ended: MetricEnded) -> dict[str, NDArray[Any]]:
         """Return how well each attribute can be read from the embedding, from what stands under it, and by chance."""
@@ -87,7 +87,8 @@ class Separated(TrainingCallback):
         self.rates = [trial.values["separation_rate"] for trial in trials]
         shuffled = [trial.values["shuffled"] for trial in trials]
         self.heads = [
-            SensitiveHead(context, place, told(context, place, shuffled)) for place in range(len(context.attributes))
+            SensitiveHead(context, index, attribute_codes(context, index, shuffled))
+            for index in range(len(context.attributes))
         ]
 
     def parts(self) -> Mapping[str, Part]:
@@ -98,8 +99,8 @@ class Separated(TrainingCallback):
         """Return what is added to the loss of each head, ``[trial]``."""
         total: torch.Tensor = self.alphas.new_zeros(len(self.alphas))
         for head in self.heads:
-            own, met = head.terms(batch)
-            total = total + self.alphas * own - self.rhos * met
+            loss, met = head.terms(batch)
+            total = total + self.alphas * loss - self.rhos * met
         return total
 
     def kept(self, trial: int, features: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[Any]]:
@@ -107,23 +108,25 @@ class Separated(TrainingCallback):
 
         It is for the maps of a report. An embedding that is not finite in float16 is not kept.
         """
-        found = {index: head.of_trial(trial, features["dev"]) for index, head in enumerate(self.heads)}
-        return {f"sensitive.{place}": points for place, points in found.items() if np.isfinite(points).all()}
+        embeddings = {index: head.of_trial(trial, features["dev"]) for index, head in enumerate(self.heads)}
+        return {
+            f"sensitive.{head_index}": points for head_index, points in embeddings.items() if np.isfinite(points).all()
+        }
 
 
-def told(context: TrainingContext, place: int, shuffled: Sequence[bool]) -> torch.Tensor:
+def attribute_codes(context: TrainingContext, index: int, shuffled: Sequence[bool]) -> torch.Tensor:
     """Return an attribute's codes ``[trial, row]``; those of a shuffled trial are permuted over its known rows."""
     assert context.codes is not None
-    codes = context.codes[place]
+    codes = context.codes[index]
     if not any(shuffled):
         return codes
     library = require("torch", extra="train", purpose="PARADE")
     mixed = codes.cpu().numpy().copy()
     for trial, (seed, dealt) in enumerate(zip(context.seeds, shuffled, strict=True)):
-        known = np.flatnonzero(mixed[trial] >= 0)
+        known_rows = np.flatnonzero(mixed[trial] >= 0)
         if dealt:
-            generator = stream(seed, "shuffled attribute", context.attributes[place])
-            mixed[trial, known] = generator.permutation(mixed[trial, known])
+            generator = stream(seed, "shuffled attribute", context.attributes[index])
+            mixed[trial, known_rows] = generator.permutation(mixed[trial, known_rows])
     tensor: torch.Tensor = library.from_numpy(mixed).to(codes.device)
     return tensor
 
@@ -134,14 +137,14 @@ def leakage_of(ended: MetricEnded) -> dict[str, NDArray[np.float64]]:
     They are balanced accuracies: the mean over the groups of how often a row's group is guessed. Chance is 1 over the
     groups that both training and dev rows have; with fewer than two of them nothing can be told (NaN).
     """
-    own, under = [], []
+    by_head, under = [], []
     for train, dev in zip(ended.codes["train"], ended.codes["dev"], strict=True):
-        own.append(probed(ended.embedding["train"], train, ended.embedding["dev"], dev))
+        by_head.append(probed(ended.embedding["train"], train, ended.embedding["dev"], dev))
         under.append(_remembered(ended.features["train"], train, ended.features["dev"], dev))
     return {
-        "leakage.embedding": np.array([value for value, _ in own]),
+        "leakage.embedding": np.array([value for value, _ in by_head]),
         "leakage.features": np.array([value for value, _ in under]),
-        "leakage.chance": np.array([chance for _, chance in own]),
+        "leakage.chance": np.array([chance for _, chance in by_head]),
     }
 
 
@@ -162,8 +165,8 @@ def probed(
         return float("nan"), float("nan")
     learnt, judged = np.isin(train_codes, common), np.isin(dev_codes, common)
     codes, truth = np.searchsorted(common, train_codes[learnt]), np.searchsorted(common, dev_codes[judged])
-    made: Any = fitted(PROBES[probe](0), probe, train[learnt], codes)[0]
-    likely = np.asarray(made.predict_proba(dev[judged]))
+    classifier: Any = fitted(PROBES[probe](0), probe, train[learnt], codes)[0]
+    likely = np.asarray(classifier.predict_proba(dev[judged]))
     guesses = np.argmax(likely / np.bincount(codes), axis=1)
     sizes = np.bincount(truth)
     right = np.bincount(truth[guesses == truth], minlength=len(sizes))
@@ -171,7 +174,7 @@ def probed(
 
 
 def _remembered(train: NDArray[Any], train_codes: Codes, dev: NDArray[Any], dev_codes: Codes) -> tuple[float, float]:
-    parts = [np.ascontiguousarray(one) for one in (train, train_codes, dev, dev_codes)]
+    parts = [np.ascontiguousarray(array) for array in (train, train_codes, dev, dev_codes)]
     name = hashlib.blake2b(b"".join(hashlib.blake2b(part.data).digest() for part in parts)).digest()
     if name not in _features:
         while len(_features) >= REMEMBERED:
@@ -183,8 +186,8 @@ def _remembered(train: NDArray[Any], train_codes: Codes, dev: NDArray[Any], dev_
 class SensitiveHead:
     """Linear(features, D) with the loss and miner of the target head, whose classes are the values of one attribute."""
 
-    def __init__(self, context: TrainingContext, place: int, codes: torch.Tensor) -> None:
-        self.attribute, values = context.attributes[place], context.values[place]
+    def __init__(self, context: TrainingContext, index: int, codes: torch.Tensor) -> None:
+        self.attribute, values = context.attributes[index], context.values[index]
         if len(values) < 2:
             raise BadInput(
                 f"The sensitive attribute {self.attribute!r} has {len(values)} value(s) among the training rows",
@@ -221,8 +224,8 @@ class SensitiveHead:
         codes = self.codes.gather(1, batch.places)
         points = self.embedded(batch.features)
         numbers = self.draws(f"sensitive {self.attribute}", batch.step, codes.shape[1])
-        own = self._loss(points, codes, numbers)
-        return own, mean_where(self.separation(batch.output.to(points.dtype), points), codes >= 0)
+        loss = self._loss(points, codes, numbers)
+        return loss, mean_where(self.separation(batch.output.to(points.dtype), points), codes >= 0)
 
     def embedded(self, features: torch.Tensor) -> torch.Tensor:
         """Return the sensitive embedding of features ``[trial, row, feature]``, of length 1 where the loss wants it."""
@@ -236,26 +239,26 @@ class SensitiveHead:
         """Return rows ``[row, feature]`` as the head of one trial embeds them now."""
         with self.torch.no_grad():
             weight, bias = (parameter[trial] for parameter in self.head.parameters)
-            found = self.torch.as_tensor(rows).to(weight) @ weight + bias
+            points = self.torch.as_tensor(rows).to(weight) @ weight + bias
             if self.loss.unit_length:
-                found = self.torch.nn.functional.normalize(found, dim=-1)
+                points = self.torch.nn.functional.normalize(points, dim=-1)
             with np.errstate(over="ignore"):  # what float16 cannot hold is infinite, and the caller looks
-                values: NDArray[np.float16] = found.double().cpu().numpy().astype(np.float16)
+                values: NDArray[np.float16] = points.double().cpu().numpy().astype(np.float16)
         return values
 
     def _loss(self, points: torch.Tensor, codes: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
         if self.whole:
             mined = None if self.miner is None else self.miner(points, codes, numbers)
             return self.loss(points, codes, mined, self.learnt)
-        each = [self._of_known(trial, points, codes, numbers) for trial in range(len(codes))]
-        tensor: torch.Tensor = self.torch.stack(each)
+        losses = [self._of_known(trial, points, codes, numbers) for trial in range(len(codes))]
+        tensor: torch.Tensor = self.torch.stack(losses)
         return tensor
 
     def _of_known(self, trial: int, points: torch.Tensor, codes: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
         """Return the loss of one trial, of the rows alone whose value is known; 0 where there are none."""
-        known = (codes[trial] >= 0).nonzero().squeeze(-1)
-        rows, told = points[trial][known], codes[trial][known]
-        if not len(known):
+        known_rows = (codes[trial] >= 0).nonzero().squeeze(-1)
+        rows, known_codes = points[trial][known_rows], codes[trial][known_rows]
+        if not len(known_rows):
             return rows.sum()
-        mined = None if self.miner is None else self.miner(rows, told, numbers[trial][:, known])
-        return self.loss(rows, told, mined, {name: one[trial] for name, one in self.learnt.items()})
+        mined = None if self.miner is None else self.miner(rows, known_codes, numbers[trial][:, known_rows])
+        return self.loss(rows, known_codes, mined, {name: parameter[trial] for name, parameter in self.learnt.items()})

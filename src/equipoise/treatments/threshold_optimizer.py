@@ -64,12 +64,12 @@ class GroupThresholds(Adjustment):
                 help="keep the group column where the model predicts.",
             )
         chance = self.chances(predicted.scores[:, 1].astype(np.float64), group)
-        known = np.isfinite(chance)
-        decided = randomly_decided(np.where(known, chance, 0.0), self.seed, PURPOSE, ids)
+        has_chance = np.isfinite(chance)
+        decided = randomly_decided(np.where(has_chance, chance, 0.0), self.seed, PURPOSE, ids)
         assert decided.scores is not None
         return Predicted(
-            np.where(known, decided.values, predicted.values),
-            np.where(known[:, None], decided.scores, predicted.scores),
+            np.where(has_chance, decided.values, predicted.values),
+            np.where(has_chance[:, None], decided.scores, predicted.scores),
         )
 
     def chances(self, scores: Floats, group: Codes) -> Floats:
@@ -77,8 +77,8 @@ class GroupThresholds(Adjustment):
         chances = np.full(len(scores), np.nan)
         for code, (ignore, constant, *rules) in zip(self.codes.tolist(), self.rules.tolist(), strict=True):
             rows = group == code
-            both = (rules[:3], rules[3:])
-            sides = [chance * (side * scores[rows] > side * threshold) for chance, threshold, side in both]
+            rule_sides = (rules[:3], rules[3:])
+            sides = [chance * (side * scores[rows] > side * threshold) for chance, threshold, side in rule_sides]
             chances[rows] = ignore * constant + (1.0 - ignore) * (sides[0] + sides[1])
         return np.asarray(np.clip(chances, 0.0, 1.0))
 
@@ -136,16 +136,18 @@ class ThresholdOptimizer(Treatment):
 
     def adjust(self, scored: Scored) -> GroupThresholds:
         """Return the thresholds that are best on the dev rows."""
-        known = (scored.target >= 0) & (scored.group >= 0)
-        target, group = scored.target[known], scored.group[known]
+        is_known = (scored.target >= 0) & (scored.group >= 0)
+        target, group = scored.target[is_known], scored.group[is_known]
         _check_dev_rows(target, group, scored)
         optimizer = self._optimizer()
-        optimizer.fit(scored.scores[known, 1:].astype(np.float64), target, sensitive_features=group)
-        found = optimizer.interpolated_thresholder_.interpolation_dict
-        codes = np.array(sorted(found), dtype=np.int64)
-        made = GroupThresholds(codes, np.array([_rules(found[code]) for code in codes.tolist()]), scored.seed)
-        made.notes = (self._note(scored),)
-        return made
+        optimizer.fit(scored.scores[is_known, 1:].astype(np.float64), target, sensitive_features=group)
+        interpolation = optimizer.interpolated_thresholder_.interpolation_dict
+        codes = np.array(sorted(interpolation), dtype=np.int64)
+        thresholds = GroupThresholds(
+            codes, np.array([_rules(interpolation[code]) for code in codes.tolist()]), scored.seed
+        )
+        thresholds.notes = (self._note(scored),)
+        return thresholds
 
     def _optimizer(self) -> Any:
         library = require("fairlearn.postprocessing", extra="train", purpose="The treatment threshold_optimizer")
@@ -180,10 +182,10 @@ def _scores_themselves() -> Any:
 def _rules(interpolation: Any) -> tuple[float, ...]:
     """Return Fairlearn's interpolation between two thresholds of a group as numbers, in the order of ``COLUMNS``."""
     rules = [float(interpolation.get("p_ignore", 0.0)), float(interpolation.get("prediction_constant", 0.0))]
-    for place in (0, 1):
-        operation = interpolation[f"operation{place}"]
+    for index in (0, 1):
+        operation = interpolation[f"operation{index}"]
         side = 1.0 if operation.operator == ">" else -1.0
-        rules += [float(interpolation[f"p{place}"]), float(operation.threshold), side]
+        rules += [float(interpolation[f"p{index}"]), float(operation.threshold), side]
     return tuple(rules)
 
 
@@ -193,11 +195,12 @@ def _check_dev_rows(target: Codes, group: Codes, scored: Scored) -> None:
     if len(present) < 2:
         raise BadInput("The dev rows have only one group", available="dev rows of two groups or more")
     counts = np.bincount(target * len(scored.groups) + group, minlength=2 * len(scored.groups)).reshape(2, -1)
-    lacking = [(code, one) for one in present.tolist() for code in (0, 1) if not counts[code, one]]
+    lacking = [(code, group_code) for group_code in present.tolist() for code in (0, 1) if not counts[code, group_code]]
     if lacking:
-        code, one = lacking[0]
+        code, group_code = lacking[0]
         raise BadInput(
-            f"No dev row of {scored.groups[one]} has the class {scored.classes[code]}, so its thresholds are undefined",
+            f"No dev row of {scored.groups[group_code]} has the class {scored.classes[code]}, "
+            "so its thresholds are undefined",
             available="dev rows of both classes in every group",
             help="use more dev rows, or merge groups.",
         )

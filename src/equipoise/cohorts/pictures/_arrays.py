@@ -30,11 +30,11 @@ def grey(pictures: Pictures) -> Pictures:
 
     L = (19595 R + 38470 G + 7471 B + 32768) >> 16, in whole numbers: what Pillow's ``convert("L")`` gives.
     """
-    made = np.empty_like(pictures)
+    greyed = np.empty_like(pictures)
     for part in _slices(len(pictures)):
         red, green, blue = np.moveaxis(pictures[part].astype(np.uint32), -1, 0)
-        made[part] = ((RED * red + GREEN * green + BLUE * blue + HALF) >> PLACES)[..., None]
-    return made
+        greyed[part] = ((RED * red + GREEN * green + BLUE * blue + HALF) >> PLACES)[..., None]
+    return greyed
 
 
 def low_resolution(pictures: Pictures, side: int) -> Pictures:
@@ -44,19 +44,19 @@ def low_resolution(pictures: Pictures, side: int) -> Pictures:
     """
     height, width = pictures.shape[1:3]
     if height != width or not 0 < side < height or height % side:
-        fitting = [str(one) for one in range(1, height) if not height % one] if height == width else []
+        fitting = [str(size) for size in range(1, height) if not height % size] if height == width else []
         raise BadInput(
             f"Pictures of {width} x {height} pixels are to have {side} x {side}",
             available=f"a side that divides theirs: {', '.join(fitting)}" if fitting else "square pictures",
         )
     block = height // side
-    made = np.empty_like(pictures)
+    coarse = np.empty_like(pictures)
     for part in _slices(len(pictures)):
         blocks = pictures[part].reshape(-1, side, block, side, block, pictures.shape[3])
         sums = blocks.sum(axis=(2, 4), dtype=np.uint32)
         means = ((2 * sums + block**2) // (2 * block**2)).astype(np.uint8)
-        made[part] = means.repeat(block, axis=1).repeat(block, axis=2)
-    return made
+        coarse[part] = means.repeat(block, axis=1).repeat(block, axis=2)
+    return coarse
 
 
 def _slices(rows: int) -> Iterator[slice]:
@@ -94,16 +94,16 @@ def read_strips(path: Path, side: int, classes: int) -> tuple[Pictures, NDArray[
     if not path.is_file():
         raise BadInput(f"There is no file {path.name!r} beside the other", help=AGAIN)
     labels = checked_labels(read_array(path, "labels"), classes, path.name)
-    made = np.empty((len(labels), side, side, 3), dtype=np.uint8)
-    _decode(path, made, read_array(path, "strip"), "Strip")
-    return made, labels
+    pictures = np.empty((len(labels), side, side, 3), dtype=np.uint8)
+    _decode(path, pictures, read_array(path, "strip"), "Strip")
+    return pictures, labels
 
 
 def read_grey_strips(path: Path, side: int, pictures: int) -> Pictures:
     """Decode a file of so many pictures with one channel, ``[row, side, side, 1]``, kept as strips of PNG."""
-    made = np.empty((pictures, side, side, 1), dtype=np.uint8)
-    _decode(path, made, read_array(path, "strip"), "Strip")
-    return made
+    grey_pictures = np.empty((pictures, side, side, 1), dtype=np.uint8)
+    _decode(path, grey_pictures, read_array(path, "strip"), "Strip")
+    return grey_pictures
 
 
 def read_singly(path: Path, pictures: Pictures) -> None:
@@ -126,11 +126,11 @@ class SinglePictures:
         if not self.path.is_file():
             raise BadInput(f"There is no file {self.path.name!r} beside the other", help=AGAIN)
         blob, offsets, _ = _parts(self.path, self.pictures, self.side, np.array(1))
-        made = np.empty((len(rows), self.side, self.side, 3), dtype=np.uint8)
+        decoded = np.empty((len(rows), self.side, self.side, 3), dtype=np.uint8)
         for index, row in enumerate(rows.tolist()):
             encoded = blob[offsets[row] : offsets[row + 1]].tobytes()
-            made[index] = _decoded(encoded, 1, self.side, f"Picture {row} of {self.path.name}")[0]
-        return made
+            decoded[index] = _decoded(encoded, 1, self.side, f"Picture {row} of {self.path.name}")[0]
+        return decoded
 
 
 def _decode(path: Path, pictures: Pictures, strip: NDArray[Any], what: str) -> None:
@@ -175,9 +175,9 @@ def _decoded(encoded: bytes, pictures: int, side: int, where: str, channels: int
                 )
             if channels == 1 and opened.mode != mode:
                 raise BadInput(f"{where} has pixels of the kind {opened.mode}", available=f"{mode}: 256 shades of grey")
-            made: Pictures = np.asarray(opened.convert(mode))
+            decoded: Pictures = np.asarray(opened.convert(mode))
     except BadInput:
         raise
     except Exception as error:  # whatever a decoder stumbles over, the file is damaged
         raise BadInput(f"{where} is damaged: it is no {kept_as} picture ({error})", help=AGAIN) from error
-    return made.reshape(pictures, side, side, channels)
+    return decoded.reshape(pictures, side, side, channels)

@@ -114,15 +114,15 @@ def read_cifar(path: str | os.PathLike[str] | None = None) -> Cifar:
     """Read CIFAR-10 from a folder: the one given, or a copy below ``$EQUIPOISE_DATA`` or the cache."""
     if path is not None:
         _refuse_pickles(Path(path))
-    found = find_file(SOURCE, path)
-    folder = found.parent
-    if found.name == TRAIN[0]:
+    file = find_file(SOURCE, path)
+    folder = file.parent
+    if file.name == TRAIN[0]:
         check_names(folder / META, CLASSES)
         return Cifar(*read_batches(folder, TRAIN, len(CLASSES)), *read_batches(folder, (TEST,), len(CLASSES)))
-    if found.name == STRIPS[0]:
+    if file.name == STRIPS[0]:
         train, test = (read_strips(folder / name, SIDE, len(CLASSES)) for name in STRIPS)
         return Cifar(*train, *test)
-    raise _refused(found)
+    raise _refused(file)
 
 
 def _refuse_pickles(folder: Path) -> None:
@@ -134,15 +134,15 @@ def _refuse_pickles(folder: Path) -> None:
             raise _refused(folder / name)
 
 
-def _refused(found: Path) -> BadInput:
-    if found.name in PICKLES:
+def _refused(file: Path) -> BadInput:
+    if file.name in PICKLES:
         return BadInput(
-            f"{found.name} is CIFAR-10's Python version and is refused: {PICKLE_REASON}",
+            f"{file.name} is CIFAR-10's Python version and is refused: {PICKLE_REASON}",
             available=f"the binary version: {TRAIN[0]} to {TRAIN[-1]} and {TEST}",
             help=SOURCE.how_to_get,
         )
     return BadInput(
-        f"{found.name} is not a readable file of CIFAR-10",
+        f"{file.name} is not a readable file of CIFAR-10",
         available=f"a folder that holds {TRAIN[0]} to {TRAIN[-1]} and {TEST}, or {' and '.join(STRIPS)}",
         help=SOURCE.how_to_get,
     )

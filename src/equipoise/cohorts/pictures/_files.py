@@ -55,15 +55,15 @@ def read_pictures(
     """
     if on_damaged not in get_args(OnDamaged):
         raise unknown_name("on_damaged", str(on_damaged), get_args(OnDamaged), "a reader of pictures")
-    wanted = _size(resize)
-    found: list[Pictures] = []
+    new_size = _size(resize)
+    images: list[Pictures] = []
     places: list[int] = []
     damaged: list[str] = []
     sizes: Counter[Size] = Counter()
     examples: dict[Size, str] = {}
     for index, name in enumerate(names):
         try:
-            picture = _read(_inside(folder, name), name, wanted)
+            picture = _read(_inside(folder, name), name, new_size)
         except _Damaged as error:
             if on_damaged == "stop":
                 raise BadInput(
@@ -76,15 +76,15 @@ def read_pictures(
         sizes[size] += 1
         examples.setdefault(size, name)
         if len(sizes) == 1:  # else all that is still wanted is the sizes
-            found.append(picture)
+            images.append(picture)
             places.append(index)
     if len(sizes) > 1:
         raise _of_different_sizes(sizes, examples)
-    if not found:
+    if not images:
         raise BadInput(f"No picture of {str(folder)!r} can be read", available=f"files such as {listing(FORMATS)}")
     if damaged:
         warnings.warn(_left_out(damaged, len(names)), stacklevel=3)
-    return ReadPictures(np.stack(found), np.array(places, dtype=np.int64), tuple(damaged))
+    return ReadPictures(np.stack(images), np.array(places, dtype=np.int64), tuple(damaged))
 
 
 class _Damaged(Exception):
@@ -101,7 +101,7 @@ def _inside(folder: Path, name: str) -> Path:
     return folder / path
 
 
-def _read(path: Path, name: str, wanted: Size | None) -> Pictures:
+def _read(path: Path, name: str, size: Size | None) -> Pictures:
     images: Any = require("PIL.Image", extra="vision", purpose="Reading pictures")
     turning: Any = require("PIL.ImageOps", extra="vision", purpose="Reading pictures")
     kind = FORMATS.get(path.suffix.lower())
@@ -115,8 +115,8 @@ def _read(path: Path, name: str, wanted: Size | None) -> Pictures:
                 if width * height > MOST_PIXELS:
                     raise _Damaged(f"it says that it has {width:,} x {height:,} pixels; {MOST_PIXELS:,} is the most")
                 upright = turning.exif_transpose(opened).convert("RGB")
-                made = upright if wanted is None else upright.resize(wanted, images.Resampling.LANCZOS)
-                return np.array(made)
+                resized = upright if size is None else upright.resize(size, images.Resampling.LANCZOS)
+                return np.array(resized)
     except _Damaged:
         raise
     except Exception as error:  # whatever a decoder stumbles over, the file is damaged
@@ -127,28 +127,28 @@ def _size(resize: Any) -> Size | None:
     if resize is None:
         return None
     sides = (resize, resize) if isinstance(resize, int) else tuple(resize) if isinstance(resize, Sequence) else ()
-    whole = all(isinstance(side, int) and not isinstance(side, bool) and side > 0 for side in sides)
-    if len(sides) != 2 or not whole or sides[0] * sides[1] > MOST_PIXELS:
+    valid = all(isinstance(side, int) and not isinstance(side, bool) and side > 0 for side in sides)
+    if len(sides) != 2 or not valid or sides[0] * sides[1] > MOST_PIXELS:
         raise BadInput(f"resize is {resize!r}", available="a side such as 32, or a width and a height such as (48, 32)")
     return sides[0], sides[1]
 
 
 def _of_different_sizes(sizes: Counter[Size], examples: dict[Size, str]) -> BadInput:
-    told = [
+    counts = [
         f"{width} x {height} ({plural(number, 'picture')}, such as {examples[width, height]!r})"
         for (width, height), number in sizes.most_common()
     ]
     usual = sizes.most_common(1)[0][0]
     return BadInput(
-        f"The pictures have {len(sizes):,} different sizes: {listing(told, 5)}",
+        f"The pictures have {len(sizes):,} different sizes: {listing(counts, 5)}",
         available="pictures of one size",
         help=f"resize={usual} gives all of them one size.",
     )
 
 
-def _left_out(damaged: Sequence[str], asked: int) -> str:
+def _left_out(damaged: Sequence[str], requested: int) -> str:
     return (
-        f"{len(damaged):,} of {plural(asked, 'picture')} cannot be read and are left out: "
+        f"{len(damaged):,} of {plural(requested, 'picture')} cannot be read and are left out: "
         f"{listing(map(repr, damaged), MOST_NAMED)}."
     )
 
@@ -179,8 +179,8 @@ def with_pictures(
             help="leave such rows out.",
         )
     read = read_pictures(Path(folder), [str(name) for name in names], resize=resize, on_damaged=on_damaged)
-    kept = cohort.take(read.places)
-    return replace(kept, columns={**kept.columns, IMAGE: read.pictures}, features=(IMAGE,))
+    readable = cohort.take(read.places)
+    return replace(readable, columns={**readable.columns, IMAGE: read.pictures}, features=(IMAGE,))
 
 
 def cohort_of_folder(
@@ -218,8 +218,8 @@ def cohort_of_folder(
         )
     columns = {level: _objects([part[index] for part in parts]) for index, level in enumerate(levels)}
     columns[FILE] = _objects(["/".join(part) for part in parts])
-    made = Cohort(name=name or root.name, columns=columns, target=target, groups=tuple(groups), **roles)
-    return with_pictures(made, FILE, root, resize=resize, on_damaged=on_damaged)
+    cohort = Cohort(name=name or root.name, columns=columns, target=target, groups=tuple(groups), **roles)
+    return with_pictures(cohort, FILE, root, resize=resize, on_damaged=on_damaged)
 
 
 def _objects(values: Sequence[str]) -> NDArray[Any]:

@@ -29,20 +29,20 @@ def read_matrix(path: Path, rows: NDArray[np.int64] | None = None, first_of: int
     try:
         with _opened(path) as file:
             dtype, sides = _header(file, path.name)
-            wanted = np.arange(sides[0], dtype=np.int64) if rows is None else rows
-            kept = sides[2:] if first_of is not None else sides[1:]
-            made = np.empty((len(wanted), *kept), dtype=dtype)
+            row_numbers = np.arange(sides[0], dtype=np.int64) if rows is None else rows
+            shape = sides[2:] if first_of is not None else sides[1:]
+            matrix = np.empty((len(row_numbers), *shape), dtype=dtype)
             width = math.prod(sides[1:]) * dtype.itemsize
             for first in range(0, sides[0], AT_ONCE):
                 number = min(AT_ONCE, sides[0] - first)
                 part = file.read(number * width)
                 if len(part) < number * width:
                     raise BadInput(f"{path.name} is truncated at row {first:,} of {sides[0]:,}", help=AGAIN)
-                here = np.frombuffer(part, dtype=dtype).reshape(number, *sides[1:])
-                chosen = slice(*np.searchsorted(wanted, [first, first + number]).tolist())
-                taken = here[wanted[chosen] - first]
-                made[chosen] = taken[:, first_of] if first_of is not None else taken
-            return made
+                block = np.frombuffer(part, dtype=dtype).reshape(number, *sides[1:])
+                chosen = slice(*np.searchsorted(row_numbers, [first, first + number]).tolist())
+                rows_read = block[row_numbers[chosen] - first]
+                matrix[chosen] = rows_read[:, first_of] if first_of is not None else rows_read
+            return matrix
     except (OSError, EOFError, zlib.error, struct.error) as error:
         raise BadInput(f"{path.name} cannot be read ({error})", help=AGAIN) from error
 

@@ -56,12 +56,12 @@ class SpritePictures:
 def draw_sprites(codes: dict[str, FactorCodes]) -> NDArray[np.uint8]:
     """Draw sprites, uint8 ``[row, 64, 64, 1]``, from the codes of their five factors."""
     shape, scale, orientation, x, y = (_checked(codes, factor) for factor in SPRITE_FACTORS)
-    made = np.zeros((len(shape), SPRITE_SIDE, SPRITE_SIDE, 1), dtype=np.uint8)
+    pictures = np.zeros((len(shape), SPRITE_SIDE, SPRITE_SIDE, 1), dtype=np.uint8)
     across = np.arange(SPRITE_WINDOW)
     rows = np.arange(len(shape))[:, None, None]
     down = y[:, None, None] + across[None, :, None]
-    made[rows, down, x[:, None, None] + across, 0] = sprite_drawings()[shape, scale, orientation]
-    return made
+    pictures[rows, down, x[:, None, None] + across, 0] = sprite_drawings()[shape, scale, orientation]
+    return pictures
 
 
 @cache
@@ -69,7 +69,7 @@ def sprite_drawings() -> NDArray[np.uint8]:
     """Return every sprite in the middle of its window, ``[shape, scale, orientation, row, column]``."""
     shapes, scales, turns = (factor.values for factor in SPRITE_FACTORS[:3])
     inside = (_in_square, _in_ellipse, _in_heart)
-    made = np.empty((len(shapes), len(scales), len(turns), SPRITE_WINDOW, SPRITE_WINDOW), dtype=np.uint8)
+    drawings = np.empty((len(shapes), len(scales), len(turns), SPRITE_WINDOW, SPRITE_WINDOW), dtype=np.uint8)
     places = (np.arange(SPRITE_WINDOW * POINTS) + 0.5) / POINTS - SPRITE_WINDOW / 2
     for at, turn in enumerate(turns):
         right, up = places[None, :], -places[:, None]
@@ -78,11 +78,11 @@ def sprite_drawings() -> NDArray[np.uint8]:
         for size, scale in enumerate(scales):
             for kind, holds in enumerate(inside):
                 # Rounded, so that turns that look the same are the same, whatever sines and cosines lose.
-                held = holds(np.round(along / scale, 9), np.round(over / scale, 9))
-                points = held.reshape(SPRITE_WINDOW, POINTS, SPRITE_WINDOW, POINTS)
-                made[kind, size, at] = np.where(2 * points.sum(axis=(1, 3)) >= POINTS**2, 255, 0)
-    made.setflags(write=False)
-    return made
+                covered = holds(np.round(along / scale, 9), np.round(over / scale, 9))
+                points = covered.reshape(SPRITE_WINDOW, POINTS, SPRITE_WINDOW, POINTS)
+                drawings[kind, size, at] = np.where(2 * points.sum(axis=(1, 3)) >= POINTS**2, 255, 0)
+    drawings.setflags(write=False)
+    return drawings
 
 
 def _in_square(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -102,10 +102,15 @@ def _in_heart(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.bool
 
 
 def _checked(codes: dict[str, FactorCodes], factor: Factor) -> FactorCodes:
-    found = np.asarray(codes[factor.name])
-    if found.dtype.kind not in "iu" or found.ndim != 1 or (found < 0).any() or (found >= len(factor.values)).any():
+    column_codes = np.asarray(codes[factor.name])
+    if (
+        column_codes.dtype.kind not in "iu"
+        or column_codes.ndim != 1
+        or (column_codes < 0).any()
+        or (column_codes >= len(factor.values)).any()
+    ):
         raise BadInput(
-            f"The codes of {factor.name} are {found.dtype} of the shape {found.shape}, or out of range",
+            f"The codes of {factor.name} are {column_codes.dtype} of the shape {column_codes.shape}, or out of range",
             available=f"whole numbers of 0 to {len(factor.values) - 1}, one per sprite",
         )
-    return found.astype(np.int64)
+    return column_codes.astype(np.int64)

@@ -19,14 +19,15 @@ VERSION = "pass the attributes of CUB-200-2011, in the order and number in which
 
 def colour_places(names: Sequence[str], file: str) -> dict[int, str]:
     """Return which attributes are primary colours, by place; a list of another version is refused."""
-    found = {index: name.removeprefix(PREFIX) for index, name in enumerate(names) if name.startswith(PREFIX)}
-    if len(names) != ATTRIBUTES or len(found) != COLOURS:
+    colours = {index: name.removeprefix(PREFIX) for index, name in enumerate(names) if name.startswith(PREFIX)}
+    if len(names) != ATTRIBUTES or len(colours) != COLOURS:
         raise BadInput(
-            f"{file} names {len(names):,} attributes, {len(found):,} of them primary colours: it is of another version",
+            f"{file} names {len(names):,} attributes, {len(colours):,} of them primary colours: "
+            "it is of another version",
             available=f"{ATTRIBUTES} attributes, {COLOURS} of them named {PREFIX}...",
             help=VERSION,
         )
-    return found
+    return colours
 
 
 def colours_of_classes(shares: NDArray[Any], names: Sequence[str], classes: int, file: str) -> list[str | None]:
@@ -63,20 +64,23 @@ def colours_of_pictures(
 
 def _named(score: NDArray[Any], colours: Sequence[str]) -> list[str | None]:
     best = score.argmax(axis=1)  # the first of equal ones
-    known = score.max(axis=1) > 0
-    return [colours[place] if sure else None for place, sure in zip(best.tolist(), known.tolist(), strict=True)]
+    has_score = score.max(axis=1) > 0
+    return [colours[index] if sure else None for index, sure in zip(best.tolist(), has_score.tolist(), strict=True)]
 
 
 def read_class_colours(path: Path, classes: Sequence[str]) -> list[str | None]:
     """Read the colours of classes from ``.npz``: attributes, attribute_names and class_names."""
     if not path.is_file():
         raise BadInput(f"There is no file {path.name!r} beside the other", help="copy it there: it has the colours.")
-    own = [str(name) for name in read_array(path, "class_names").tolist()]
-    if own != list(classes):
-        odd = [name for name in classes if name not in own] or [name for name in own if name not in classes]
-        told = listing(odd) if odd else "the same in another order"
+    class_names = [str(name) for name in read_array(path, "class_names").tolist()]
+    if class_names != list(classes):
+        odd = [name for name in classes if name not in class_names] or [
+            name for name in class_names if name not in classes
+        ]
+        difference = listing(odd) if odd else "the same in another order"
         raise BadInput(
-            f"{path.name} has {len(own):,} classes and the pictures {len(classes):,}; they differ in {told}",
+            f"{path.name} has {len(class_names):,} classes and the pictures {len(classes):,}; "
+            f"they differ in {difference}",
             available="the classes of the pictures, in the same order",
             help=VERSION,
         )

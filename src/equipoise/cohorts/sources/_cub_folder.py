@@ -65,9 +65,9 @@ def read_colours(folder: Path, rows: PictureRows, level: str) -> list[str | None
 
 def _attribute_names(folder: Path) -> Path:
     """Return where the names are: the archive has them beside its folder, copies often inside it."""
-    for place in (folder / "attributes", folder, folder.parent):
-        if (place / "attributes.txt").is_file():
-            return place / "attributes.txt"
+    for parent in (folder / "attributes", folder, folder.parent):
+        if (parent / "attributes.txt").is_file():
+            return parent / "attributes.txt"
     return folder / "attributes" / "attributes.txt"
 
 
@@ -83,35 +83,35 @@ def _lines(path: Path) -> Iterator[str]:
 
 def _listed(path: Path) -> dict[str, str]:
     """Read lines of a number and a text."""
-    found: dict[str, str] = {}
+    by_number: dict[str, str] = {}
     for index, line in enumerate(_lines(path), start=1):
         parts = line.split(maxsplit=1)
         if not parts:
             continue
-        if len(parts) != 2 or parts[0] in found:
+        if len(parts) != 2 or parts[0] in by_number:
             raise BadInput(
                 f"Line {index:,} of {path.name} is {line.strip()[:80]!r}",
                 available="a number that no other line has, and a text",
                 help=AGAIN,
             )
-        found[parts[0]] = parts[1].strip()
-    if not found:
+        by_number[parts[0]] = parts[1].strip()
+    if not by_number:
         raise BadInput(f"{path.name} is empty", help=AGAIN)
-    return found
+    return by_number
 
 
 def _of_pictures(path: Path, files: dict[str, str]) -> list[str]:
     """Return what a list says of each picture, in the order of pictures."""
-    said = _listed(path)
-    absent = [number for number in files if number not in said]
-    if absent or len(said) != len(files):
+    by_number = _listed(path)
+    absent = [number for number in files if number not in by_number]
+    if absent or len(by_number) != len(files):
         raise BadInput(
-            f"{path.name} has {len(said):,} pictures and {IMAGES} {len(files):,}"
+            f"{path.name} has {len(by_number):,} pictures and {IMAGES} {len(files):,}"
             + (f"; it lacks the numbers {listing(absent)}" if absent else ""),
             available="the same pictures in both",
             help=AGAIN,
         )
-    return [said[number] for number in files]
+    return [by_number[number] for number in files]
 
 
 def _table(path: Path) -> NDArray[np.float64]:
@@ -129,9 +129,9 @@ def _certainty(path: Path, numbers: Sequence[str], attributes: Sequence[int]) ->
     lines of the published file have fields too many behind these, so no more than the first four are read.
     """
     rows = {number: index for index, number in enumerate(numbers)}
-    columns = {str(place + 1): column for column, place in enumerate(attributes)}
-    found = np.zeros((len(rows), len(columns)), dtype=np.int64)
-    seen = 0
+    columns = {str(attribute + 1): column for column, attribute in enumerate(attributes)}
+    certainties = np.zeros((len(rows), len(columns)), dtype=np.int64)
+    label_count = 0
     for line in _lines(path):
         parts = line.split(maxsplit=4)
         if len(parts) < 4 or parts[1] not in columns:
@@ -143,12 +143,12 @@ def _certainty(path: Path, numbers: Sequence[str], attributes: Sequence[int]) ->
                 available=f"a picture of {IMAGES}, an attribute, 0 or 1, and a certainty from 1 to {MOST_CERTAIN}",
                 help=VERSION,
             )
-        seen += 1
-        found[row, columns[parts[1]]] = int(certain) if parts[2] == "1" else 0
-    if seen != found.size:
+        label_count += 1
+        certainties[row, columns[parts[1]]] = int(certain) if parts[2] == "1" else 0
+    if label_count != certainties.size:
         raise BadInput(
-            f"{path.name} has {seen:,} labels of primary colours",
-            available=f"{found.size:,}: one of each colour a picture",
+            f"{path.name} has {label_count:,} labels of primary colours",
+            available=f"{certainties.size:,}: one of each colour a picture",
             help=VERSION,
         )
-    return found
+    return certainties

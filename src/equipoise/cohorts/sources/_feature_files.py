@@ -42,8 +42,8 @@ class PictureRows:
         """Return what the class of each picture has, from a value a class."""
         by_class = np.empty(len(self.classes), dtype=object)
         by_class[:] = values
-        made: NDArray[Any] = by_class[self.labels]
-        return made
+        row_values: NDArray[Any] = by_class[self.labels]
+        return row_values
 
     @property
     def split(self) -> NDArray[Any]:
@@ -53,10 +53,10 @@ class PictureRows:
 
 def checked_pixels(pixels: object) -> str:
     """Return what was asked for, features or pictures; true stands for pictures."""
-    found = ("pictures" if pixels else "features") if isinstance(pixels, bool) else pixels
-    if found not in get_args(Pixels):
+    kind = ("pictures" if pixels else "features") if isinstance(pixels, bool) else pixels
+    if kind not in get_args(Pixels):
         raise unknown_name("pixels", str(pixels), get_args(Pixels), "a cohort of pictures")
-    return str(found)
+    return str(kind)
 
 
 def read_picture_rows(path: Path) -> PictureRows:
@@ -80,9 +80,9 @@ def read_inputs(path: Path, rows: int, pixels: str, thumbs: str, side: int) -> d
     """Return the one column of inputs: features as float32, or the pictures of the file ``thumbs`` beside it."""
     if pixels == "features":
         return {FEATURES: _features(path, rows)}
-    made = np.empty((rows, side, side, 3), dtype=np.uint8)
-    read_singly(path.with_name(thumbs), made)
-    return {IMAGE: made}
+    pictures = np.empty((rows, side, side, 3), dtype=np.uint8)
+    read_singly(path.with_name(thumbs), pictures)
+    return {IMAGE: pictures}
 
 
 def shown_pictures(path: Path, rows: int, pixels: str, thumbs: str, side: int) -> str | SinglePictures:
@@ -100,6 +100,6 @@ def _features(path: Path, rows: int) -> NDArray[np.float32]:
             available=f"uint8, a row for each of {rows:,} pictures, and a finite scale for each column",
             help=AGAIN,
         )
-    made = stored.astype(np.float32)
-    made *= scale.astype(np.float32)
-    return made
+    points = stored.astype(np.float32)
+    points *= scale.astype(np.float32)
+    return points

@@ -80,11 +80,11 @@ def read_sheet(path: Path, cohort: str, columns: Sequence[str] | None = None, ne
     header = next(lines, None)
     if header is None:
         raise BadInput(f"The file {path.name!r} is empty", available="a header and at least one row")
-    wanted = list(dict.fromkeys(header)) if columns is None else columns
-    _check_header(path, cohort, header, [*wanted, *needed])
-    places = [header.index(name) for name in wanted]
-    rows = [[line[place] for place in places] for line in _whole(lines, len(header), path)]
-    return _sheet(path, wanted, rows)
+    wanted_columns = list(dict.fromkeys(header)) if columns is None else columns
+    _check_header(path, cohort, header, [*wanted_columns, *needed])
+    places = [header.index(name) for name in wanted_columns]
+    rows = [[line[index] for index in places] for line in _whole(lines, len(header), path)]
+    return _sheet(path, wanted_columns, rows)
 
 
 def read_bare(path: Path, names: Sequence[str]) -> Sheet:

@@ -22,7 +22,7 @@ from equipoise.cohorts.sources._feature_files import (
     read_picture_rows,
     shown_pictures,
 )
-from equipoise.cohorts.sources._known_files import told_copies
+from equipoise.cohorts.sources._known_files import describe_copies
 from equipoise.foundation import BadInput, cohort
 
 FEATURES, THUMBS = "cars196_effnetlite0_u8.npz", "cars196_thumbs_48.npz"
@@ -59,22 +59,24 @@ centre crop 224), a byte each times a scale.
 @cohort("cars196", paper="Krause et al. 2013", licence="not stated (non-commercial research)")
 def cars196(path: str | os.PathLike[str] | None = None, *, pixels: Pixels | bool = "features") -> Cohort:
     """Stanford Cars: cars by model, body, make and year, as features or pictures (Krause et al. 2013). Local copies."""
-    wanted = checked_pixels(pixels)
-    found = find_file(SOURCE, path)
-    if found.name != FEATURES:
-        raise BadInput(f"{found.name} is not a readable file of Stanford Cars", available=f"{FEATURES}, or a folder")
-    rows = read_picture_rows(found)
-    inputs = read_inputs(found, len(rows), wanted, THUMBS, SIDE)
-    files = [found, *([] if wanted == "features" else [found.with_name(THUMBS)])]
-    told = EXTRACTED if wanted == "features" else f"Pictures: {SIDE} x {SIDE}, the centre square, WebP with losses.\n"
+    kind = checked_pixels(pixels)
+    file = find_file(SOURCE, path)
+    if file.name != FEATURES:
+        raise BadInput(f"{file.name} is not a readable file of Stanford Cars", available=f"{FEATURES}, or a folder")
+    rows = read_picture_rows(file)
+    inputs = read_inputs(file, len(rows), kind, THUMBS, SIDE)
+    files = [file, *([] if kind == "features" else [file.with_name(THUMBS)])]
+    input_text = (
+        EXTRACTED if kind == "features" else f"Pictures: {SIDE} x {SIDE}, the centre square, WebP with losses.\n"
+    )
     return Cohort(
         name="cars196",
         columns={
             **inputs,
             "class": rows.each(rows.classes),
-            "body": rows.each(_named(found, "class_body_type", "body_type_names", len(rows.classes))),
-            "make": rows.each(_named(found, "class_make", "make_names", len(rows.classes))),
-            "year": rows.each([_band(year) for year in _of_classes(found, "class_year", len(rows.classes)).tolist()]),
+            "body": rows.each(_named(file, "class_body_type", "body_type_names", len(rows.classes))),
+            "make": rows.each(_named(file, "class_make", "make_names", len(rows.classes))),
+            "year": rows.each([_band(year) for year in _of_classes(file, "class_year", len(rows.classes)).tolist()]),
             "file": rows.files,
             "split": rows.split,
         },
@@ -82,8 +84,8 @@ def cars196(path: str | os.PathLike[str] | None = None, *, pixels: Pixels | bool
         groups=("body", "make", "year"),
         features=tuple(inputs),
         split="split",
-        datasheet=DATASHEET.format(inputs=told + told_copies(files, KNOWN, whole=len(rows) == ROWS)),
-        pictures=shown_pictures(found, len(rows), wanted, THUMBS, SIDE),
+        datasheet=DATASHEET.format(inputs=input_text + describe_copies(files, KNOWN, has_all_rows=len(rows) == ROWS)),
+        pictures=shown_pictures(file, len(rows), kind, THUMBS, SIDE),
     )
 
 

@@ -81,13 +81,13 @@ def domains(labels: NDArray[np.int64], skew: float, seed: int) -> NDArray[np.int
     The share is of the pictures that the class has, rounded; with 5,000 and 0.95 it is 4,750.
     """
     generator = random.Random(seed)  # noqa: S311 - the authors' draw, not a secret
-    found = np.empty(len(labels), dtype=np.int64)
+    domain = np.empty(len(labels), dtype=np.int64)
     for number, name in enumerate(CLASSES):
-        own = np.flatnonzero(labels == number)
+        class_rows = np.flatnonzero(labels == number)
         major, minor = (PLAIN, CHANGED) if name in COLOUR_MAJOR else (CHANGED, PLAIN)
-        found[own] = minor
-        found[own[generator.sample(range(len(own)), round(len(own) * skew))]] = major
-    return found
+        domain[class_rows] = minor
+        domain[class_rows[generator.sample(range(len(class_rows)), round(len(class_rows) * skew))]] = major
+    return domain
 
 
 def _check(skew: object, low_resolution: object, seed: object) -> None:

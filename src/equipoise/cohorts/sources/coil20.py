@@ -24,7 +24,7 @@ from equipoise.cohorts.pictures._arrays import (
     read_grey_strips,
 )
 from equipoise.cohorts.sources._feature_files import IMAGE
-from equipoise.cohorts.sources._known_files import told_copies
+from equipoise.cohorts.sources._known_files import describe_copies
 from equipoise.cohorts.sources._voting import halved
 from equipoise.foundation import BadInput, cohort, stream
 
@@ -57,17 +57,17 @@ neighbours that are 5 degrees apart, so what is right on test rows says nothing 
 @cohort("coil20", paper="Nene et al. 1996", licence="not stated (offered for research)")
 def coil20(path: str | os.PathLike[str] | None = None, *, rows: int | None = None, seed: int = 0) -> Cohort:
     """COIL-20: objects on a turntable, photographed every five degrees (Nene et al. 1996). Local copies only."""
-    found = find_file(SOURCE, path)
-    if found.name != FILE:
-        raise BadInput(f"{found.name} is not a readable file of COIL-20", available=f"{FILE}, or a folder with it")
-    whole = _codes(found)
-    number = len(whole["object"])
-    taken = chosen_rows(rows, number, stream(seed, "coil20"), "COIL-20")
-    codes = {name: code[taken] for name, code in whole.items()}
+    file = find_file(SOURCE, path)
+    if file.name != FILE:
+        raise BadInput(f"{file.name} is not a readable file of COIL-20", available=f"{FILE}, or a folder with it")
+    all_codes = _codes(file)
+    number = len(all_codes["object"])
+    chosen = chosen_rows(rows, number, stream(seed, "coil20"), "COIL-20")
+    codes = {name: code[chosen] for name, code in all_codes.items()}
     return Cohort(
         name="coil20",
         columns={
-            IMAGE: read_grey_strips(found, SIDE, number)[taken],
+            IMAGE: read_grey_strips(file, SIDE, number)[chosen],
             **factor_columns(codes, FACTORS),
             "split": halved(codes["object"], stream(seed, "halves of each object")),
         },
@@ -76,7 +76,7 @@ def coil20(path: str | os.PathLike[str] | None = None, *, rows: int | None = Non
         features=(IMAGE,),
         split="split",
         datasheet=DATASHEET.format(
-            rows=len(taken), copies=told_copies([found], KNOWN, whole=number == OBJECTS * POSES)
+            rows=len(chosen), copies=describe_copies([file], KNOWN, has_all_rows=number == OBJECTS * POSES)
         ),
         pictures=IMAGE,
     )

@@ -65,14 +65,14 @@ def compas(path: str | os.PathLike[str] | None = None, *, download: bool = False
         score_class="1",
         datasheet=DATASHEET,
     )
-    return people if all_rows else people.take(_kept(sheet))
+    return people if all_rows else people.take(_analysed_rows(sheet))
 
 
-def _kept(sheet: Sheet) -> NDArray[np.bool_]:
+def _analysed_rows(sheet: Sheet) -> NDArray[np.bool_]:
     """Mark the rows ProPublica analysed: a score of the same arrest, a known outcome, a charge that can mean jail."""
     near = np.abs(sheet.numbers("days_b_screening_arrest")) <= 30  # a missing one is not near
-    known = sheet.whole_numbers("is_recid") != -1
+    has_outcome = sheet.whole_numbers("is_recid") != -1
     serious = sheet.words("c_charge_degree") != "O"
     scored = sheet.words("score_text") != "N/A"
-    kept: NDArray[np.bool_] = near & known & serious & scored
-    return kept
+    analysed: NDArray[np.bool_] = near & has_outcome & serious & scored
+    return analysed

@@ -27,7 +27,7 @@ from equipoise.cohorts.sources._feature_files import (
     read_picture_rows,
     shown_pictures,
 )
-from equipoise.cohorts.sources._known_files import told_copies
+from equipoise.cohorts.sources._known_files import describe_copies
 from equipoise.foundation import BadInput, cohort
 
 FEATURES, THUMBS = "cub200_effnetlite0_u8.npz", "cub200_thumbs_64.npz"
@@ -78,23 +78,23 @@ def cub200(
     colour: Level | None = None,
 ) -> Cohort:
     """CUB-200-2011: birds by species and main colour, as features or pictures (Wah et al. 2011). Local copies only."""
-    wanted = checked_pixels(pixels)
-    found = find_file(SOURCE, path)
-    if found.name == FEATURES:
-        return _of_arrays(found, wanted, resize, colour)
-    if found.name == IMAGES:
-        return _of_folder(found.parent, wanted, resize, colour)
+    kind = checked_pixels(pixels)
+    file = find_file(SOURCE, path)
+    if file.name == FEATURES:
+        return _of_arrays(file, kind, resize, colour)
+    if file.name == IMAGES:
+        return _of_folder(file.parent, kind, resize, colour)
     raise BadInput(
-        f"{found.name} is not a readable file of CUB-200-2011",
+        f"{file.name} is not a readable file of CUB-200-2011",
         available=f"a folder that holds {FEATURES} and {ATTRIBUTES}, or {IMAGES} and what its authors put beside it",
         help=SOURCE.how_to_get,
     )
 
 
-def _of_arrays(found: Path, pixels: str, resize: int | None, colour: str | None) -> Cohort:
+def _of_arrays(file: Path, pixels: str, resize: int | None, colour: str | None) -> Cohort:
     if colour not in (None, "class"):
         raise BadInput(
-            f"colour is {colour!r}, and {found.name} comes with the colours of classes",
+            f"colour is {colour!r}, and {file.name} comes with the colours of classes",
             available='"class"',
             help=f"image-level colours are in the authors' own files. {SOURCE.how_to_get}",
         )
@@ -104,14 +104,16 @@ def _of_arrays(found: Path, pixels: str, resize: int | None, colour: str | None)
             available=f"{SIDE}",
             help=f"leave it out, or read the authors' own files. {SOURCE.how_to_get}",
         )
-    rows = read_picture_rows(found)
-    colours = rows.each(read_class_colours(found.with_name(ATTRIBUTES), rows.classes))
-    inputs = read_inputs(found, len(rows), pixels, THUMBS, SIDE)
-    files = [found, found.with_name(ATTRIBUTES), *([] if pixels == "features" else [found.with_name(THUMBS)])]
-    copies = told_copies(files, KNOWN, whole=len(rows) == ROWS)
-    told = EXTRACTED if pixels == "features" else f"Pictures: {SIDE} x {SIDE}, the centre square, WebP with losses.\n"
-    shown = shown_pictures(found, len(rows), pixels, THUMBS, SIDE)
-    return _cohort(rows, colours, inputs, BY_CLASS, told + copies, shown)
+    rows = read_picture_rows(file)
+    colours = rows.each(read_class_colours(file.with_name(ATTRIBUTES), rows.classes))
+    inputs = read_inputs(file, len(rows), pixels, THUMBS, SIDE)
+    files = [file, file.with_name(ATTRIBUTES), *([] if pixels == "features" else [file.with_name(THUMBS)])]
+    copies = describe_copies(files, KNOWN, has_all_rows=len(rows) == ROWS)
+    input_text = (
+        EXTRACTED if pixels == "features" else f"Pictures: {SIDE} x {SIDE}, the centre square, WebP with losses.\n"
+    )
+    pictures = shown_pictures(file, len(rows), pixels, THUMBS, SIDE)
+    return _cohort(rows, colours, inputs, BY_CLASS, input_text + copies, pictures)
 
 
 def _of_folder(folder: Path, pixels: str, resize: int | None, colour: str | None) -> Cohort:
@@ -126,13 +128,13 @@ def _of_folder(folder: Path, pixels: str, resize: int | None, colour: str | None
     colours = np.array(read_colours(folder, rows, level), dtype=object)
     side = SIDE if resize is None else resize
     read = read_pictures(folder / "images", rows.files.tolist(), resize=side)
-    told = f"Pictures: resized to {side} x {side}.\n"
-    return _cohort(rows, colours, {IMAGE: read.pictures}, BY_IMAGE if level == "image" else BY_CLASS, told)
+    input_text = f"Pictures: resized to {side} x {side}.\n"
+    return _cohort(rows, colours, {IMAGE: read.pictures}, BY_IMAGE if level == "image" else BY_CLASS, input_text)
 
 
 def _cohort(
-    rows: PictureRows, colours: NDArray[Any], inputs: dict[str, NDArray[Any]], level: str, told: str,
-    shown: str | SinglePictures = IMAGE,
+    rows: PictureRows, colours: NDArray[Any], inputs: dict[str, NDArray[Any]], level: str, input_text: str,
+    pictures: str | SinglePictures = IMAGE,
 ) -> Cohort:  # fmt: skip
     return Cohort(
         name="cub200",
@@ -148,6 +150,6 @@ def _cohort(
         groups=("colour", "kind"),
         features=tuple(inputs),
         split="split",
-        datasheet=DATASHEET.format(level=level, inputs=told),
-        pictures=shown,
+        datasheet=DATASHEET.format(level=level, inputs=input_text),
+        pictures=pictures,
     )

@@ -52,24 +52,24 @@ by a quarter and of an ellipse by a half look the same. The file's description i
 @cohort("dsprites", paper="002", licence="Apache 2.0")
 def dsprites(path: str | os.PathLike[str] | None = None, *, rows: int | None = ROWS, seed: int = 0) -> Cohort:
     """dSprites: drawn shapes with five known factors of variation (Matthey et al. 2017). Local copies only."""
-    found = find_file(SOURCE, path)
-    classes = read_array(found, "latents_classes")
+    file = find_file(SOURCE, path)
+    classes = read_array(file, "latents_classes")
     # The first factor of the file is the colour, and there is one.
     if classes.ndim != 2 or classes.shape[1] != 1 + len(FACTORS) or not len(classes):
         raise BadInput(
-            f"latents_classes of {found.name} have the shape {classes.shape}",
+            f"latents_classes of {file.name} have the shape {classes.shape}",
             available="[picture, 6]: colour, shape, scale, orientation, x, y",
             help="download the file again.",
         )
-    chosen = chosen_rows(rows, len(classes), stream(seed, "dsprites"), found.name)
+    chosen = chosen_rows(rows, len(classes), stream(seed, "dsprites"), file.name)
     codes = {
-        factor.name: checked_labels(classes[chosen, 1 + index], len(factor.values), found.name)
+        factor.name: checked_labels(classes[chosen, 1 + index], len(factor.values), file.name)
         for index, factor in enumerate(FACTORS)
     }
-    pictures = read_rows(found, "imgs", chosen)
+    pictures = read_rows(file, "imgs", chosen)
     if pictures.shape[1:] != (SPRITE_SIDE, SPRITE_SIDE) or pictures.dtype != np.uint8 or pictures.max() > 1:
         raise BadInput(
-            f"imgs of {found.name} are {pictures.dtype} of the shape {pictures.shape}",
+            f"imgs of {file.name} are {pictures.dtype} of the shape {pictures.shape}",
             available=f"uint8 [picture, {SPRITE_SIDE}, {SPRITE_SIDE}] of 0 and 1",
             help="download the file again.",
         )

@@ -20,7 +20,7 @@ from equipoise.cohorts.pictures._arrays import (
     read_singly,
 )
 from equipoise.cohorts.sources._feature_files import IMAGE
-from equipoise.cohorts.sources._known_files import told_copies
+from equipoise.cohorts.sources._known_files import describe_copies
 from equipoise.foundation import BadInput, cohort
 
 TRAIN, TEST = "fairface_train_64.npz", "fairface_val_64.npz"
@@ -56,10 +56,12 @@ def fairface(path: str | os.PathLike[str] | None = None, side: int = SIDE) -> Co
     """
     if side not in SIDES:
         raise BadInput(f"side is {side!r}", available=", ".join(map(str, SIDES)))
-    found = find_file(SOURCE, path)
-    if found.name != TRAIN:
-        raise BadInput(f"{found.name} is not a readable file of FairFace", available=f"{TRAIN}, or a folder with it")
-    files = [found, found.with_name(TEST)]
+    train_file = find_file(SOURCE, path)
+    if train_file.name != TRAIN:
+        raise BadInput(
+            f"{train_file.name} is not a readable file of FairFace", available=f"{TRAIN}, or a folder with it"
+        )
+    files = [train_file, train_file.with_name(TEST)]
     if not files[1].is_file():
         raise BadInput(f"There is no file {TEST!r} beside {TRAIN}", help="copy it there.")
     parts = [{name: _labels(file, name) for name in PARTS} for file in files]
@@ -70,7 +72,7 @@ def fairface(path: str | os.PathLike[str] | None = None, side: int = SIDE) -> Co
     pictures = np.empty((sum(numbers), SIDE, SIDE, 3), dtype=np.uint8)
     read_singly(files[0], pictures[: numbers[0]])
     read_singly(files[1], pictures[numbers[0] :])
-    copies = told_copies(files, KNOWN, whole=sum(numbers) == ROWS)
+    copies = describe_copies(files, KNOWN, has_all_rows=sum(numbers) == ROWS)
     return Cohort(
         name="fairface",
         columns={
@@ -98,6 +100,8 @@ def _smaller(pictures: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
 
 def _labels(path: Path, name: str) -> NDArray[Any]:
     """Return the labels of each face in words; an age band keeps the words of the source."""
-    names = np.array([str(one).replace("_", " ") for one in read_array(path, f"{name}_names").tolist()], dtype=object)
+    names = np.array(
+        [str(label).replace("_", " ") for label in read_array(path, f"{name}_names").tolist()], dtype=object
+    )
     values: NDArray[Any] = names[checked_labels(read_array(path, name), len(names), path.name)]
     return values

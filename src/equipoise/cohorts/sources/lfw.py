@@ -20,7 +20,7 @@ from equipoise.cohorts.pictures._arrays import (
     read_singly,
 )
 from equipoise.cohorts.sources._feature_files import FEATURES, IMAGE, Pixels, checked_pixels
-from equipoise.cohorts.sources._known_files import told_copies
+from equipoise.cohorts.sources._known_files import describe_copies
 from equipoise.cohorts.sources._voting import halved, voted
 from equipoise.foundation import BadInput, cohort, stream
 
@@ -62,43 +62,44 @@ def lfw(
 
     ``least`` keeps the people who have so many pictures at least.
     """
-    wanted = checked_pixels(pixels)
-    found = find_file(SOURCE, path)
-    if found.name != LABELS:
-        raise BadInput(f"{found.name} is not a readable file of LFW", available=f"{LABELS}, or a folder with it")
-    names = [str(name) for name in read_array(found, "identity_names").tolist()]
-    person = checked_labels(read_array(found, "identity"), len(names), LABELS)
+    kind = checked_pixels(pixels)
+    labels_file = find_file(SOURCE, path)
+    if labels_file.name != LABELS:
+        raise BadInput(f"{labels_file.name} is not a readable file of LFW", available=f"{LABELS}, or a folder with it")
+    names = [str(name) for name in read_array(labels_file, "identity_names").tolist()]
+    person = checked_labels(read_array(labels_file, "identity"), len(names), LABELS)
     race = voted(
-        person, _column(found, "pred_race", person).astype(np.int64), _column(found, "pred_race_prob", person),
-        [str(name) for name in read_array(found, "pred_race_names").tolist()],
+        person, _column(labels_file, "pred_race", person).astype(np.int64),
+        _column(labels_file, "pred_race_prob", person),
+        [str(name) for name in read_array(labels_file, "pred_race_names").tolist()],
     )  # fmt: skip
-    gender = [GENDERS.get(code) for code in _column(found, "gender_male", person).tolist()]
-    inputs, told, file = _inputs(found, len(person), wanted)
-    told += told_copies([found, file], KNOWN, whole=len(person) == ROWS)
+    gender = [GENDERS.get(code) for code in _column(labels_file, "gender_male", person).tolist()]
+    inputs, input_text, file = _inputs(labels_file, len(person), kind)
+    input_text += describe_copies([labels_file, file], KNOWN, has_all_rows=len(person) == ROWS)
     people = np.array(names, dtype=object)[person]
-    kept = _kept(person, least)
-    if len(kept) < len(person):
-        told += f"Kept: the {len(np.unique(person[kept])):,} people with {least:,} pictures or more.\n"
-    whole = Cohort(
+    chosen = _rows_of_frequent_people(person, least)
+    if len(chosen) < len(person):
+        input_text += f"Kept: the {len(np.unique(person[chosen])):,} people with {least:,} pictures or more.\n"
+    all_pictures = Cohort(
         name="lfw",
         columns={
             **inputs,
             "identity": people,
-            "race": np.array([race[one] for one in person.tolist()], dtype=object),
+            "race": np.array([race[index] for index in person.tolist()], dtype=object),
             "gender": np.array(gender, dtype=object),
-            "image number": _column(found, "image_num", person).astype(np.int64),
+            "image number": _column(labels_file, "image_num", person).astype(np.int64),
             "split": halved(person, stream(seed, "halves of each person")),
         },
         target="identity",
         groups=("race", "gender"),
         features=tuple(inputs),
         split="split",
-        datasheet=DATASHEET.format(inputs=told),
+        datasheet=DATASHEET.format(inputs=input_text),
     )
-    return whole.take(kept)
+    return all_pictures.take(chosen)
 
 
-def _kept(person: NDArray[np.int64], least: int) -> NDArray[np.int64]:
+def _rows_of_frequent_people(person: NDArray[np.int64], least: int) -> NDArray[np.int64]:
     """Return the pictures of people who have so many at least."""
     most = int(np.bincount(person).max())
     if isinstance(least, bool) or not isinstance(least, int) or not 1 <= least <= most:
@@ -117,13 +118,13 @@ def _column(path: Path, name: str, person: NDArray[np.int64]) -> NDArray[Any]:
     return values
 
 
-def _inputs(found: Path, rows: int, pixels: str) -> tuple[dict[str, NDArray[Any]], str, Path]:
+def _inputs(labels_file: Path, rows: int, pixels: str) -> tuple[dict[str, NDArray[Any]], str, Path]:
     if pixels == "pictures":
-        made = np.empty((rows, SIDE, SIDE, 3), dtype=np.uint8)
-        file = found.with_name(THUMBS)
-        read_singly(file, made)
-        return {IMAGE: made}, f"Pictures: the middle of the face, {SIDE} x {SIDE}, WebP with losses.\n", file
-    file = found.with_name(EMBEDDING)
+        pictures = np.empty((rows, SIDE, SIDE, 3), dtype=np.uint8)
+        file = labels_file.with_name(THUMBS)
+        read_singly(file, pictures)
+        return {IMAGE: pictures}, f"Pictures: the middle of the face, {SIDE} x {SIDE}, WebP with losses.\n", file
+    file = labels_file.with_name(EMBEDDING)
     if not file.is_file():
         raise BadInput(f"There is no file {file.name!r} beside {LABELS}", help='copy it, or pixels = "pictures".')
     points = read_array(file, "embedding")
@@ -133,5 +134,7 @@ def _inputs(found: Path, rows: int, pixels: str) -> tuple[dict[str, NDArray[Any]
             available=f"a row of finite numbers for each of {rows:,} pictures",
             help="download the file again.",
         )
-    told = "Features: dlib's face recognition, 128 numbers per face, trained to distinguish people on other faces.\n"
-    return {FEATURES: points.astype(np.float32)}, told, file
+    input_text = (
+        "Features: dlib's face recognition, 128 numbers per face, trained to distinguish people on other faces.\n"
+    )
+    return {FEATURES: points.astype(np.float32)}, input_text, file

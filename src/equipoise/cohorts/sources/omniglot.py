@@ -15,7 +15,7 @@ from equipoise.cohorts._loading import (
 )
 from equipoise.cohorts.pictures._arrays import checked_labels
 from equipoise.cohorts.sources._feature_files import IMAGE
-from equipoise.cohorts.sources._known_files import told_copies
+from equipoise.cohorts.sources._known_files import describe_copies
 from equipoise.cohorts.sources._voting import halved
 from equipoise.foundation import (
     BadInput,
@@ -50,21 +50,21 @@ def omniglot(path: str | os.PathLike[str] | None = None, *, part: Part = "all", 
     """Omniglot: hand-written characters of fifty alphabets (Lake et al. 2015). Local copies only."""
     if part not in get_args(Part):
         raise unknown_name("part", str(part), get_args(Part), "Omniglot")
-    found = find_file(SOURCE, path)
-    if found.name != FILE:
-        raise BadInput(f"{found.name} is not a readable file of Omniglot", available=f"{FILE}, or a folder with it")
-    names = np.array([str(name) for name in read_array(found, "alphabet_names").tolist()], dtype=object)
-    alphabet = checked_labels(read_array(found, "alphabet"), len(names), FILE)
-    packed, character, drawer = (read_array(found, name) for name in ("packed", "character", "drawer"))
-    held_out = read_array(found, "alphabet_is_evaluation")
+    file = find_file(SOURCE, path)
+    if file.name != FILE:
+        raise BadInput(f"{file.name} is not a readable file of Omniglot", available=f"{FILE}, or a folder with it")
+    names = np.array([str(name) for name in read_array(file, "alphabet_names").tolist()], dtype=object)
+    alphabet = checked_labels(read_array(file, "alphabet"), len(names), FILE)
+    packed, character, drawer = (read_array(file, name) for name in ("packed", "character", "drawer"))
+    held_out = read_array(file, "alphabet_is_evaluation")
     fits = packed.shape == (len(alphabet), SIDE * SIDE // 8) and packed.dtype == np.uint8
     if not fits or held_out.shape != names.shape or not len(character) == len(drawer) == len(alphabet):
         raise BadInput(f"The parts of {FILE} do not match", help="download the file again.")
-    kept = np.ones(len(alphabet), dtype=bool) if part == "all" else held_out[alphabet] == (part == "evaluation")
-    if not kept.any():
+    chosen = np.ones(len(alphabet), dtype=bool) if part == "all" else held_out[alphabet] == (part == "evaluation")
+    if not chosen.any():
         raise BadInput(f"{FILE} has no alphabet of the part {part!r}", help='part = "all".')
-    alphabet, character = alphabet[kept], character[kept].astype(np.int64)
-    ink = np.unpackbits(packed[kept], axis=1).reshape(-1, SIDE, SIDE, 1)
+    alphabet, character = alphabet[chosen], character[chosen].astype(np.int64)
+    ink = np.unpackbits(packed[chosen], axis=1).reshape(-1, SIDE, SIDE, 1)
     ink *= 255
     classes = np.array([f"{names[a]} {c:02d}" for a, c in zip(alphabet.tolist(), character.tolist(), strict=True)])
     codes = np.unique(classes, return_inverse=True)[1]
@@ -74,13 +74,13 @@ def omniglot(path: str | os.PathLike[str] | None = None, *, part: Part = "all", 
             IMAGE: ink,
             "class": classes.astype(object),
             "alphabet": names[alphabet],
-            "drawer": drawer[kept].astype(np.int64),
+            "drawer": drawer[chosen].astype(np.int64),
             "split": halved(codes, stream(seed, "halves of each character")),
         },
         target="class",
         groups=("alphabet",),
         features=(IMAGE,),
         split="split",
-        datasheet=DATASHEET.format(copies=told_copies([found], KNOWN, whole=len(kept) == ROWS)),
+        datasheet=DATASHEET.format(copies=describe_copies([file], KNOWN, has_all_rows=len(chosen) == ROWS)),
         pictures=IMAGE,
     )

@@ -59,25 +59,25 @@ def smallnorb(
     path: str | os.PathLike[str] | None = None, *, rows: int | None = None, seed: int = 0, small: bool = True
 ) -> Cohort:
     """SmallNORB: toys photographed from many sides (LeCun et al. 2004). Local copies only."""
-    found = find_file(SOURCE, path)
-    if found.name not in SOURCE.files:
+    file = find_file(SOURCE, path)
+    if file.name not in SOURCE.files:
         raise BadInput(
-            f"{found.name} is not a file of SmallNORB", available=f"a folder with {SOURCE.files[0]} and others"
+            f"{file.name} is not a file of SmallNORB", available=f"a folder with {SOURCE.files[0]} and others"
         )
-    numbers = {part: number_of_rows(_file(found.parent, part, "dat")) for part in PARTS}
+    numbers = {part: number_of_rows(_file(file.parent, part, "dat")) for part in PARTS}
     chosen = chosen_rows(rows, sum(numbers.values()), stream(seed, "smallnorb"), "SmallNORB")
     first = numbers["train"]
     parts = {"train": chosen[chosen < first], "test": chosen[chosen >= first] - first}
-    read = [_part(found.parent, part, numbers[part], taken, small) for part, taken in parts.items()]
-    codes = {name: np.concatenate([one[1][name] for one in read]) for name in read[0][1]}
+    read = [_part(file.parent, part, numbers[part], part_rows, small) for part, part_rows in parts.items()]
+    codes = {name: np.concatenate([part_arrays[1][name] for part_arrays in read]) for name in read[0][1]}
     instances = codes.pop("instance")
     return Cohort(
         name="smallnorb",
         columns={
-            IMAGE: np.concatenate([one[0] for one in read]),
+            IMAGE: np.concatenate([part_arrays[0] for part_arrays in read]),
             **factor_columns(codes, FACTORS),
             "instance": instances,
-            "split": np.repeat(np.array(list(parts), dtype=object), [len(taken) for taken in parts.values()]),
+            "split": np.repeat(np.array(list(parts), dtype=object), [len(part_rows) for part_rows in parts.values()]),
         },
         target="category",
         groups=tuple(factor.half for factor in FACTORS if factor.name != "category"),
@@ -88,18 +88,18 @@ def smallnorb(
     )
 
 
-def _file(folder: Path, part: str, what: str) -> Path:
+def _file(folder: Path, part: str, kind: str) -> Path:
     for ending in ENDINGS:
-        if (folder / f"{PARTS[part]}-{what}{ending}").is_file():
-            return folder / f"{PARTS[part]}-{what}{ending}"
-    raise BadInput(f"There is no file {PARTS[part]}-{what}.mat beside the others", help=SOURCE.how_to_get)
+        if (folder / f"{PARTS[part]}-{kind}{ending}").is_file():
+            return folder / f"{PARTS[part]}-{kind}{ending}"
+    raise BadInput(f"There is no file {PARTS[part]}-{kind}.mat beside the others", help=SOURCE.how_to_get)
 
 
 def _part(
     folder: Path, part: str, number: int, rows: FactorCodes, small: bool
 ) -> tuple[NDArray[np.uint8], dict[str, FactorCodes]]:
     """Return the pictures of some rows of a part, and the codes of their factors and of the toy."""
-    files = {what: _file(folder, part, what) for what in ("dat", "cat", "info")}
+    files = {kind: _file(folder, part, kind) for kind in ("dat", "cat", "info")}
     kinds, info = read_matrix(files["cat"]), read_matrix(files["info"])
     if kinds.shape != (number,) or info.shape != (number, 4):
         raise BadInput(
