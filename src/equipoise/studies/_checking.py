@@ -201,7 +201,7 @@ def check(
 
 def _problems(study: Study) -> Iterator[str]:
     """Let every treatment choose and weigh the rows of each condition, and say where that fails; train nothing."""
-    seen: dict[str, tuple[str, list[str]]] = {}
+    conditions_by_failure: dict[str, tuple[str, list[str]]] = {}
     work = study.work
     for cell in () if study.functions else cells_of(study.trials()):
         first = next((trial for trial in cell if work.can_train(trial)), None)
@@ -215,9 +215,11 @@ def _problems(study: Study) -> Iterator[str]:
             if overrides(job.treatments, "choose") or overrides(job.treatments, "weigh"):
                 prepared(job, work.material, dict(job.learner), transforms=False)
         except Exception as error:  # noqa: BLE001 - a treatment of anybody's may act here
-            told = seen.setdefault(first.treatment + failure_of(error), (_sentence(first, error), []))[1]
+            told = conditions_by_failure.setdefault(first.treatment + failure_of(error), (_sentence(first, error), []))[
+                1
+            ]
             told.append(condition_text(first.condition))
-    for sentence, conditions in seen.values():
+    for sentence, conditions in conditions_by_failure.values():
         yield f"{listing(dict.fromkeys(conditions), 4)}: {sentence}"
 
 

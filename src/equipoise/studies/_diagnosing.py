@@ -93,12 +93,12 @@ def diagnose(study: Study, steps: int = STEPS, *, command: Iterable[str] | None 
     (job,) = work.jobs([trial])
     values = kind.completed(job.learner, study.material.task)
     again = is_jittered(trial.rounding)
-    jobs = [replace(job, repeat=place if again else trial.repeat) for place in (0, 1)]
+    jobs = [replace(job, repeat=run if again else trial.repeat) for run in (0, 1)]
     both: list[Prepared] = [prepared(job, study.material, values) for job in jobs]
     inputs = transformed(study.material, both[0].transformations)
     with _rounding(trial.rounding) as without, kind().watched(inputs, settings) as make:
-        found = first_difference(lambda place: make(both[place]), steps, row_order_differs=again)
-    return _result(study, trial, found, [*([PERMUTED] if again else []), *_missing(trial, without)], command)
+        divergence = first_difference(lambda place: make(both[place]), steps, row_order_differs=again)
+    return _result(study, trial, divergence, [*([PERMUTED] if again else []), *_missing(trial, without)], command)
 
 
 def _rounding(rounding: str) -> contextlib.AbstractContextManager[Sequence[str]]:

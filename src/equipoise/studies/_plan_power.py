@@ -209,15 +209,15 @@ def pilot_spreads(path: str | os.PathLike[str]) -> Spreads:
             f"The pilot {os.fspath(path)!r} is {kind!r}", available=SCHEMA,
             help="create it again with this version: equipoise study report PILOT.toml --json pilot.json",
         )  # fmt: skip
-    found = spreads_of(
-        SpreadSource.PILOT, (one for one in content["records"] if one.get("measure") == content["fairness"])
+    spreads = spreads_of(
+        SpreadSource.PILOT, (record for record in content["records"] if record.get("measure") == content["fairness"])
     )
-    if found is None:
+    if spreads is None:
         raise BadInput(
             f"The pilot {os.fspath(path)!r} has no comparison of fairness over {MIN_SEEDS} shared seeds or more",
             help="run the pilot with more seeds.",
         )
-    return found
+    return spreads
 
 
 def spreads_of(source: SpreadSource, records: Iterable[dict[str, Any]]) -> Spreads | None:

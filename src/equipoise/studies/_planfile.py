@@ -361,9 +361,11 @@ class _Located:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        own = error.place if isinstance(error, BadPlan) else ()
-        if isinstance(error, BadInput) and (own or self.place):  # what has no place in the plan is no fault of it
-            raise told(error, self.plan.file, self.plan.text, (*self.place, *own)) from error
+        entry_place = error.place if isinstance(error, BadPlan) else ()
+        if isinstance(error, BadInput) and (
+            entry_place or self.place
+        ):  # what has no place in the plan is no fault of it
+            raise told(error, self.plan.file, self.plan.text, (*self.place, *entry_place)) from error
 
 
 def read_plan(path: str | os.PathLike[str]) -> Plan:
@@ -455,9 +457,9 @@ def _of_file(plan_entry: CohortPlan, table: str, extra: str | None) -> Cohort:
     )
 
 
-def names_of(given: str | list[str]) -> list[str]:
+def names_of(names: str | list[str]) -> list[str]:
     """Take one name for a list of one."""
-    return [given] if isinstance(given, str) else list(given)
+    return [names] if isinstance(names, str) else list(names)
 
 
 def _given(said: CohortPlan, names: tuple[str, ...]) -> list[str]:

@@ -189,8 +189,12 @@ def refit(
     check_device(study.work)
     planned, cell = _chosen(study, treatment, condition, learner, selection, seed)
     trial = planned if rounding is None else replace(planned, rounding=rounding)
-    stored, kept = _stored(store, planned, study, artefacts)
-    outcome = _trained(study, trial, planned, tell) if kept is None or trial != planned else _predicted(study, kept)
+    stored, stored_model = _stored(store, planned, study, artefacts)
+    outcome = (
+        _trained(study, trial, planned, tell)
+        if stored_model is None or trial != planned
+        else _predicted(study, stored_model)
+    )
     if outcome.model is None:
         raise BadInput(
             f"{cell} has no model to save. {outcome.no_model or ''}".strip(),
@@ -206,7 +210,7 @@ def refit(
     folder = model.save(to, audited, of_embedding)
     return Refit(
         folder, replace(model, folder=folder), trial, cell, audited, agreements,
-        from_store=kept is not None and trial == planned, deterministic=is_deterministic(trial.rounding),
+        from_store=stored_model is not None and trial == planned, deterministic=is_deterministic(trial.rounding),
         seconds=outcome.seconds, alone=_share_alone(model, outcome, predicted), embedding_audit=of_embedding,
         unaudited=unaudited,
     )  # fmt: skip
@@ -270,13 +274,13 @@ def _matching(
 
 def _settings_of(treatments: Sequence[Named]) -> set[str]:
     """Return settings as they may be typed: 1 and 1.0 are the same number."""
-    found: set[str] = set()
+    spellings: set[str] = set()
     for named in treatments:
         for name, value in named.settings.items():
-            found |= {f"{name}={value}", f"{name}={value!r}", f"{name}={str(value).lower()}"}
+            spellings |= {f"{name}={value}", f"{name}={value!r}", f"{name}={str(value).lower()}"}
             if isinstance(value, int | float) and not isinstance(value, bool):
-                found |= {f"{name}={value:g}", f"{name}={float(value)}"}
-    return found
+                spellings |= {f"{name}={value:g}", f"{name}={float(value)}"}
+    return spellings
 
 
 def _words(trial: Trial, texts: LearnerTexts, *, settings: bool = True) -> str:
@@ -289,15 +293,15 @@ def _stored(
     where: str | os.PathLike[str], trial: Trial, study: Study, artefacts: str | os.PathLike[str] | None
 ) -> tuple[dict[str, Predicted] | None, FittedModel | None]:
     """Return what the store holds of a trial: its predictions, and its model where that was kept."""
-    place = os.fspath(where)
-    if "://" not in place and not os.path.exists(place):
+    location = os.fspath(where)
+    if "://" not in location and not os.path.exists(location):
         return None, None
-    with open_store(place, create=False, read_only=True, artefacts=artefacts, outage=OUTAGE) as store:
+    with open_store(location, create=False, read_only=True, artefacts=artefacts, outage=OUTAGE) as store:
         state, _ = store.states([trial.key]).get(trial.key, ("", 0.0))
         if state != "done":
             return None, None
-        found = {split: store.predictions(trial.key, split) for split in SPLITS}
-        return found, _kept(store, trial.key)
+        predictions = {split: store.predictions(trial.key, split) for split in SPLITS}
+        return predictions, _kept(store, trial.key)
 
 
 def _kept(store: Store, key: str) -> FittedModel | None:
@@ -347,12 +351,12 @@ def _same_rows(values: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(same.all(axis=1) if same.ndim > 1 else same)
 
 
-def _largest(found: Predicted, stored: Predicted) -> float:
+def _largest(refitted: Predicted, stored: Predicted) -> float:
     """Return by how much scores differ at most, or numbers; 0 where there is nothing to compare."""
-    pairs = [(found.values, stored.values)] if stored.values.dtype.kind == "f" else []
-    if found.scores is not None and stored.scores is not None:
-        pairs.append((found.scores, stored.scores))
-    return max((float(np.abs(one - other).max(initial=0.0)) for one, other in pairs), default=0.0)
+    pairs = [(refitted.values, stored.values)] if stored.values.dtype.kind == "f" else []
+    if refitted.scores is not None and stored.scores is not None:
+        pairs.append((refitted.scores, stored.scores))
+    return max((float(np.abs(scores - other).max(initial=0.0)) for scores, other in pairs), default=0.0)
 
 
 def _saved(
@@ -397,16 +401,16 @@ def _audited(study: Study, model: SavedModel, command: Iterable[str] | None) -> 
     if model.task == "multilabel":
         more = {} if study.cohort.cluster is None else {"cluster": study.cohort.cluster}
         return model.audit_labels(columns, predicted, study.groups, command=command, **more), predicted
-    given: dict[str, Any] = {
+    audit_arguments: dict[str, Any] = {
         "target": columns[study.cohort.target], "prediction": predicted,
         "sensitive_features": {name: columns[name] for name in study.groups}, "command": command,
     }  # fmt: skip
     if study.cohort.cluster is not None:
-        given["cluster"] = columns[study.cohort.cluster]
+        audit_arguments["cluster"] = columns[study.cohort.cluster]
     if model.task == "regression":
-        return audit(**given, task="regression"), predicted
-    given |= {} if study.cohort.favourable is None else {"favourable": study.cohort.favourable}
-    return audit(**given, **_score(model, columns, rows)), predicted
+        return audit(**audit_arguments, task="regression"), predicted
+    audit_arguments |= {} if study.cohort.favourable is None else {"favourable": study.cohort.favourable}
+    return audit(**audit_arguments, **_score(model, columns, rows)), predicted
 
 
 def _embedding_audited(

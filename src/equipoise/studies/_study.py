@@ -228,10 +228,10 @@ class Study:
 
         CB and JB at alpha 0 are the data as they are, both of them: they are trained once, and counted once.
         """
-        found: dict[int, tuple[int, ...]] = {}
+        later_by_first: dict[int, tuple[int, ...]] = {}
         for index, first in enumerate(self.drawing.first_alike(self.seeds)):
-            found[first] = (*found[first], index) if first in found else ()
-        return found
+            later_by_first[first] = (*later_by_first[first], index) if first in later_by_first else ()
+        return later_by_first
 
     @cached_property
     def truth(self) -> EvaluationLabels:
@@ -337,13 +337,13 @@ class Study:
         draws: dict[str, Codes] = {}
         partitions: dict[str, Codes] = {}
         undrawn: dict[str, str] = {}
-        for place in self.equal_conditions:
-            named, condition = self.conditions[place]
+        for index in self.equal_conditions:
+            named, condition = self.conditions[index]
             for seed in self.seeds:
                 key = draw_named(named, self.drawing.size, seed)
                 try:
-                    draws[key] = self.drawing.rows(place, seed)
-                    sides = self.drawing.partition(place, seed)
+                    draws[key] = self.drawing.rows(index, seed)
+                    sides = self.drawing.partition(index, seed)
                     if sides is not None:
                         partitions[key] = np.array([sorted(set(sides)).index(side) for side in sides], dtype=np.int64)
                 except BadInput as error:
@@ -353,11 +353,11 @@ class Study:
     def _stack_size(self, work: Work, cell: Sequence[Trial]) -> int:
         from equipoise.training import stack_size
 
-        drawn = [trial for trial in cell if work.can_train(trial)]
-        if self.stack is not None or not drawn:
+        trainable = [trial for trial in cell if work.can_train(trial)]
+        if self.stack is not None or not trainable:
             return self.stack or len(cell)
-        jobs = work.jobs(drawn[:1]) * len(trainings_of(drawn))
-        return stack_size(drawn[0].learner, self.material, jobs, settings_of(drawn[0]))
+        jobs = work.jobs(trainable[:1]) * len(trainings_of(trainable))
+        return stack_size(trainable[0].learner, self.material, jobs, settings_of(trainable[0]))
 
     def check(
         self, store: str | os.PathLike[str] | None = None, *, pilot: str | os.PathLike[str] | None = None

@@ -125,9 +125,9 @@ def _with_choice(cells: Sequence[Cell], distances: Floats) -> list[Cell]:
     """
     best: dict[tuple[Under, str], tuple[bool, float, int]] = {}
     for index, cell in enumerate(cells):
-        own = distances[cell.places]
-        known = own[~np.isnan(own)]
-        rank = (cell.collapsed, float(known.mean()) if len(known) else np.inf, index)
+        cell_distances = distances[cell.places]
+        defined = cell_distances[~np.isnan(cell_distances)]
+        rank = (cell.collapsed, float(defined.mean()) if len(defined) else np.inf, index)
         kind = (cell.under, cell.treatment)
         best[kind] = min(best.get(kind, rank), rank)
     return [replace(cell, chosen=best[cell.under, cell.treatment][2] == index) for index, cell in enumerate(cells)]
@@ -167,7 +167,7 @@ class _Names:
             sizes.setdefault(canonical(_plain(trial.condition)), set()).add(trial.size)
             for where, name, value in _settings(trial):
                 varied.setdefault((f"{self._kind(trial)}|{where}", name), set()).add(canonical(value))
-        self._sizes = {condition for condition, found in sizes.items() if len(found) > 1}
+        self._sizes = {condition for condition, values_found in sizes.items() if len(values_found) > 1}
         self._varied = {key for key, values in varied.items() if len(values) > 1}
         self._under: dict[tuple[object, ...], Under] = {}
         self._readouts: dict[str, set[tuple[str, str]]] = {}
@@ -194,8 +194,8 @@ class _Names:
         )
 
     def setting(self, trial: Trial) -> str:
-        told = [one for one in self._told(trial) if one[:2] not in self._read(trial)]
-        return ", ".join(f"{name}={value}" for _, name, value in told)
+        settings = [one for one in self._told(trial) if one[:2] not in self._read(trial)]
+        return ", ".join(f"{name}={value}" for _, name, value in settings)
 
     def _told(self, trial: Trial) -> Iterator[tuple[str, str, Any]]:
         """Yield the settings that are not the same in all trials of their kind."""
@@ -246,19 +246,19 @@ class Units:
 def units_of(values: Floats, cell: Cell, baseline: Cell | None = None) -> Units:
     """Return the units of a cell and of its baseline (or of itself alone); ``values`` are ``[trial, quantity]``."""
     other = cell if baseline is None else baseline
-    kept, notes = (None, ()) if baseline is None else _same_environment(cell, other)
-    sides = (_by_seed(values, cell, kept), _by_seed(values, other, kept))
+    environment_of_seed, notes = (None, ()) if baseline is None else _same_environment(cell, other)
+    sides = (_by_seed(values, cell, environment_of_seed), _by_seed(values, other, environment_of_seed))
     common = set(sides[0]) & set(sides[1])
     if len(common) == 1 or max(len(side) for side in sides) == 1:
-        jittered = all(is_jittered(str(one.described.get("rounding", ""))) for one in (cell, other))
+        jittered = all(is_jittered(str(side_cell.described.get("rounding", ""))) for side_cell in (cell, other))
         return _reruns(sides, common, values.shape[1], notes, jittered=jittered)
     # With seeds in common, a seed that only one side has is left out: it would be compared with nothing.
     chosen = [[seed for seed in side if not common or seed in common] for side in sides]
     means = [
-        _stacked([mean_over(side[seed]) for seed in own], values.shape[1])
-        for side, own in zip(sides, chosen, strict=True)
+        _stacked([mean_over(side[seed]) for seed in side_seeds], values.shape[1])
+        for side, side_seeds in zip(sides, chosen, strict=True)
     ]
-    names = tuple(tuple(map(str, own)) for own in chosen)
+    names = tuple(tuple(map(str, side_seeds)) for side_seeds in chosen)
     lost = len(sides[0]) + len(sides[1]) - len(chosen[0]) - len(chosen[1])
     if lost:
         notes = (*notes, because(StudyReason.SEEDS_LEFT_OUT, seeds=lost))
@@ -273,7 +273,7 @@ def _reruns(
     if not common and all(sides):
         notes = (*notes, because(StudyReason.DIFFERENT_SEEDS))
     runs = [
-        _stacked([run for seed, own in side.items() if not common or seed in common for run in own], width)
+        _stacked([run for seed, side_runs in side.items() if not common or seed in common for run in side_runs], width)
         for side in sides
     ]
     if all(len(run) > 1 and np.array_equal(run, np.broadcast_to(run[:1], run.shape), equal_nan=True) for run in runs):
@@ -281,7 +281,7 @@ def _reruns(
         runs = [run[:1] for run in runs]
         advice = "more seeds" if jittered else 'rounding = "jitter" or "deterministic jitter", or for more seeds'
         notes = (*notes, because(StudyReason.IDENTICAL_RUNS, advice=advice))
-    names = [tuple(str(place) for place in range(len(run))) for run in runs]
+    names = [tuple(str(index) for index in range(len(run))) for run in runs]
     return Units(RERUNS, (names[0], names[1]), (runs[0], runs[1]), pairs=False, notes=notes)
 
 
@@ -289,26 +289,26 @@ def _same_environment(cell: Cell, other: Cell) -> tuple[dict[int, int] | None, t
     """Return which environment is taken of each seed (None: there is only one), and a word about what is left out."""
     if len({*cell.environments.tolist(), *other.environments.tolist()}) < 2:
         return None, ()
-    kept: dict[int, int] = {}
+    environment_of_seed: dict[int, int] = {}
     for seed in sorted({*cell.seeds.tolist()} | {*other.seeds.tolist()}):
         numbers = {
             environment: (min(len(cell.runs_of(seed, environment)), len(other.runs_of(seed, environment))),
                           -environment)
             for environment in {*cell.environments.tolist(), *other.environments.tolist()}
         }  # fmt: skip
-        kept[seed] = max(numbers, key=lambda environment: numbers[environment])
+        environment_of_seed[seed] = max(numbers, key=lambda environment: numbers[environment])
     lost = sum(
-        int(side.environments[index] != kept[int(seed)])
+        int(side.environments[index] != environment_of_seed[int(seed)])
         for side in ((cell, other) if cell is not other else (cell,))
         for index, seed in enumerate(side.seeds)
     )
-    return kept, (because(StudyReason.OTHER_ENVIRONMENT, runs=lost),) if lost else ()
+    return environment_of_seed, (because(StudyReason.OTHER_ENVIRONMENT, runs=lost),) if lost else ()
 
 
-def _by_seed(values: Floats, cell: Cell, kept: Mapping[int, int] | None) -> dict[int, Floats]:
+def _by_seed(values: Floats, cell: Cell, environment_of_seed: Mapping[int, int] | None) -> dict[int, Floats]:
     values_by_seed = {}
     for seed in cell.distinct_seeds:
-        runs = cell.runs_of(seed, None if kept is None else kept[seed])
+        runs = cell.runs_of(seed, None if environment_of_seed is None else environment_of_seed[seed])
         if len(runs):
             values_by_seed[seed] = values[cell.places[runs]]
     return values_by_seed
@@ -388,10 +388,10 @@ def _note(runs: float, seeds: float, reruns: float, variance: float) -> SpreadNo
 
 def mean_intervals(values: Floats, level: float = MEAN_LEVEL) -> Floats:
     """Return mean, standard deviation and Student's interval of the mean over units, ``[4, quantity]``."""
-    known = ~np.isnan(values)
-    number = known.sum(axis=0).astype(np.float64)
-    mean = ratio(np.where(known, values, 0.0).sum(axis=0), number)
-    variance = ratio(np.where(known, (values - mean) ** 2, 0.0).sum(axis=0), number - 1)
+    defined = ~np.isnan(values)
+    number = defined.sum(axis=0).astype(np.float64)
+    mean = ratio(np.where(defined, values, 0.0).sum(axis=0), number)
+    variance = ratio(np.where(defined, (values - mean) ** 2, 0.0).sum(axis=0), number - 1)
     # Equal values have no spread; what rounding makes of it is none.
     stdev = np.where(variance < (1e-12 * mean) ** 2, 0.0, np.sqrt(variance))
     half = special.stdtrit(np.maximum(number - 1, 1), (1 + level) / 2) * stdev / np.sqrt(np.maximum(number, 1))

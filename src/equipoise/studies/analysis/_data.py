@@ -117,10 +117,12 @@ def training_end(
     residuals : array, optional
         By how much each constraint of the treatment is missed in the end; positive is unmet.
     """
-    own = epochs[(epochs[:, NUMBER].astype(np.int64) - 1) % every == 0] if len(epochs) else epochs
-    decline = late_decline(own[:, LOSS]) if len(own) else None
+    learning_epochs = epochs[(epochs[:, NUMBER].astype(np.int64) - 1) % every == 0] if len(epochs) else epochs
+    decline = late_decline(learning_epochs[:, LOSS]) if len(learning_epochs) else None
     reasons = []
-    at_the_end = selection == "last" or (len(own) > 0 and best_epoch >= own[-_window(len(own)), NUMBER])
+    at_the_end = selection == "last" or (
+        len(learning_epochs) > 0 and best_epoch >= learning_epochs[-_window(len(learning_epochs)), NUMBER]
+    )
     if decline is not None and decline > STILL_FALLING and at_the_end:
         reasons.append(Unfinished.LOSS_STILL_FALLING)
     worst = None if residuals is None or not residuals.size else float(residuals.max())
@@ -154,8 +156,8 @@ def cell_end(ends: Sequence[TrainingEnd]) -> CellEnd:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
+    defined = [value for value in values if value is not None]
+    return math.fsum(defined) / len(defined) if defined else None
 
 
 Codes = NDArray[np.int64]
@@ -192,10 +194,10 @@ class Layout:
         Rows without a value of the attribute belong to none of them.
         """
         places = [self.attributes.index(name) for name in attribute]
-        own = [tuple(labels[place] for place in places) for labels in self.groups]
-        names = list(dict.fromkeys(labels for labels in own if None not in labels))
-        matrix = np.array([[labels == name for labels in own] for name in names], dtype=np.float64)
-        return matrix.reshape(len(names), len(own)), tuple(group_name(name) for name in names)
+        labels_by_group = [tuple(labels[position] for position in places) for labels in self.groups]
+        names = list(dict.fromkeys(labels for labels in labels_by_group if None not in labels))
+        matrix = np.array([[labels == name for labels in labels_by_group] for name in names], dtype=np.float64)
+        return matrix.reshape(len(names), len(labels_by_group)), tuple(group_name(name) for name in names)
 
     def folded(self, tables: Floats, attribute: Attribute) -> tuple[Floats, tuple[str, ...]]:
         """Return the tables with the groups of an attribute (or of several, crossed) in place of all groups crossed."""

@@ -35,24 +35,24 @@ def is_clustered(rows: TestRows) -> bool:
 
 def drawn_clusters(group: Codes, cluster: Codes, draws: int, generator: np.random.Generator) -> NDArray[np.float32]:
     """Return how often each row is drawn, ``[draw, row]``: as many clusters of each kind as there are."""
-    own = np.unique(cluster, return_inverse=True)[1].reshape(-1)
-    kind = _kinds(group, own)
+    cluster_index = np.unique(cluster, return_inverse=True)[1].reshape(-1)
+    kind = _kinds(group, cluster_index)
     times = np.zeros((draws, len(kind)), dtype=np.float32)
-    for one in np.unique(kind).tolist():
-        places = np.flatnonzero(kind == one)
+    for kind_code in np.unique(kind).tolist():
+        places = np.flatnonzero(kind == kind_code)
         for draw in range(draws):
             times[draw, places] = np.bincount(generator.integers(0, len(places), len(places)), minlength=len(places))
-    return times[:, own]
+    return times[:, cluster_index]
 
 
-def _kinds(group: Codes, own: Codes) -> Codes:
+def _kinds(group: Codes, cluster_index: Codes) -> Codes:
     """Number clusters by the groups that their rows are in; those that are alone of their kind are one kind together.
 
     A cluster that is drawn from itself would always be there once, as if it could not have been another.
     """
-    there = np.zeros((int(own.max()) + 1, int(group.max()) + 1), dtype=bool)
-    there[own, group] = True
-    kind = np.unique(there, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    is_present = np.zeros((int(cluster_index.max()) + 1, int(group.max()) + 1), dtype=bool)
+    is_present[cluster_index, group] = True
+    kind = np.unique(is_present, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
     alone = np.bincount(kind)[kind] == 1
     return np.where(alone, -1, kind)
 
@@ -131,10 +131,10 @@ class Redrawn:
 
 def _variance(moves: Floats) -> Floats:
     """Return the variance over draws ``[..., draw, quantity]``; NaN where most draws are undefined."""
-    known = ~np.isnan(moves)
-    number = known.sum(axis=-2)
-    mean = np.where(known, moves, 0.0).sum(axis=-2) / np.maximum(number, 1)
-    squares = np.where(known, (moves - mean[..., None, :]) ** 2, 0.0).sum(axis=-2) / np.maximum(number - 1, 1)
+    defined = ~np.isnan(moves)
+    number = defined.sum(axis=-2)
+    mean = np.where(defined, moves, 0.0).sum(axis=-2) / np.maximum(number, 1)
+    squares = np.where(defined, (moves - mean[..., None, :]) ** 2, 0.0).sum(axis=-2) / np.maximum(number - 1, 1)
     values: Floats = np.where((number * 2 > moves.shape[-2]) & (number > 1), squares, np.nan)
     return values
 
@@ -337,9 +337,9 @@ def disagreement(predicted: NDArray[np.generic], classes: int) -> tuple[NDArray[
     With n_c of R runs saying class c, the share of pairs that agree is sum_c n_c (n_c - 1) / (R (R - 1)).
     """
     runs = len(predicted)
-    said = np.stack([(predicted == code).sum(axis=0) for code in range(classes)])
-    agree = (said * (said - 1.0)).sum(axis=0) / (runs * (runs - 1.0))
-    return (said.max(axis=0) < runs), 1.0 - agree
+    votes = np.stack([(predicted == code).sum(axis=0) for code in range(classes)])
+    agree = (votes * (votes - 1.0)).sum(axis=0) / (runs * (runs - 1.0))
+    return (votes.max(axis=0) < runs), 1.0 - agree
 
 
 def flips_of(
@@ -352,15 +352,15 @@ def flips_of(
         return (), ()
     groups = _groups(data, attributes)
     for cell in cells:
-        identical = [(seed, own) for seed, _, own in cell.identical() if len(own) > 1]
+        identical = [(seed, runs) for seed, _, runs in cell.identical() if len(runs) > 1]
         # One question to the store for a whole cell.
         everything = data.predictions(cell.places.tolist()) if identical else None
         if everything is None:
             continue
-        for seed, own in identical:
-            predicted = everything[own]
+        for seed, runs in identical:
+            predicted = everything[runs]
             differ, pairs = disagreement(predicted, len(data.layout.classes))
-            records += _records(cell, seed, len(own), differ, pairs, groups)
+            records += _records(cell, seed, len(runs), differ, pairs, groups)
             if show_rows and data.rows is not None and len(rows) < MOST_ROWS:
                 rows += _rows(cell, seed, predicted, differ, pairs, data.rows, data.layout)
     return tuple(records), tuple(rows[:MOST_ROWS])
@@ -372,7 +372,7 @@ def _groups(data: StudyData, attributes: Sequence[Attribute]) -> list[Group]:
     if data.rows is not None:
         for attribute in attributes:
             matrix, names = data.layout.folding(attribute)
-            places = [np.flatnonzero(own[data.rows.group] > 0) for own in matrix]
+            places = [np.flatnonzero(is_member[data.rows.group] > 0) for is_member in matrix]
             groups += [(attribute, name, place) for name, place in zip(names, places, strict=True) if len(place)]
     return groups
 
@@ -381,12 +381,12 @@ def _records(
     cell: Cell, seed: int, runs: int, differ: NDArray[np.bool_], pairs: Floats, groups: Sequence[Group]
 ) -> Iterator[FlipRecord]:
     for attribute, group, places in groups:
-        own = differ if places is None else differ[places]
+        differing = differ if places is None else differ[places]
         shares = pairs if places is None else pairs[places]
         yield FlipRecord(
             condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment,
-            setting=cell.setting, seed=seed, runs=runs, attribute=attribute, group=group, people=len(own),
-            flipped=int(own.sum()), share=float(own.mean()), pair_share=float(shares.mean()),
+            setting=cell.setting, seed=seed, runs=runs, attribute=attribute, group=group, people=len(differing),
+            flipped=int(differing.sum()), share=float(differing.mean()), pair_share=float(shares.mean()),
         )  # fmt: skip
 
 
@@ -396,11 +396,11 @@ def _rows(
 ) -> Iterator[FlipRow]:  # fmt: skip
     """Yield who flips, those that most pairs of runs differ on first."""
     places = np.flatnonzero(differ)
-    for place in places[np.argsort(-pairs[places], kind="stable")].tolist()[:MOST_ROWS]:
-        codes, times = np.unique(predicted[:, place], return_counts=True)
+    for row in places[np.argsort(-pairs[places], kind="stable")].tolist()[:MOST_ROWS]:
+        codes, times = np.unique(predicted[:, row], return_counts=True)
         yield FlipRow(
             condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment,
-            setting=cell.setting, seed=seed, row=int(rows.ids[place]),
-            groups=tuple("(missing)" if label is None else label for label in layout.groups[int(rows.group[place])]),
+            setting=cell.setting, seed=seed, row=int(rows.ids[row]),
+            groups=tuple("(missing)" if label is None else label for label in layout.groups[int(rows.group[row])]),
             said=tuple((layout.classes[int(code)], int(n)) for code, n in zip(codes, times, strict=True)),
         )  # fmt: skip

@@ -210,15 +210,15 @@ def _of_measure(name: str, layout: Layout, attributes: Sequence[Attribute]) -> l
             available="measures that speak of one class, such as demographic_parity or true_positive_rate",
         )
     if measure.needs not in NEEDS[layout.task]:
-        known = [e.name for e in registry.entries("measure") if e.details["needs"] in NEEDS[layout.task]]
+        known_measures = [e.name for e in registry.entries("measure") if e.details["needs"] in NEEDS[layout.task]]
         raise BadInput(
             f"The measure {measure.name!r} needs {measure.needs}, and a trial keeps "
             + ("counts of classes" if layout.task == "class" else "sums of a regression"),
-            available=", ".join([BALANCED, *known] if layout.task == "class" else known),
+            available=", ".join([BALANCED, *known_measures] if layout.task == "class" else known_measures),
         )
     class_ = layout.favourable if measure.classwise and layout.favourable in layout.classes else None
     over = [()] if measure.kind in ("rate", "value") else attributes
-    return [Quantity(measure.name, measure.alias, measure.better, tuple(one), class_) for one in over]
+    return [Quantity(measure.name, measure.alias, measure.better, tuple(attribute), class_) for attribute in over]
 
 
 def measured(quantities: Sequence[Quantity], tables: Floats, layout: Layout) -> Floats:
@@ -450,14 +450,14 @@ def fill_in(
     for index, quantity in enumerate(quantities):
         if quantity.role is None:
             continue
-        found = of(quantity.attribute)
+        aucs = of(quantity.attribute)
         fair = values[:, places[main.fairness, quantity.attribute]] if quantity.attribute else None
         if main.by[1] == "worst_group" and quantity.attribute:
-            fair = found[:, 1:].min(axis=1)
+            fair = aucs[:, 1:].min(axis=1)
         if quantity.role == "performance":
-            values[:, index] = found[:, 0]
+            values[:, index] = aucs[:, 0]
         elif fair is not None:
-            values[:, index] = fair if quantity.role == "fairness" else optimum_distance(found[:, 0], fair)
+            values[:, index] = fair if quantity.role == "fairness" else optimum_distance(aucs[:, 0], fair)
 
 
 def constant_scores(layout: Layout, tables: Floats, performance: str, attribute: Attribute) -> Floats:

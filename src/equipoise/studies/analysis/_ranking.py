@@ -149,8 +149,8 @@ def with_best(
 
 def _changes(values: Floats, cells: Sequence[Cell], couples: Codes) -> Change:
     """Return the changes of couples of cells, ``[couple, quantity]``: all at once where they share seeds and runs."""
-    alike = len({cell.distinct_seeds for cell in cells}) == 1 and len(cells[0].distinct_seeds) > 1
-    if alike and len({environment for cell in cells for environment in cell.environments.tolist()}) == 1:
+    same_seeds = len({cell.distinct_seeds for cell in cells}) == 1 and len(cells[0].distinct_seeds) > 1
+    if same_seeds and len({environment for cell in cells for environment in cell.environments.tolist()}) == 1:
         means = np.stack([units_of(values, cell).values[0] for cell in cells], axis=1)  # [seed, cell, quantity]
         return paired_change(means[:, couples[:, 0]], means[:, couples[:, 1]])
     return stacked_changes([
@@ -190,19 +190,19 @@ def _run_weights(cell: Cell, seeds: Sequence[int], times: Floats, generator: np.
 
 def _even(cell: Cell, seeds: Sequence[int]) -> Floats:
     """Return weights under which every seed counts the same."""
-    made = np.zeros(len(cell.places))
+    weights = np.zeros(len(cell.places))
     for seed in seeds:
-        own = cell.runs_of(seed)
-        made[own] = 1.0 / (len(own) * len(seeds))
-    return made
+        runs = cell.runs_of(seed)
+        weights[runs] = 1.0 / (len(runs) * len(seeds))
+    return weights
 
 
 def _weighted(weights: Floats, values: Floats) -> Floats:
     """Return weighted means ``[draw, quantity]``; undefined runs do not count."""
-    known = ~np.isnan(values)
-    if known.all():
+    defined = ~np.isnan(values)
+    if defined.all():
         return np.asarray(weights @ values, dtype=np.float64)
-    return ratio(weights @ np.where(known, values, 0.0), weights @ known.astype(np.float64))
+    return ratio(weights @ np.where(defined, values, 0.0), weights @ defined.astype(np.float64))
 
 
 def _one_run(

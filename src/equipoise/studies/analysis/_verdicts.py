@@ -172,8 +172,8 @@ class Tested:
 def run_tests(cases: Sequence[Case], threshold: float = 0.05) -> Tested:
     """Test every change of every case, and correct over all of them together."""
     changes = stacked_changes([change_of(case) for case in cases])
-    given = [np.zeros(changes.change.shape[1]) if case.people is None else case.people for case in cases]
-    people = np.stack(given)
+    people_by_case = [np.zeros(changes.change.shape[1]) if case.people is None else case.people for case in cases]
+    people = np.stack(people_by_case)
     untested = np.isnan(people) & ~np.isnan(changes.change)
     undecidable = untested | (changes.units < MIN_SEEDS) | np.isnan(changes.change)
     changes = changes._replace(variances=np.concatenate([changes.variances, people[..., None]], axis=-1))
@@ -188,8 +188,8 @@ def run_tests(cases: Sequence[Case], threshold: float = 0.05) -> Tested:
     with np.errstate(invalid="ignore", divide="ignore"):
         z = np.abs(changes.change) / np.sqrt(people)
         p_people = np.where(people > 0, 2 * special.ndtr(-z), np.where(changes.change == 0, 1.0, 0.0))
-    drawn = np.array([case.people is not None for case in cases])[:, None]
-    p_people = np.where(drawn & ~np.isnan(people) & ~np.isnan(changes.change), p_people, np.nan)
+    has_people = np.array([case.people is not None for case in cases])[:, None]
+    p_people = np.where(has_people & ~np.isnan(people) & ~np.isnan(changes.change), p_people, np.nan)
     adjusted = CORRECTIONS["bh"](p.reshape(-1)).reshape(p.shape)
     level = deciding_level(adjusted, threshold)
     low, high = sources_interval(changes.change, changes.variances, changes.degrees, level)
@@ -211,16 +211,16 @@ def change_of(case: Case) -> Change:
     return paired_change(technique, baseline) if case.units.pairs else unpaired_change(technique, baseline)
 
 
-def stacked_changes(found: Sequence[Change]) -> Change:
+def stacked_changes(changes: Sequence[Change]) -> Change:
     """Stack the changes of cases; a pair's single source of variance gets an empty one beside it."""
     variances, degrees = [], []
-    for change in found:
+    for change in changes:
         missing = 2 - change.variances.shape[-1]
         variances.append(np.pad(change.variances, ((0, 0), (0, missing))))
         degrees.append(np.pad(change.degrees, ((0, 0), (0, missing)), constant_values=np.inf))
     return Change(
-        np.stack([change.change for change in found]), np.stack(variances), np.stack(degrees),
-        np.stack([change.units for change in found]), np.stack([change.single for change in found]),
+        np.stack([change.change for change in changes]), np.stack(variances), np.stack(degrees),
+        np.stack([change.units for change in changes]), np.stack([change.single for change in changes]),
     )  # fmt: skip
 
 
@@ -327,11 +327,11 @@ def _equivalence(tested: Tested, quantities: Sequence[Quantity], rules: Rules) -
 
 
 def _verdict(
-    case: Case, found: Tested, limits: Limits, ranks: Comparison, at: tuple[int, int], rules: Rules
+    case: Case, tested: Tested, limits: Limits, ranks: Comparison, at: tuple[int, int], rules: Rules
 ) -> tuple[Verdict, Undecided | None, Reason]:
     """Return the verdict, why it is undecided if it is, and the reasons for both."""
-    change, adjusted = float(found.changes.change[at]), float(found.p_adjusted[at])
-    number, unit = int(found.changes.units[at]), case.units.unit
+    change, adjusted = float(tested.changes.change[at]), float(tested.p_adjusted[at])
+    number, unit = int(tested.changes.units[at]), case.units.unit
     if math.isnan(change):
         empty = next((side for side in (ranks.technique, ranks.baseline) if not len(side)), None)
         name = case.cell.name if empty is None else empty.technique
@@ -344,7 +344,7 @@ def _verdict(
             else because(StudyReason.TOO_FEW_RUNS, runs=number, least=MIN_SEEDS)
         )
         return Verdict.UNDECIDED, Undecided.TOO_FEW, why
-    if found.untested[at]:
+    if tested.untested[at]:
         return Verdict.UNDECIDED, Undecided.PEOPLE_UNTESTED, because(StudyReason.NOT_TESTED_OVER_PEOPLE)
     numbers = {
         "mean": ranks.technique.mean, "against": ranks.baseline.mean, "units": _units(case, number), "p": adjusted,
@@ -418,12 +418,12 @@ def _judged(
 
 
 def _asides(
-    found: Tested, ranks: Comparison, at: tuple[int, int], verdict: Verdict, rules: Rules, *, few: bool
+    tested: Tested, ranks: Comparison, at: tuple[int, int], verdict: Verdict, rules: Rules, *, few: bool
 ) -> Iterator[Reason]:
     """Yield what else must be known to read a comparison."""
     if few:
-        yield because(StudyReason.FEW_SEEDS, seeds=int(found.changes.units[at]))
-    p_runs, p_people = float(found.p_runs[at]), float(found.p_people[at])
+        yield because(StudyReason.FEW_SEEDS, seeds=int(tested.changes.units[at]))
+    p_runs, p_people = float(tested.p_runs[at]), float(tested.p_people[at])
     if verdict not in (Verdict.LOWER, Verdict.HIGHER) and p_runs <= rules.threshold < p_people:
         yield because(StudyReason.OTHER_PEOPLE, seeds=p_runs, people=p_people)
     yield from asides(ranks, None, copies=False)
@@ -433,17 +433,17 @@ def scope_of(case: Case, *, people: bool) -> str:
     """Say how far a verdict reaches."""
     number = len(case.units.names[0])
     if case.units.unit == SEEDS:
-        how = "paired" if case.units.pairs else "compared without pairing, as the two sides share none"
-        told = f"holds for other seeds like these {number}, {how}"
+        pairing = "paired" if case.units.pairs else "compared without pairing, as the two sides share none"
+        scope = f"holds for other seeds like these {number}, {pairing}"
         more = (
             "and for other people like those tested"
             if people
             else "on this test set: it says nothing about other people"
         )
     else:
-        told = f"holds for identical runs of one seed ({number} of them)"
+        scope = f"holds for identical runs of one seed ({number} of them)"
         more = (
             "and for other people like those tested: it says nothing about other seeds" if people
             else "on one test set: it says nothing about other seeds or other people"
         )  # fmt: skip
-    return f"{told}, {more}"
+    return f"{scope}, {more}"

@@ -135,14 +135,15 @@ def change_claims(result: StudyResult, attribute: tuple[str, ...] | None = None)
 
 def collapsed_claims(result: StudyResult) -> Iterator[Claim]:
     """Yield which treatments have collapsed to a constant prediction on dev rows, and where."""
-    found: dict[str, list[CellRecord]] = {}
+    cells_by_treatment: dict[str, list[CellRecord]] = {}
     for cell in result.cells:
         if cell.chosen and cell.collapsed:
-            found.setdefault(cell.treatment, []).append(cell)
-    for treatment, own in found.items():
+            cells_by_treatment.setdefault(cell.treatment, []).append(cell)
+    for treatment, collapsed_cells in cells_by_treatment.items():
         yield Claim(
-            kind=ClaimKind.COLLAPSED, treatments=(treatment,), conditions=tuple(cell.condition for cell in own),
-            learners=tuple(cell.learner for cell in own),
+            kind=ClaimKind.COLLAPSED, treatments=(treatment,),
+            conditions=tuple(cell.condition for cell in collapsed_cells),
+            learners=tuple(cell.learner for cell in collapsed_cells),
         )  # fmt: skip
 
 

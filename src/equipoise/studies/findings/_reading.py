@@ -304,10 +304,10 @@ def data_of(
 
 def _equal_conditions(study: Study) -> dict[str, tuple[Named, ...]]:
     """Return the conditions that draw the rows of another, by the text of the one that was trained."""
-    named = [one for one, _ in study.conditions]
+    named = [condition_name for condition_name, _ in study.conditions]
     return {
-        condition_text(named[place]): tuple(named[other] for other in others)
-        for place, others in study.equal_conditions.items()
+        condition_text(named[index]): tuple(named[other] for other in others)
+        for index, others in study.equal_conditions.items()
         if others
     }
 
@@ -318,9 +318,9 @@ def training_of(study: Study) -> dict[str, Any]:
     if train.target is None:
         return {}
     if study.material.task == "regression":
-        known = np.asarray(train.target, dtype=np.float64)
-        known = known[np.isfinite(known)]
-        return {"training_mean": float(known.mean()) if len(known) else None}
+        targets = np.asarray(train.target, dtype=np.float64)
+        targets = targets[np.isfinite(targets)]
+        return {"training_mean": float(targets.mean()) if len(targets) else None}
     codes = np.asarray(train.target)
     if study.material.task == "multilabel":
         codes = codes[known_targets(codes)]
@@ -336,13 +336,13 @@ def _pictures(study: Study) -> Callable[[NDArray[np.int64]], NDArray[np.uint8]] 
 
 def _seconds(done: Sequence[StoredTrial]) -> NDArray[np.float64]:
     """Return what each trial's training took: trials that share one say their share, and together the whole."""
-    own = {trial.key: trial.seconds for trial in done}
+    seconds_by_key = {trial.key: trial.seconds for trial in done}
     if any(unread(named) != named for named in {str(n): n for trial in done for n in trial.trial.treatments}.values()):
         for cell in cells_of([trial.trial for trial in done]):
             for training in trainings_of(cell):
-                whole = sum(own[trial.key] for trial in training)
-                own |= dict.fromkeys((trial.key for trial in training), whole)
-    return np.array([own[trial.key] for trial in done])
+                training_seconds = sum(seconds_by_key[trial.key] for trial in training)
+                seconds_by_key |= dict.fromkeys((trial.key for trial in training), training_seconds)
+    return np.array([seconds_by_key[trial.key] for trial in done])
 
 
 def layout_of(names: Names, favourable: str | None) -> Layout:
@@ -370,8 +370,8 @@ def _tables(counts: NDArray[Any], names: Names) -> NDArray[np.float64]:
 
 
 def _rows(truth: EvaluationLabels, ids: NDArray[np.int64] | None) -> TestRows:
-    own = truth.of(TEST)
-    return TestRows(np.arange(len(own)) if ids is None else ids, own.group, own.target, own.cluster)
+    labels = truth.of(TEST)
+    return TestRows(np.arange(len(labels)) if ids is None else ids, labels.group, labels.target, labels.cluster)
 
 
 def _predicted(store: Store, keys: Sequence[str]) -> NDArray[Any] | None:

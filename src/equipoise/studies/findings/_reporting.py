@@ -210,18 +210,18 @@ def result_of(
         data, baseline=baseline, measures=measures, every_setting=every_setting, choose_by=choose_by,
         performance=performance, fairness=fairness,
     )  # fmt: skip
-    drawn = redrawn(data, study.cells, study.quantities, seed=seed)
-    people = people and drawn.drawn
+    resampled = redrawn(data, study.cells, study.quantities, seed=seed)
+    people = people and resampled.drawn
     threshold /= looks
     rules = Rules(
         threshold=threshold, smallest_effect=smallest_effect, margin=equivalence_margin, bounded=is_bounded,
         margin_recorded=margin_recorded,
     )  # fmt: skip
-    couples = _contrasted(study, drawn if people else None, against, baseline)
+    couples = _contrasted(study, resampled if people else None, against, baseline)
     contrasts = judge(couples, study.quantities, study.main.performances, rules)
-    judged = _judged(study, drawn, rules, people=people)
-    ranks = _ranked(study, drawn if people else None, threshold, seed)
-    records = tuple(records_of(study, drawn, judged, ranks))
+    judged = _judged(study, resampled, rules, people=people)
+    ranks = _ranked(study, resampled if people else None, threshold, seed)
+    records = tuple(records_of(study, resampled, judged, ranks))
     cells = tuple(cell_records_of(study))
     conditions = tuple(conditions_of(study))
     alternatives = tuple(alternatives_of(study, records, margin, condition_phrases(conditions)))
@@ -253,9 +253,9 @@ def result_of(
     )
     result = replace(result, differences=tuple(differences(result)))
     result = replace(result, claims=claims_of(result))
-    notes = [*notes_of(result, data, joint=drawn.joint, people=people, threshold=threshold)]
+    notes = [*notes_of(result, data, joint=resampled.joint, people=people, threshold=threshold)]
     not_drawn = {"class": NOT_DRAWN, "regression": NO_PREDICTIONS, "multilabel": NO_LABELS}
-    notes += [] if drawn.drawn else [not_drawn[data.layout.task]]
+    notes += [] if resampled.drawn else [not_drawn[data.layout.task]]
     notes += [*undefined_notes(result), *label_notes(result)]
     notes += untold_note(study) if study.has_identical_runs else ()
     notes += space_notes(result) if result.spaces else ()
@@ -263,25 +263,25 @@ def result_of(
     return replace(result, notes=tuple(notes))
 
 
-def _judged(study: Measured, drawn: Redrawn, rules: Rules, *, people: bool) -> dict[int, list[Judged]]:
+def _judged(study: Measured, resampled: Redrawn, rules: Rules, *, people: bool) -> dict[int, list[Judged]]:
     """Judge every cell that has a baseline."""
     places = {id(cell): index for index, cell in enumerate(study.cells)}
     cases: dict[int, Case] = {}
     for index, (cell, above) in enumerate(zip(study.cells, study.baselines, strict=True)):
         if above is not None:
-            cases[index] = _case(study, drawn if people else None, (cell, above), (index, places[id(above)]))
-    found = judge(list(cases.values()), study.quantities, study.main.performances, rules)
-    return dict(zip(cases, found, strict=True))
+            cases[index] = _case(study, resampled if people else None, (cell, above), (index, places[id(above)]))
+    judged = judge(list(cases.values()), study.quantities, study.main.performances, rules)
+    return dict(zip(cases, judged, strict=True))
 
 
-def _case(study: Measured, drawn: Redrawn | None, cells: tuple[Cell, Cell], places: tuple[int, int]) -> Case:
+def _case(study: Measured, resampled: Redrawn | None, cells: tuple[Cell, Cell], places: tuple[int, int]) -> Case:
     """Return the comparison of two cells, with what people add to it where they were drawn."""
     units = units_of(study.values[TEST], *cells)
     seeds = len(units.names[0]) if units.unit == SEEDS else 1
-    return Case(*cells, units, None if drawn is None else drawn.variance_of_change(*places, seeds))
+    return Case(*cells, units, None if resampled is None else resampled.variance_of_change(*places, seeds))
 
 
-def _contrasted(study: Measured, drawn: Redrawn | None, against: str | Sequence[str], baseline: str) -> list[Case]:
+def _contrasted(study: Measured, resampled: Redrawn | None, against: str | Sequence[str], baseline: str) -> list[Case]:
     """Return the treatments that are compared with one another, under each condition: none with the baseline."""
     against_names = (against,) if isinstance(against, str) else tuple(against)
     names = list(dict.fromkeys(cell.treatment for cell in study.cells if cell.chosen))
@@ -301,11 +301,11 @@ def _contrasted(study: Measured, drawn: Redrawn | None, against: str | Sequence[
                 is_requested = other.treatment in against_names or (ALL in against_names and before < at)
                 # Of two that are both asked for, one is compared with the other, once.
                 if before != at and is_requested and not (cell.treatment in against_names and before > at):
-                    cases.append(_case(study, drawn, (cell, other), (cell_index, other_place)))
+                    cases.append(_case(study, resampled, (cell, other), (cell_index, other_place)))
     return cases
 
 
-def _ranked(study: Measured, drawn: Redrawn | None, threshold: float, seed: int) -> list[RankedUnder]:
+def _ranked(study: Measured, resampled: Redrawn | None, threshold: float, seed: int) -> list[RankedUnder]:
     """Rank the chosen cells of each condition and learner, and say which of them may be the best.
 
     What has collapsed to a constant prediction is not ranked: it can be best at nothing.
@@ -323,15 +323,19 @@ def _ranked(study: Measured, drawn: Redrawn | None, threshold: float, seed: int)
         if not places:
             continue
         ranked_cells = [study.cells[place] for place in places]
-        moves = None if drawn is None else drawn.moves[places]
+        moves = None if resampled is None else resampled.moves[places]
 
         def people(first: Codes, second: Codes, seeds: int, places: list[int] = places) -> Floats:
-            assert drawn is not None
+            assert resampled is not None
             positions = np.array(places)
-            return drawn.variances_of_changes(positions[first], positions[second], seeds, columns)
+            return resampled.variances_of_changes(positions[first], positions[second], seeds, columns)
 
         best = with_best(
-            values[:, columns], ranked_cells, [higher[at] for at in columns], None if drawn is None else people, level
+            values[:, columns],
+            ranked_cells,
+            [higher[at] for at in columns],
+            None if resampled is None else people,
+            level,
         )
         ranked_unders.append(RankedUnder(places, ranked(values, ranked_cells, higher, moves, seed=seed), best, columns))
     return ranked_unders
@@ -387,10 +391,10 @@ def _simultaneous(judged: Judged, own: RankedUnder, number: int, threshold: floa
 
 
 def records_of(
-    study: Measured, drawn: Redrawn, judged: Mapping[int, Sequence[Judged]], ranks: Sequence[RankedUnder]
+    study: Measured, resampled: Redrawn, judged: Mapping[int, Sequence[Judged]], ranks: Sequence[RankedUnder]
 ) -> Iterable[StudyRecord]:
     """Yield a record for each cell and quantity."""
-    spreads = drawn.spread()
+    spreads = resampled.spread()
     best = {place: rank.ranked.best[at] for rank in ranks for at, place in enumerate(rank.places)}
     for index, cell in enumerate(study.cells):
         cell_values = study.values[TEST][cell.places]
@@ -520,12 +524,12 @@ def _dev_points(study: Measured, places: Sequence[int]) -> tuple[Floats, Floats]
 
 def _fronts(study: Measured) -> set[int]:
     """Return the places of the cells that no other under the same condition beats on dev rows; none has collapsed."""
-    found: set[int] = set()
+    on_front: set[int] = set()
     for under in study.unders:
         places = [index for index, cell in enumerate(study.cells) if cell.under == under and not cell.collapsed]
         front = front_of(*_dev_points(study, places))
-        found |= {place for place, on in zip(places, front.tolist(), strict=True) if on}
-    return found
+        on_front |= {place for place, on in zip(places, front.tolist(), strict=True) if on}
+    return on_front
 
 
 def alternatives_of(

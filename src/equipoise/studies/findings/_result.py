@@ -485,12 +485,14 @@ class StudyResult(NarratedResult):
 
     def tables(self) -> tuple[Table, ...]:
         """Return the table that a paper shows: performance, fairness and distance of each treatment by condition."""
-        shown = (self.performance[0], self.fairness, self.distance)
-        own = [r for r in self.records if r.chosen and r.measure in shown and r.attribute in ((), self.attribute)]
+        main_measures = (self.performance[0], self.fairness, self.distance)
+        main_records = [
+            r for r in self.records if r.chosen and r.measure in main_measures and r.attribute in ((), self.attribute)
+        ]
         rows = tuple(
             (r.condition, r.treatment, r.measure, r.mean, r.stdev, r.change, Interval(r.change_low, r.change_high),
              r.verdict or "baseline", r.prob_best)
-            for r in own
+            for r in main_records
         )  # fmt: skip
         headings = ("condition", "treatment", "measure", "mean", "SD", "change", "interval", "verdict", "P(best)")
         return (Table("study", "Treatments by condition, compared with the baseline", headings, rows),)

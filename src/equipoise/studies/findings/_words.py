@@ -164,13 +164,13 @@ def _changed_verdicts(result: StudyResult, unders: Sequence[Under]) -> Iterator[
     """Say which treatments change fairness under some conditions only, or in opposite directions."""
     treatments = dict.fromkeys(cell.treatment for cell in result.cells if cell.chosen)
     for treatment in treatments:
-        found: dict[str, list[str]] = {}
+        conditions_by_verdict: dict[str, list[str]] = {}
         for under in unders:
             record = record_of(result, under, treatment, result.fairness)
             if record is not None and record.verdict is not None:
-                found.setdefault(VERDICTS[record.verdict], []).append(under_phrase(result, under))
-        if len(found) > 1:
-            parts = [f"{verdict} {listing(where, 4)}" for verdict, where in found.items()]
+                conditions_by_verdict.setdefault(VERDICTS[record.verdict], []).append(under_phrase(result, under))
+        if len(conditions_by_verdict) > 1:
+            parts = [f"{verdict} {listing(where, 4)}" for verdict, where in conditions_by_verdict.items()]
             yield f"{treatment}: {'; '.join(parts)}."
 
 
@@ -358,14 +358,16 @@ def composition_words(name: str, composition: Composition | None, first: Composi
     return f"{head}, {listing(parts, 4)}"
 
 
-def _many(own: Composition, first: Composition | None) -> Iterator[str]:
+def _many(composition: Composition, first: Composition | None) -> Iterator[str]:
     """Say how many classes have how many rows, or cells where there are few classes or none of them changed."""
-    noun, now, before = "classes", _classes(own), None if first is None else _classes(first)
-    if len(now) <= MANY or (first is not None and not _shifted(_moves(now, before or [])) and own.rows != first.rows):
-        noun, now, before = "cells of class and group", _cells(own), None if first is None else _cells(first)
+    noun, now, before = "classes", _classes(composition), None if first is None else _classes(first)
+    if len(now) <= MANY or (
+        first is not None and not _shifted(_moves(now, before or [])) and composition.rows != first.rows
+    ):
+        noun, now, before = "cells of class and group", _cells(composition), None if first is None else _cells(first)
     yield _sizes([rows for _, rows in now], noun)
     if before is not None:
-        yield _changes(_moves(now, before), noun, own.seed)
+        yield _changes(_moves(now, before), noun, composition.seed)
 
 
 def _sizes(sizes: Sequence[int], noun: str) -> str:
@@ -410,17 +412,17 @@ def _changes(moves: Sequence[Move], noun: str, seed: int | None) -> str:
     moved = _shifted(moves)
     if not moved:
         return "as under the first condition"
-    smaller = sum(one.rows < 0 for one in moved)
+    smaller = sum(move.rows < 0 for move in moved)
     larger = len(moved) - smaller
     than = "than under the first condition"
     parts = [f"of {len(moves):,} {noun} the share is smaller {than} for {smaller:,}, larger for {larger:,}"]
     parts += [f"the same for {len(moves) - len(moved):,}"] if len(moved) < len(moves) else []
     examples = sorted(moved, key=_least_first)[:EXAMPLES]
-    shown = ", ".join(
+    examples_text = ", ".join(
         f"{example.label} {_percent(example.now)} instead of {_percent(example.was)}" for example in examples
     )
-    drawn = "" if seed is None else f" (with seed {seed}; another draws others)"
-    return f"{', '.join(parts)}; changed most{drawn}: {shown}"
+    seed_note = "" if seed is None else f" (with seed {seed}; another draws others)"
+    return f"{', '.join(parts)}; changed most{seed_note}: {examples_text}"
 
 
 def _percent(share: float) -> str:
@@ -452,11 +454,11 @@ def _classes(own: Composition) -> list[tuple[str, int]]:
     return [(name, sum(row)) for name, row in zip(own.classes, own.rows, strict=True)]
 
 
-def _cells(own: Composition) -> list[tuple[str, int]]:
+def _cells(composition: Composition) -> list[tuple[str, int]]:
     return [
         (f"{name} / {group}", rows)
-        for name, row in zip(own.classes, own.rows, strict=True)
-        for group, rows in zip(own.groups, row, strict=True)
+        for name, row in zip(composition.classes, composition.rows, strict=True)
+        for group, rows in zip(composition.groups, row, strict=True)
     ]
 
 
@@ -481,17 +483,17 @@ class _Kind:
 def notes_told(notes: Sequence[Sequence[str]]) -> Iterator[str]:
     """Say what trials noted, with how many noted it; the most frequent first."""
     kinds: dict[tuple[str, ...], _Kind] = {}
-    for index, own in enumerate(notes):
-        for note in own:
+    for index, trial_notes in enumerate(notes):
+        for note in trial_notes:
             between = tuple(NUMBER.split(note))
             kind = kinds.setdefault(between, _Kind(between))
             kind.trials.add(index)
             kind.numbers.append(NUMBER.findall(note))
-    told = sorted(kinds.values(), key=lambda kind: -len(kind.trials))
-    for kind in told[:MOST]:
+    ordered = sorted(kinds.values(), key=lambda kind: -len(kind.trials))
+    for kind in ordered[:MOST]:
         yield f"{len(kind.trials):,} of {len(notes):,} trials noted: {kind}"
-    if len(told) > MOST:
-        yield f"{plural(len(told) - MOST, 'other note')} of fewer trials: the store has them all."
+    if len(ordered) > MOST:
+        yield f"{plural(len(ordered) - MOST, 'other note')} of fewer trials: the store has them all."
 
 
 def _trial_notes_range(written: Sequence[str]) -> str:

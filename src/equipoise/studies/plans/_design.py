@@ -151,12 +151,12 @@ def _condition_name(condition: Condition) -> str:
     raise BadInput(f"The condition {condition!r} is not registered", help="decorate its class: @condition(name, ...)")
 
 
-def arms_of(given: Sequence[Any]) -> list[Arm]:
+def arms_of(entries: Sequence[Any]) -> list[Arm]:
     """Return the treatments of a study; a list among the hyper-parameters of one is a grid."""
     arms: list[Arm] = []
-    for index, one in enumerate(_sequence(given, "treatments")):
+    for index, entry in enumerate(_sequence(entries, "treatments")):
         with placed("treatments", index):
-            arms += _distinct_controls([Arm(treatments) for treatments in treatments_of(one)])
+            arms += _distinct_controls([Arm(treatments) for treatments in treatments_of(entry)])
     with placed("treatments"):
         distinct([_arm_key(arm) for arm in arms], [" + ".join(map(str, arm.treatments)) for arm in arms], "treatment")
     return _with_controls(arms)
@@ -168,11 +168,11 @@ def _arm_key(arm: Arm) -> str:
 
 def _distinct_controls(arms: Sequence[Arm]) -> list[Arm]:
     """Leave out what a grid has twice because a control does not differ in the other hyper-parameters."""
-    made: dict[str, Arm] = {}
+    distinct_arms: dict[str, Arm] = {}
     for index, arm in enumerate(arms):
-        own = any(control_of(named) == named for named in arm.treatments)
-        made.setdefault(_arm_key(arm) if own else str(index), arm)
-    return list(made.values())
+        has_own_control = any(control_of(named) == named for named in arm.treatments)
+        distinct_arms.setdefault(_arm_key(arm) if has_own_control else str(index), arm)
+    return list(distinct_arms.values())
 
 
 def _with_controls(arms: Sequence[Arm]) -> list[Arm]:
@@ -206,13 +206,13 @@ def _only_erases(named: Named) -> bool:
     return control_of(named) is None or has_own(kind, "erase")
 
 
-def learners_of(given: Any, task: str) -> list[Learning]:
+def learners_of(entries: Any, task: str) -> list[Learning]:
     """Return the learners of a study; a list of them is several, and so is a list among the settings of one."""
-    several = isinstance(given, Sequence) and not isinstance(given, str)
+    several = isinstance(entries, Sequence) and not isinstance(entries, str)
     learnings: list[Learning] = []
-    for index, one in enumerate(_sequence(given, "learner")):
+    for index, entry in enumerate(_sequence(entries, "learner")):
         with placed("learner", *([index] if several else [])):
-            learnings += _learners(one, task)
+            learnings += _learners(entry, task)
     keys = [canonical([learning.named.name, learning.named.settings]) for learning in learnings]
     with placed("learner"):
         distinct(keys, [str(learning.named) for learning in learnings], "learner")
@@ -281,34 +281,42 @@ def check_treatments(learner: Named, arms: Sequence[Arm], task: str) -> None:
             check_compatible(kind, learner.name, treatment, named.name, task)
 
 
-def check_precision(learner: Named, how: How) -> None:
+def check_precision(learner: Named, options: How) -> None:
     """Refuse a precision in which the learner does not compute."""
     kind: Any = registry.get("learner", learner.name).thing
-    if how.precision not in kind.precisions:
+    if options.precision not in kind.precisions:
         able = [entry.name for entry in registry.entries("learner")
-                if how.precision in getattr(entry.thing, "precisions", ())]  # fmt: skip
+                if options.precision in getattr(entry.thing, "precisions", ())]  # fmt: skip
         with placed("precision"):
             raise BadInput(
-                f"precision is {how.precision!r}, in which the learner {learner.name!r} does not compute",
+                f"precision is {options.precision!r}, in which the learner {learner.name!r} does not compute",
                 available=listing(map(repr, kind.precisions)),
                 help=f"learner = {listing(able)} takes it." if able else "choose another precision.",
             )
 
 
-def seeds_of(given: int | Sequence[int]) -> tuple[int, ...]:
+def seeds_of(requested: int | Sequence[int]) -> tuple[int, ...]:
     """Return the seeds: so many from 0 on, or those that are listed."""
     with placed("seeds"):
-        seeds = () if isinstance(given, bool) else tuple(range(given)) if isinstance(given, int) else _listed(given)
+        seeds = (
+            ()
+            if isinstance(requested, bool)
+            else tuple(range(requested))
+            if isinstance(requested, int)
+            else _listed(requested)
+        )
         if not seeds or any(not isinstance(seed, int) or isinstance(seed, bool) or seed < 0 for seed in seeds):
-            raise BadInput(f"seeds is {given!r}", available="how many, such as 5, or a list of whole numbers from 0 on")
+            raise BadInput(
+                f"seeds is {requested!r}", available="how many, such as 5, or a list of whole numbers from 0 on"
+            )
         if len(set(seeds)) < len(seeds):
             raise BadInput(f"seeds names one twice: {listing(seeds)}", help="repeats = 2 runs every seed twice.")
         return seeds
 
 
-def _listed(given: Any) -> tuple[Any, ...]:
+def _listed(value: Any) -> tuple[Any, ...]:
     """Return a list as it is; nothing of what is not one."""
-    return tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else ()
+    return tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 
 def how_of(rounding: str, precision: str, device: str, selection: str | Sequence[str]) -> How:
@@ -350,15 +358,15 @@ def check_scores(performance: Performance | None, learners: Sequence[Learning]) 
                 raise no_scores()
 
 
-def baseline_of(given: str | None, arms: Sequence[Arm]) -> str:
+def baseline_of(baseline: str | None, arms: Sequence[Arm]) -> str:
     """Return the treatment that others are compared with: the one named, untreated, or the first."""
     names = list(dict.fromkeys(arm.name for arm in arms))
-    if given is None:
+    if baseline is None:
         return "untreated" if "untreated" in names else names[0]
-    if given not in names:
+    if baseline not in names:
         with placed("baseline"):
-            raise unknown_name("treatment", str(given), names, "this study")
-    return given
+            raise unknown_name("treatment", str(baseline), names, "this study")
+    return baseline
 
 
 def measures_of(measures: str | Sequence[str]) -> tuple[str, ...]:
@@ -371,12 +379,14 @@ def measures_of(measures: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(measures)
 
 
-def choice_of(given: str) -> str:
+def choice_of(choose_by: str) -> str:
     """Check what a treatment's setting is chosen by where trials embed rows."""
-    if given not in get_args(ChooseBy):
+    if choose_by not in get_args(ChooseBy):
         with placed("choose_by"):
-            raise unknown_name("measure", str(given), get_args(ChooseBy), "the choice of a setting by its worst group")
-    return given
+            raise unknown_name(
+                "measure", str(choose_by), get_args(ChooseBy), "the choice of a setting by its worst group"
+            )
+    return choose_by
 
 
 def check_favourable(cohort: Cohort) -> None:

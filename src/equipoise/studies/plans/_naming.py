@@ -131,9 +131,9 @@ def canonical(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
+        return {str(name): _plain(element) for name, element in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(element) for element in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return value
@@ -261,21 +261,21 @@ def expanded(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(settings, combination, strict=True)) for combination in itertools.product(*choices)]
 
 
-def said(given: Any, what: str) -> tuple[Any, dict[str, Any]]:
+def said(entry: Any, what: str) -> tuple[Any, dict[str, Any]]:
     """Part what is given into a name (or names) and settings: "inlp", {"name": "inlp", ...} or ["a", "b"]."""
-    if isinstance(given, Mapping):
-        settings = dict(given)
+    if isinstance(entry, Mapping):
+        settings = dict(entry)
         if "name" not in settings:
-            raise BadInput(f"A {what} is {given!r}", available=f'a {what} with a name, such as {{"name": ...}}')
+            raise BadInput(f"A {what} is {entry!r}", available=f'a {what} with a name, such as {{"name": ...}}')
         return settings.pop("name"), settings
-    return given, {}
+    return entry, {}
 
 
-def distinct(found: Sequence[Any], words: Sequence[str], what: str) -> None:
+def distinct(values: Sequence[Any], words: Sequence[str], what: str) -> None:
     """Refuse the same thing twice: it would be one trial, and a plan that says it twice means something else."""
-    seen: dict[str, int] = {}
-    for index, one in enumerate(found):
-        first = seen.setdefault(one, index)
+    first_index: dict[str, int] = {}
+    for index, value in enumerate(values):
+        first = first_index.setdefault(value, index)
         if first != index:
             raise BadInput(f"The {what} {words[index]} is in the plan twice", help="leave one of them out.")
 
@@ -328,10 +328,10 @@ def treatment_entry(name: str) -> Entry:
     with placed("name"):
         entry = registry.get("treatment", name)
         if not (isinstance(entry.thing, type) and issubclass(entry.thing, Treatment)):
-            known = [one.name for one in registry.entries("treatment") if _takes_part(one)]
+            usable = [candidate.name for candidate in registry.entries("treatment") if _takes_part(candidate)]
             raise BadInput(
                 f"The treatment {entry.name!r} is an estimator and cannot be used in studies",
-                available=", ".join(known),
+                available=", ".join(usable),
                 help="call it from a training function of your own: Study(train=..., version=1).",
             )
     return entry

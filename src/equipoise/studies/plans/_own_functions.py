@@ -119,11 +119,11 @@ def functions_of(train: Function | Sequence[Function], version: int | None) -> t
     return functions
 
 
-def hyper_of(given: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def hyper_of(hyper: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Check that hyper-parameters have names."""
-    if given is not None and not isinstance(given, Mapping):
-        raise BadInput(f"hyper is {given!r}", available='names with values, such as {"rate": [0.1, 1]}')
-    return given or {}
+    if hyper is not None and not isinstance(hyper, Mapping):
+        raise BadInput(f"hyper is {hyper!r}", available='names with values, such as {"rate": [0.1, 1]}')
+    return hyper or {}
 
 
 def check_own(treatments: Sequence[Any], learner: Any, rounding: str) -> None:

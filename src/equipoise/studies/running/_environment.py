@@ -76,8 +76,8 @@ def processor() -> str:
 def threads() -> int:
     """How many threads numbers are added with: another number of threads rounds differently."""
     # Not asked of torch: the answer would depend on whether a trial before this one has imported it.
-    given = os.environ.get("OMP_NUM_THREADS", "")
-    return int(given) if given.isdigit() and int(given) else available_cores()
+    setting = os.environ.get("OMP_NUM_THREADS", "")
+    return int(setting) if setting.isdigit() and int(setting) else available_cores()
 
 
 def available_cores() -> int:

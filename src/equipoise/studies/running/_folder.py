@@ -79,7 +79,7 @@ def write_trial(folder: Path, recorded: Recorded) -> Path:
             tensors[f"{split}.scores"] = np.ascontiguousarray(predicted.scores)
     for name, array in recorded.kept.items():
         tensors[kept_name(name)] = np.ascontiguousarray(kept_array(name, array))
-    said = {
+    header = {
         "format": FORMAT,
         "identity": IDENTITY,
         "trial": recorded.trial.described(),
@@ -91,10 +91,10 @@ def write_trial(folder: Path, recorded: Recorded) -> Path:
         "environment": dict(recorded.environment),
     }
     if recorded.traceback is not None:
-        said["traceback"] = recorded.traceback
-    said["digest"] = digest_of(said, tensors)
+        header["traceback"] = recorded.traceback
+    header["digest"] = digest_of(header, tensors)
     make_folder(folder)
-    write_durably(path, save(tensors, metadata={ENTRY: canonical(said)}))
+    write_durably(path, save(tensors, metadata={ENTRY: canonical(header)}))
     return path
 
 
@@ -301,19 +301,19 @@ def part_of(text: str) -> Part:
     raise BadInput(f"--part is {text!r}", available="a part of the work, from 1/4 to 4/4 for four machines")
 
 
-def _untrained(stack: Stack, folder: Path, there: set[str]) -> list[Trial]:
+def _untrained(stack: Stack, folder: Path, written: set[str]) -> list[Trial]:
     """Return the trials that have no file, and those they share a training with: one network is read for all of them.
 
     Files that a killed run left of a part of a training are removed, and written again with the others.
     """
     trials: list[Trial] = []
     for training in trainings_of(stack.trials):
-        if all(trial.key in there for trial in training):
+        if all(trial.key in written for trial in training):
             continue
         for trial in training:
-            if trial.key in there:
+            if trial.key in written:
                 trial_file(folder, trial.key).unlink()
-                there.discard(trial.key)
+                written.discard(trial.key)
         trials += training
     return trials
 

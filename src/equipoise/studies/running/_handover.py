@@ -95,7 +95,7 @@ def write(folder: Path, handed: Handed) -> None:
     if type(work) not in (Work, OwnWork):
         raise CannotLeave(f"Work of the kind {type(work).__name__} exists only in this process.")
     described, tensors = _truth_parts(handed.truth)
-    said: dict[str, Any] = {
+    content: dict[str, Any] = {
         "work": description_of(replace(work, learners={}), ""),  # learners may be objects
         "learners": {key: _coded(dict(values)) for key, values in work.learners.items()},
         "checkpoints": work.checkpoints,
@@ -109,11 +109,11 @@ def write(folder: Path, handed: Handed) -> None:
     }
     tensors |= tensors_of(work)
     if isinstance(work, OwnWork):
-        own, columns = _own_parts(work)
-        said["own"] = own
+        function_parts, columns = _own_parts(work)
+        content["own"] = function_parts
         tensors |= columns
     write_whole(folder / TENSORS, save(tensors), announced=False)
-    write_whole(folder / DESCRIPTION, json.dumps(said), announced=False)
+    write_whole(folder / DESCRIPTION, json.dumps(content), announced=False)
 
 
 def read(folder: Path) -> Handed:
@@ -221,13 +221,13 @@ def _coded(value: Any) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if type(value) is list:
-        return [_coded(one) for one in value]
+        return [_coded(element) for element in value]
     if type(value) is tuple:
-        return {"tuple": [_coded(one) for one in value]}
+        return {"tuple": [_coded(element) for element in value]}
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufU":
         return {"array": value.tolist(), "dtype": value.dtype.str}
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
-        return {"table": {name: _coded(one) for name, one in value.items()}}
+        return {"table": {name: _coded(element) for name, element in value.items()}}
     if hasattr(value, "__qualname__"):
         return {"named": _name(value)}
     if hasattr(value, "get_params"):  # an estimator of scikit-learn's kind: made again as its clone would be
@@ -238,15 +238,15 @@ def _coded(value: Any) -> Any:
 def _restored(coded: Any) -> Any:
     """Read back what ``_coded`` wrote."""
     if isinstance(coded, list):
-        return [_restored(one) for one in coded]
+        return [_restored(element) for element in coded]
     if not isinstance(coded, dict):
         return coded
     if "tuple" in coded:
-        return tuple(_restored(one) for one in coded["tuple"])
+        return tuple(_restored(element) for element in coded["tuple"])
     if "array" in coded:
         return np.array(coded["array"], dtype=coded["dtype"])[()]
     if "table" in coded:
-        return {name: _restored(one) for name, one in coded["table"].items()}
+        return {name: _restored(element) for name, element in coded["table"].items()}
     if "named" in coded:
         return _object(coded["named"])
     return _object(coded["made"])(**_restored(coded["with"]))
@@ -271,7 +271,7 @@ def _name(thing: Any) -> list[str]:
 
 def _object(named: list[str]) -> Any:
     module, name = named
-    found: Any = sys.modules.get(module) or importlib.import_module(module)
+    attribute: Any = sys.modules.get(module) or importlib.import_module(module)
     for part in name.split("."):
-        found = getattr(found, part)
-    return found
+        attribute = getattr(attribute, part)
+    return attribute

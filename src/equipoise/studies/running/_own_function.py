@@ -40,9 +40,12 @@ class OwnWork(Work):
         began = time.perf_counter()
         fix_seeds(trial.seed, with_torch=True)
         try:
-            given = self._given(trial)
-            found = self.functions[named.name].function(given, trial.seed, **named.settings)
-            dev, test = (self._predicted(one, split) for one, split in zip(_pair(found), ("dev", "test"), strict=True))
+            visible_cohort = self._given(trial)
+            returned = self.functions[named.name].function(visible_cohort, trial.seed, **named.settings)
+            dev, test = (
+                self._predicted(predictions, split)
+                for predictions, split in zip(_pair(returned), ("dev", "test"), strict=True)
+            )
             if self.scored and (dev.scores is None or test.scores is None):
                 raise no_scores()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code must not stop the other trials
@@ -110,9 +113,14 @@ class OwnWork(Work):
                 available="one score per row from 0 to 1, predicted from 0.5 on",
                 help="convert it to a probability, or return scores [row, class], of which the largest is predicted.",
             )
-        place = self.material.classes.index(self.favourable) if self.favourable in self.material.classes else 1
+        favourable_index = (
+            self.material.classes.index(self.favourable) if self.favourable in self.material.classes else 1
+        )
         both = np.stack([1.0 - scores, scores], axis=1).astype(np.float32)
-        return Predicted(np.where(scores >= THRESHOLD, place, 1 - place), both if place == 1 else both[:, ::-1].copy())
+        return Predicted(
+            np.where(scores >= THRESHOLD, favourable_index, 1 - favourable_index),
+            both if favourable_index == 1 else both[:, ::-1].copy(),
+        )
 
 
 def _pair(returned: Any) -> tuple[Any, Any]:
@@ -138,13 +146,13 @@ def shown_cohort(cohort: Cohort, *, with_test_groups: bool) -> Cohort:
     assert cohort.split is not None
     test = rows_of(cohort, "test")
     hidden = {cohort.target, *(() if with_test_groups else cohort.groups)}
-    kept = dict.fromkeys((*cohort.features, cohort.target, *cohort.groups))
-    columns = {name: _without(cohort[name], test) if name in hidden else cohort[name] for name in kept}
-    own = SPLIT if SPLIT not in columns else cohort.split
+    visible = dict.fromkeys((*cohort.features, cohort.target, *cohort.groups))
+    columns = {name: _without(cohort[name], test) if name in hidden else cohort[name] for name in visible}
+    split_column = SPLIT if SPLIT not in columns else cohort.split
     return replace(
         cohort,
-        columns={name: _shared(column) for name, column in {**columns, own: cohort[cohort.split]}.items()},
-        split=own,
+        columns={name: _shared(column) for name, column in {**columns, split_column: cohort[cohort.split]}.items()},
+        split=split_column,
         features=tuple(name for name in cohort.features if name not in hidden),
         prediction=None,
         score=None,

@@ -61,17 +61,19 @@ def _is_plain(values: Any) -> bool:
 
 def tensors_of(work: Work) -> dict[str, NDArray[Any]]:
     """Return the arrays that training needs, by the names they have in a file."""
-    found: dict[str, NDArray[Any]] = {}
+    tensors: dict[str, NDArray[Any]] = {}
     for split in SPLITS:
         rows: Rows = getattr(work.material, split)
         assert split != "test" or rows.target is None, "test labels stay here"
         for part in PARTS:
             values = getattr(rows, part)
             if values is not None:
-                found[f"{split}.{part}"] = np.ascontiguousarray(values)
+                tensors[f"{split}.{part}"] = np.ascontiguousarray(values)
     named = {DRAW: work.draws, PARTITION: work.partitions}
-    return found | {
-        before + name: np.ascontiguousarray(codes) for before, own in named.items() for name, codes in own.items()
+    return tensors | {
+        before + name: np.ascontiguousarray(codes)
+        for before, named_codes in named.items()
+        for name, codes in named_codes.items()
     }
 
 

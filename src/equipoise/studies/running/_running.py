@@ -129,14 +129,14 @@ def cell_labels(study: Study) -> dict[int, str]:
     # Not by the stacks: a status imports nothing that a plan names.
     firsts = {cell: trials[0] for cell, trials in enumerate(cells_of(study.trials()))}
     learners, several = LearnerTexts([learner.named for learner in study.learners]), len(study.learners) > 1
-    found: dict[int, str] = {}
+    labels: dict[int, str] = {}
     for cell in sorted(firsts):
         trial = firsts[cell]
         parts = [condition_text(trial.condition), *([learners[trial.learner]] if several else []), trial.treatment]
         parts += [f"by {trial.selection}"] if len(study.how.selections) > 1 else []
         label = "; ".join(parts)
-        found[cell] = label if label not in found.values() else f"{label} ({cell + 1})"
-    return found
+        labels[cell] = label if label not in labels.values() else f"{label} ({cell + 1})"
+    return labels
 
 
 def check_same_data(work: Work, store: Store) -> None:
@@ -167,11 +167,11 @@ def warn_of_changed_sources(work: Work, store: Store) -> None:
 
 def train_damaged_again(study: Study, store: Store) -> None:
     """Let trials wait again that are damaged in the store, and say so."""
-    found = store.forget_damaged(study.trials(), study.truth)
-    if found:
-        what = listing(dict.fromkeys(str(damage) for damage in found.values()))
+    damages = store.forget_damaged(study.trials(), study.truth)
+    if damages:
+        what = listing(dict.fromkeys(str(damage) for damage in damages.values()))
         warnings.warn(
-            f"{len(found):,} trials in {store.place.shown!r} are damaged ({what}): they are trained again.",
+            f"{len(damages):,} trials in {store.place.shown!r} are damaged ({what}): they are trained again.",
             stacklevel=3,
         )
 

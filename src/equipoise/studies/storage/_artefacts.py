@@ -90,11 +90,11 @@ class ArtefactStore:
     folder: Path | None
 
     @classmethod
-    def beside(cls, place: StoreLocation, folder: str | os.PathLike[str] | None) -> ArtefactStore:
+    def beside(cls, location: StoreLocation, folder: str | os.PathLike[str] | None) -> ArtefactStore:
         """Return the folder that was named, or the one beside a store that is a file."""
         if folder is not None:
             return cls(Path(folder))
-        return cls(None if place.path is None else place.path.with_name(place.path.name + ".artefacts"))
+        return cls(None if location.path is None else location.path.with_name(location.path.name + ".artefacts"))
 
     def keep(self, key: str, name: str, array: NDArray[Any]) -> Artefact:
         """Pack an array; a large one is written to a file now, before any row names it."""
@@ -133,21 +133,21 @@ class ArtefactStore:
         Without ``read_files`` only the length of a file is compared: those of all trials may be more than a disk reads
         in an hour.
         """
-        whole = artefact.content
-        if whole is None and artefact.file is not None:
+        content = artefact.content
+        if content is None and artefact.file is not None:
             try:
                 path = self._folder() / artefact.file
                 if path.stat().st_size != artefact.size or not read_files:
                     return path.stat().st_size != artefact.size
-                whole = path.read_bytes()
+                content = path.read_bytes()
             except (OSError, BadInput):
                 return False
-        if not isinstance(whole, bytes):
+        if not isinstance(content, bytes):
             return True
         if artefact.digest is not None:
-            return hashlib.sha256(whole).hexdigest() != artefact.digest
+            return hashlib.sha256(content).hexdigest() != artefact.digest
         try:
-            unpacked(whole, "An array")
+            unpacked(content, "An array")
         except BadInput:
             return True
         return False

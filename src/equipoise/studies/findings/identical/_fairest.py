@@ -95,14 +95,14 @@ def fairest_of(
     runs = sum(len(member.places) for members in cells for member in members)
     largest = max((len(member.places) for members in cells for member in members), default=1)
     number = _halves(study, len(rows), largest, min(halves, max(MOST_TABLES // max(2 * runs, 1), FEWEST_HALVES)))
-    kept = first_halves(clusters, number, stream(seed, "halves"))
+    is_first_half = first_halves(clusters, number, stream(seed, "halves"))
     counted = Counted(rows, data.layout)
-    weights = counted.ordered(kept.astype(np.float32))
+    weights = counted.ordered(is_first_half.astype(np.float32))
     for members in cells:
         values = [_values(study, member, counted, weights) for member in members]
-        known = [value for value in values if value is not None]
-        if len(known) == len(members):
-            yield from _records(study, members, known, int(clusters.max()) + 1, seed)
+        defined = [value for value in values if value is not None]
+        if len(defined) == len(members):
+            yield from _records(study, members, defined, int(clusters.max()) + 1, seed)
 
 
 def clusters_of(rows: TestRows) -> Codes:
@@ -152,21 +152,21 @@ def _records(
     study: Measured, members: Sequence[IdenticalSet], values: Sequence[tuple[Floats, Floats]], clusters: int, seed: int
 ) -> Iterator[FairestRecord]:
     runs = min(len(member.places) for member in members)
-    for at, place in enumerate(bias_places(study)):
-        quantity = study.quantities[place]
+    for at, column in enumerate(bias_places(study)):
+        quantity = study.quantities[column]
         for n in numbers_of(runs):
             generator = stream(seed, "fairest", n)
             parts = [
                 gains(first[:, :, at], second[:, :, at], second[:, :, -1], n, generator) for first, second in values
             ]
             mean, apparent, honest, better = (np.concatenate(part) for part in zip(*parts, strict=True))
-            (gain, low, high), (left, left_low, left_high) = _told(apparent), _told(honest)
-            on_dev = _on_dev(study, members, place) if n == runs else (None, None)
+            (gain, low, high), (honest_gain, honest_low, honest_high) = _told(apparent), _told(honest)
+            on_dev = _on_dev(study, members, column) if n == runs else (None, None)
             yield FairestRecord(
                 **members[0].said, measure=quantity.measure, alias=quantity.alias, attribute=quantity.attribute, n=n,
                 runs=runs, seeds=len(members), halves=values[0][0].shape[1], clusters=clusters,
-                mean=_mean(mean), apparent=gain, apparent_low=low, apparent_high=high, honest=left,
-                honest_low=left_low, honest_high=left_high, survives=left / gain if gain > 0 else math.nan,
+                mean=_mean(mean), apparent=gain, apparent_low=low, apparent_high=high, honest=honest_gain,
+                honest_low=honest_low, honest_high=honest_high, survives=honest_gain / gain if gain > 0 else math.nan,
                 performance=_mean(better), dev_apparent=on_dev[0], dev_honest=on_dev[1],
             )  # fmt: skip
 
@@ -206,10 +206,10 @@ def _over_runs(values: Floats) -> Floats:
 
 def _told(values: Floats) -> tuple[float, float, float]:
     """Return the mean over halves and the range of the middle ones."""
-    known = np.sort(values[~np.isnan(values)])
-    if not len(known):
+    defined = np.sort(values[~np.isnan(values)])
+    if not len(defined):
         return math.nan, math.nan, math.nan
-    return float(known.mean()), _between(known, (1 - LEVEL) / 2), _between(known, (1 + LEVEL) / 2)
+    return float(defined.mean()), _between(defined, (1 - LEVEL) / 2), _between(defined, (1 + LEVEL) / 2)
 
 
 def _between(ordered: Floats, share: float) -> float:
@@ -225,18 +225,18 @@ def _mean(values: Floats) -> float:
     return float(known.mean()) if len(known) else math.nan
 
 
-def _on_dev(study: Measured, members: Sequence[IdenticalSet], place: int) -> tuple[float, float]:
+def _on_dev(study: Measured, members: Sequence[IdenticalSet], column: int) -> tuple[float, float]:
     """Return both gains where the fairest of all runs is chosen on dev rows and read on all test rows."""
-    found = []
+    gains_by_seed = []
     for member in members:
-        dev, test = (study.values[split][member.places, place] for split in (DEV, TEST))
+        dev, test = (study.values[split][member.places, column] for split in (DEV, TEST))
         if np.isnan(dev).all():
             continue
         chosen = int(np.where(np.isnan(dev), np.inf, dev).argmin())
-        found.append((_mean(dev) - dev[chosen], _mean(test) - test[chosen]))
-    if not found:
+        gains_by_seed.append((_mean(dev) - dev[chosen], _mean(test) - test[chosen]))
+    if not gains_by_seed:
         return math.nan, math.nan
-    apparent, honest = np.array(found).T
+    apparent, honest = np.array(gains_by_seed).T
     return _mean(apparent), _mean(honest)
 
 

@@ -94,10 +94,10 @@ def by_cell(sets: Sequence[IdenticalSet]) -> list[list[IdenticalSet]]:
 def untold_note(study: Measured) -> tuple[str, ...]:
     """Say how many sets of identical runs are told one by one, where it is not all of them."""
     sets = sets_of(study)
-    told = told_of(sets)
-    if len(told) == len(sets):
+    listed = told_of(sets)
+    if len(listed) == len(sets):
         return ()
-    return (f"Identical runs are listed for the first seeds of each treatment: {len(told):,} of {len(sets):,} "
+    return (f"Identical runs are listed for the first seeds of each treatment: {len(listed):,} of {len(sets):,} "
             "sets.",)  # fmt: skip
 
 
@@ -168,19 +168,19 @@ class ClassFailure(OfIdenticalRuns):
 def class_values(study: Measured) -> dict[int, Floats]:
     """Return every bias that is a mean over classes, class by class: ``[trial, class]`` by the quantity's place."""
     layout = study.data.layout
-    places = [place for place in bias_places(study) if _is_mean(study, place)]
+    places = [column for column in bias_places(study) if _is_mean(study, column)]
     if layout.task != "class" or not places:
         return {}
     cells, groups = layout.folded(study.data.tables[TEST], study.attribute)
     if len(groups) < 2:
         return {}
     tally = Confusion(cells, groups, layout.classes)
-    return {place: get_measure(study.quantities[place].measure).by_class(tally) for place in places}
+    return {column: get_measure(study.quantities[column].measure).by_class(tally) for column in places}
 
 
-def _is_mean(study: Measured, place: int) -> bool:
-    own = study.quantities[place]
-    return own.class_ is None and study.data.layout.task == "class" and get_measure(own.measure).classwise
+def _is_mean(study: Measured, column: int) -> bool:
+    quantity = study.quantities[column]
+    return quantity.class_ is None and study.data.layout.task == "class" and get_measure(quantity.measure).classwise
 
 
 def classes_of(study: Measured, sets: Sequence[IdenticalSet], values: Mapping[int, Floats]) -> Iterator[ClassRecord]:
@@ -202,9 +202,9 @@ def classes_of(study: Measured, sets: Sequence[IdenticalSet], values: Mapping[in
 
 def known_series(values: Floats, repeats: Sequence[int]) -> tuple[Series, list[int]]:
     """Return the runs that are defined as a series, and which they are."""
-    kept = np.flatnonzero(~np.isnan(values))
-    runs = [repeats[place] for place in kept.tolist()]
-    return Series("", "", tuple(map(str, runs)), values[kept]), runs
+    defined = np.flatnonzero(~np.isnan(values))
+    runs = [repeats[index] for index in defined.tolist()]
+    return Series("", "", tuple(map(str, runs)), values[defined]), runs
 
 
 def failures_of(study: Measured, sets: Sequence[IdenticalSet], values: Mapping[int, Floats]) -> Iterator[ClassFailure]:

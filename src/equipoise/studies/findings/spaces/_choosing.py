@@ -78,7 +78,7 @@ class DevRows:
 def choosings_of(
     cells: Sequence[Cell],
     trials: Sequence[Trial],
-    kept: KeptArrays,
+    arrays: KeptArrays,
     truth: EvaluationLabels,
     *,
     measure: str = DEFAULT,
@@ -96,12 +96,12 @@ def choosings_of(
     rivals: dict[tuple[Under, str], list[Cell]] = {}
     for cell in cells:
         rivals.setdefault((cell.under, cell.treatment), []).append(cell)
-    made = []
+    choosings = []
     for tried in (rival for rival in rivals.values() if len(rival) > 1):
-        values = [_values(cell, kept, rows, MEASURES[measure]) for cell in tried]
+        values = [_values(cell, arrays, rows, MEASURES[measure]) for cell in tried]
         if any(values):
-            made.append(_chosen(_Tried(tried, values, trials, kept), MEASURES[measure], rows))
-    return tuple(made)
+            choosings.append(_chosen(_Tried(tried, values, trials, arrays), MEASURES[measure], rows))
+    return tuple(choosings)
 
 
 def rechosen(cells: Sequence[Cell], choosings: Sequence[Choosing]) -> list[Cell]:
@@ -136,11 +136,11 @@ def dev_rows(truth: EvaluationLabels, attribute: Sequence[str] | None = None) ->
         raise BadInput("The targets are numbers", available="classes: a setting is chosen by the classes of neighbours")
     labels = truth.names.labels(attribute)
     names = list(dict.fromkeys(label for label in labels if None not in label))
-    place = np.array([names.index(label) if label in names else -1 for label in labels], dtype=np.int64)
+    group_index = np.array([names.index(label) if label in names else -1 for label in labels], dtype=np.int64)
     dev = truth.of(DEV)
-    known = np.flatnonzero(dev.known)
+    known_rows = np.flatnonzero(dev.known)
     return DevRows(
-        known, len(dev), Coded(dev.target[known], truth.classes), place[dev.group[known]],
+        known_rows, len(dev), Coded(dev.target[known_rows], truth.classes), group_index[dev.group[known_rows]],
         " & ".join(truth.attributes if attribute is None else attribute), tuple(map(group_name, names)),
     )  # fmt: skip
 
@@ -244,9 +244,11 @@ def _reason(code: SpaceReason | None, *, control: bool) -> Reason | None:
 
 def _numbers(cell: Cell, tried: _Tried) -> dict[str, Any]:
     """Return the settings that differ among rivals, of the treatments and of the learner, by name."""
-    told = [dict(_settings(tried.trials[int(cell.places[0])])) for cell in tried.cells]
-    own = dict(_settings(tried.trials[int(cell.places[0])]))
-    return {name: value for name, value in own.items() if any(other.get(name) != value for other in told)}
+    rival_settings = [dict(_settings(tried.trials[int(cell.places[0])])) for cell in tried.cells]
+    settings = dict(_settings(tried.trials[int(cell.places[0])]))
+    return {
+        name: value for name, value in settings.items() if any(other.get(name) != value for other in rival_settings)
+    }
 
 
 def _settings(trial: Trial) -> Iterator[tuple[str, Any]]:

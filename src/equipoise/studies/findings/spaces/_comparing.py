@@ -139,15 +139,15 @@ def contrasts_of(spaces: Spaces, *, threshold: float = 0.05) -> Iterator[SpaceCo
     """Yield every paired difference; the correction goes over those of one table: a kind, and gaps or values."""
     cells = cells_with_spaces(spaces)
     chosen = [cell for cell in cells if cell.chosen]
-    found: list[tuple[ContrastKind, Iterator[_Case]]] = [
+    families: list[tuple[ContrastKind, Iterator[_Case]]] = [
         ("imbalance", _between(spaces, [(cell, control_of(cells, cell)) for cell in chosen])),
         ("treatment", _between(spaces, _treatments(spaces, cells))),
     ]
     for training in _trainings(spaces):
         kind: ContrastKind = "balanced training" if training == BALANCED else "other training"
-        found.append((kind, _trained(spaces, chosen, training)))
-    for kind, own in found:
-        cases = list(own)
+        families.append((kind, _trained(spaces, chosen, training)))
+    for kind, family_cases in families:
+        cases = list(family_cases)
         for of in dict.fromkeys(case.quantity.kind for case in cases):
             yield from _told(kind, [case for case in cases if case.quantity.kind == of], threshold)
 
@@ -158,13 +158,13 @@ def control_of(cells: Sequence[Cell], cell: Cell) -> Cell | None:
     degree = degree_of(condition)
     if degree is None or degree == CONTROL:
         return None
-    wanted = (condition.name, canonical({**condition.settings, "degree": CONTROL}))
+    control_condition = (condition.name, canonical({**condition.settings, "degree": CONTROL}))
     for other in cells:
-        there = other.described["condition"]
+        other_condition = other.described["condition"]
         same = (other.under.learner, other.treatment, other.setting) == (
             cell.under.learner, cell.treatment, cell.setting,
         )  # fmt: skip
-        if same and (there.name, canonical(dict(there.settings))) == wanted:
+        if same and (other_condition.name, canonical(dict(other_condition.settings))) == control_condition:
             return other
     return None
 

@@ -178,12 +178,12 @@ def _degree(cell: Cell) -> float:
     return degree_of(cell.described["condition"]) or 0.0
 
 
-def _map(spaces: Spaces, cell: Cell, place: int) -> StudyMap:
+def _map(spaces: Spaces, cell: Cell, index: int) -> StudyMap:
     data = spaces.study.data
     assert data.kept is not None
-    points = data.kept.read(TEST_EMBEDDING, place)
+    points = data.kept.read(TEST_EMBEDDING, index)
     assert points is not None
-    return _drawn(spaces, cell, place, groupings(spaces.study, place)[0], points.astype(np.float32), POINTS)
+    return _drawn(spaces, cell, index, groupings(spaces.study, index)[0], points.astype(np.float32), POINTS)
 
 
 def _drawn(
@@ -366,7 +366,7 @@ def chosen_by_spaces(
     data: StudyData, cells: Sequence[Cell], attribute: Attribute, measure: str
 ) -> tuple[Choosing, ...]:
     """Choose settings by their worst group on dev rows, where trials kept the spaces of these."""
-    kept = data.kept
-    if kept is None or kept.truth is None:
+    arrays = data.kept
+    if arrays is None or arrays.truth is None:
         return ()
-    return choosings_of(cells, data.trials, kept, kept.truth, measure=measure, attribute=attribute)
+    return choosings_of(cells, data.trials, arrays, arrays.truth, measure=measure, attribute=attribute)
