@@ -335,11 +335,12 @@ def _records(investigation: Investigation) -> Iterator[DirectionRecord]:
         )  # fmt: skip
 
 
-def _table_row(label: str, one: Shown) -> tuple[object, ...]:
-    judged = one.judged
+def _table_row(label: str, shown_direction: Shown) -> tuple[object, ...]:
+    judged = shown_direction.judged
     rank = judged.rank_among_random
     return (
-        label, "confirmed" if one.confirmed else "not confirmed", judged.way, Interval(judged.way_low, judged.way_high),
+        label, "confirmed" if shown_direction.confirmed else "not confirmed", judged.way,
+        Interval(judged.way_low, judged.way_high),
         judged.variation, judged.chance, judged.chance_high,
         None if rank is None else f"{rank} of {judged.random_directions + 1}", judged.steadiness,
     )  # fmt: skip

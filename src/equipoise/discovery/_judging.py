@@ -240,7 +240,7 @@ class Judgement:
     @property
     def found(self) -> tuple[Judged, ...]:
         """The directions that stand."""
-        return tuple(one for one in self.ranked if one.verdict == SearchVerdict.FOUND)
+        return tuple(judged for judged in self.ranked if judged.verdict == SearchVerdict.FOUND)
 
 
 def judge(

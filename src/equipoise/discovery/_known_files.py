@@ -86,9 +86,9 @@ def _parted(
     names = [plane.name for plane in planes]
     if target is not None and target not in names:
         raise unknown_name("attribute", target, names, where.name)
-    kept = ", ".join(f"{fit.name} ({fit.measure} {fit.value:.2f})" for fit in fits if fit.kept)
+    fits_kept = ", ".join(f"{fit.name} ({fit.measure} {fit.value:.2f})" for fit in fits if fit.kept)
     whose = "" if source is None else f" (pseudo ground truth, {source})"
-    notes = [f"Fitted to labelled latents{whose}, on held-out rows: {kept}."] if kept else []
+    notes = [f"Fitted to labelled latents{whose}, on held-out rows: {fits_kept}."] if fits_kept else []
     notes += [f"Left out: {name} ({reason})." for name, reason in dropped.items()]
     aim = next((plane for plane in planes if plane.name == target), None)
     return Known(aim, tuple(plane for plane in planes if plane is not aim), fits, tuple(notes))
@@ -147,7 +147,9 @@ def _fitted(where: Path, content: Mapping[str, Any], size: int) -> tuple[tuple[H
     attributes, circular = content.get("attributes"), content.get("circular", [])
     if not isinstance(attributes, dict) or not attributes:
         _refuse(where, "it has latents and no attributes", '{"age": "age.npy", "smiles": [0, 1, ...]}')
-    if not isinstance(circular, list) or not all(isinstance(one, str) and one in attributes for one in circular):
+    if not isinstance(circular, list) or not all(
+        isinstance(name_listed, str) and name_listed in attributes for name_listed in circular
+    ):
         _refuse(where, f"circular is {str(circular)[:LONGEST_NAME]}", "a list of names of attributes")
     if not isinstance(content["latents"], str):
         _refuse(where, "latents is not a file name", '"latents.npy"')

@@ -205,8 +205,8 @@ class Objective:
         """Return how much a direction changes what the others do to the picture; a random one stands in for none."""
         others = self.others
         if not len(others):
-            drawn = _torch().randn(1, len(unit), generator=stream, dtype=unit.dtype).to(unit.device)
-            others = drawn - (drawn @ unit.detach())[:, None] * unit.detach()
+            random_direction = _torch().randn(1, len(unit), generator=stream, dtype=unit.dtype).to(unit.device)
+            others = random_direction - (random_direction @ unit.detach())[:, None] * unit.detach()
             others = others / others.norm(dim=-1, keepdim=True)
         basis = _torch().cat([unit[None], others])
         signs = drawn_signs(len(basis), stream).to(unit.device)

@@ -135,22 +135,22 @@ def probabilities_of(
     torch = require("torch", extra="train", purpose="Classifying pictures")
     device = device_of(classifier.module, None, "classifier")
     low, high = pixels
-    made = np.empty(len(pictures))
+    probabilities = np.empty(len(pictures))
     with torch.no_grad():
         for first in range(0, len(pictures), AT_ONCE):
             part = slice(first, first + AT_ONCE)
             images = shown(pictures[part], str(device)) * (high - low) + low
-            made[part] = classifier.probabilities(images).double().cpu().numpy()
+            probabilities[part] = classifier.probabilities(images).double().cpu().numpy()
             if report is not None:
                 report(min(first + AT_ONCE, len(pictures)) / len(pictures))
-    broken = ~np.isfinite(made)
+    broken = ~np.isfinite(probabilities)
     if broken.any():
         raise BadInput(
             f"The classifier returned NaN for {int(broken.sum()):,} of {len(pictures):,} pictures",
             available="a probability for every picture",
             help="check its weights and the range of pixels it was trained on: pixels=(-1, 1), --pixels -1,1.",
         )
-    return made
+    return probabilities
 
 
 def fidelity(
@@ -231,9 +231,9 @@ class Probe:
     @property
     def how(self) -> str:
         """In words: what it is, and how well it reads pictures that were generated."""
-        told = [value for value in self.r2.values() if np.isfinite(value)]
+        defined = [value for value in self.r2.values() if np.isfinite(value)]
         return "a probe trained on generated pictures" + (
-            f" (R2 {min(told):.2f} to {max(told):.2f} on others of them)" if told else ""
+            f" (R2 {min(defined):.2f} to {max(defined):.2f} on others of them)" if defined else ""
         )
 
     def read(self, pictures: Bytes) -> Floats:
@@ -248,12 +248,12 @@ class Probe:
                 if pictures.shape[3:] == (channels,)
                 else "",
             )
-        made = np.empty((len(pictures), len(self.basis)))
+        read_values = np.empty((len(pictures), len(self.basis)))
         with torch.inference_mode():
             for first in range(0, len(pictures), AT_ONCE):
                 part = slice(first, first + AT_ONCE)
-                made[part] = self.network(_sized(shown(pictures[part], self.device))).double().cpu().numpy()
-        values: Floats = (made * self.spread + self.middle) @ self.basis
+                read_values[part] = self.network(_sized(shown(pictures[part], self.device))).double().cpu().numpy()
+        values: Floats = (read_values * self.spread + self.middle) @ self.basis
         return values
 
     def check(self, planes: Sequence[Hyperplane]) -> None:
@@ -297,8 +297,10 @@ def train_probe(
         raise BadInput(
             "A probe without a plane was requested", available="at least one, or None for the whole latent space"
         )
-    known = generator.sample(SCALE, seed_of(chosen.seed, "scale of a probe") % 2**31).double().cpu().numpy() @ basis.T
-    middle, spread = known.mean(0), known.std(0)
+    distances = (
+        generator.sample(SCALE, seed_of(chosen.seed, "scale of a probe") % 2**31).double().cpu().numpy() @ basis.T
+    )
+    middle, spread = distances.mean(0), distances.std(0)
     spread = np.where(spread > 0, spread, 1.0)
     with torch.no_grad():
         first = generator.images(generator.sample(1, 0))
@@ -306,11 +308,16 @@ def train_probe(
     probe = Probe(_built(chosen, len(basis), image[0], device), basis, image, chosen, device, middle, spread)  # type: ignore[arg-type]
     stands = _taught(probe, generator, report)
     probe = replace(probe, network=probe.network.eval().requires_grad_(False), stands=tuple(stands))
-    told = planes if planes is not None else axes(generator.latent_size)
+    read_planes = planes if planes is not None else axes(generator.latent_size)
     quality = fidelity(
-        probe, generator, told, number=chosen.held_out, seed=seed_of(chosen.seed, "held out"), pixels=chosen.pixels
+        probe,
+        generator,
+        read_planes,
+        number=chosen.held_out,
+        seed=seed_of(chosen.seed, "held out"),
+        pixels=chosen.pixels,
     )
-    return replace(probe, r2={plane.name: float(value) for plane, value in zip(told, quality, strict=True)})
+    return replace(probe, r2={plane.name: float(value) for plane, value in zip(read_planes, quality, strict=True)})
 
 
 def load_probe(path: str | os.PathLike[str], device: str = "cpu") -> Probe:
@@ -339,8 +346,8 @@ def _taught(probe: Probe, generator: Generator, report: Report | None) -> list[S
     torch: Any = require("torch", extra="train", purpose="Training a probe")
     chosen = probe.settings
     basis, middle, spread = (
-        torch.tensor(one, dtype=torch.float32, device=generator.device)
-        for one in (probe.basis, probe.middle, probe.spread)
+        torch.tensor(array, dtype=torch.float32, device=generator.device)
+        for array in (probe.basis, probe.middle, probe.spread)
     )
     optimiser = torch.optim.Adam(probe.network.parameters(), lr=chosen.rate, fused=True)
     random = torch.Generator().manual_seed(seed_of(chosen.seed, "latents of a probe"))
@@ -348,9 +355,9 @@ def _taught(probe: Probe, generator: Generator, report: Report | None) -> list[S
     def take(step: int) -> Losses:
         latents = generator.draw(chosen.batch, random)
         with torch.no_grad():
-            seen = _sized(as_shares(generator.images(latents), chosen.pixels))
-            wanted = (latents.float() @ basis.T - middle) / spread
-        loss = ((probe.network(seen) - wanted) ** 2).mean()
+            images = _sized(as_shares(generator.images(latents), chosen.pixels))
+            distances = (latents.float() @ basis.T - middle) / spread
+        loss = ((probe.network(images) - distances) ** 2).mean()
         optimiser.param_groups[0]["lr"] = chosen.rate * (1 - (step - 1) / chosen.steps)
         descend(optimiser, loss)
         return {"loss": loss}

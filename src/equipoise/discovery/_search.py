@@ -94,10 +94,10 @@ def ahead(losses: Floats, number: int) -> NDArray[np.intp]:
 
 def cost(restarts: int, steps: int) -> int:
     """Return how many steps all restarts of a race take together."""
-    taken, done, running = 0, 0, restarts
-    for step, left in halvings(restarts, steps).items():
-        taken, done, running = taken + (step - done) * running, step, left
-    return taken + (steps - done) * running
+    steps_taken, done, running = 0, 0, restarts
+    for step, remaining in halvings(restarts, steps).items():
+        steps_taken, done, running = steps_taken + (step - done) * running, step, remaining
+    return steps_taken + (steps - done) * running
 
 
 # What is told on the way: the steps done, of how many, and the lowest loss among the restarts.
@@ -323,8 +323,8 @@ class _Run:
 
     def _free(self, normals: Any) -> Any:
         """Return normals of length 1 inside the complement of what is kept away from."""
-        left = normals - (normals @ self.kept.T) @ self.kept
-        return left / left.norm(dim=-1, keepdim=True)
+        free = normals - (normals @ self.kept.T) @ self.kept
+        return free / free.norm(dim=-1, keepdim=True)
 
     def _seed(self, name: str) -> int:
         return int(stream(self.settings.seed, name, self.place).integers(2**31))
@@ -366,9 +366,11 @@ def _check_room(size: int, named: Sequence[Hyperplane], directions: int, restart
     names = [hyperplane.name for hyperplane in named]
     if len(set(names)) < len(names):
         raise BadInput(f"Two hyperplanes have one name ({', '.join(names)})", available="a different name for each")
-    left = size - len(basis_of(named, size))
-    if directions > left:
+    free_dimensions = size - len(basis_of(named, size))
+    if directions > free_dimensions:
         raise BadInput(
             f"{directions} directions were requested, and of {size} latent dimensions {len(named)} are taken",
-            available=f"at most {left}" if left else "fewer known attributes than latent dimensions",
+            available=f"at most {free_dimensions}"
+            if free_dimensions
+            else "fewer known attributes than latent dimensions",
         )

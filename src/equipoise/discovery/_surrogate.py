@@ -146,15 +146,15 @@ def fit_surrogate(
     return Surrogate(flat, Classifier(torch.nn.Sequential(torch.nn.Flatten(), network), logits=True), r2)
 
 
-def _labelled(generator: Generator, classifier: Classifier, latents: Any, chunk: int | None, told: Report) -> Any:
+def _labelled(generator: Generator, classifier: Classifier, latents: Any, chunk: int | None, report: Report) -> Any:
     """Return what the pair says of latents, a chunk at a time."""
     torch = require("torch", extra="train", purpose="A surrogate")
-    told(LABELLING, 0, len(latents))
+    report(LABELLING, 0, len(latents))
     p, done = [], 0
     for part in latents.split(chunk_for(generator, chunk)):
         p.append(predicted(generator, classifier, part, chunk))
         done += len(part)
-        told(LABELLING, done, len(latents))
+        report(LABELLING, done, len(latents))
     return torch.cat(p)
 
 

@@ -77,12 +77,12 @@ def by_regression(latents: Floats, columns: Sequence[Column], seed: int = 0) -> 
 def orthonormal(latents: Floats, columns: Sequence[Column], seed: int = 0) -> tuple[Floats, Floats]:
     """Fit all attributes with normals at right angles, from where regression would put them, by L-BFGS in float64."""
     torch = require("torch", extra="train", purpose="Fitting hyperplanes")
-    begun, starts = by_regression(latents, columns)
-    lengths = np.linalg.norm(begun, axis=1)
+    regression_normals, starts = by_regression(latents, columns)
+    lengths = np.linalg.norm(regression_normals, axis=1)
     kind: dict[str, Any] = {"dtype": torch.float64}
     z, targets = torch.as_tensor(latents, **kind), torch.as_tensor(_targets(columns), **kind)
     binary = torch.as_tensor([column.binary for column in columns])
-    free = torch.as_tensor((begun / np.maximum(lengths, 1e-12)[:, None]).T.copy(), **kind).requires_grad_()
+    free = torch.as_tensor((regression_normals / np.maximum(lengths, 1e-12)[:, None]).T.copy(), **kind).requires_grad_()
     # Halves that are all but parted have slopes without end; with the offset of such a slope nothing would be learnt.
     begun_slopes = np.minimum(lengths, 10.0)
     slopes = torch.as_tensor(begun_slopes, **kind).requires_grad_()

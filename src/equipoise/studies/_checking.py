@@ -215,10 +215,10 @@ def _problems(study: Study) -> Iterator[str]:
             if overrides(job.treatments, "choose") or overrides(job.treatments, "weigh"):
                 prepared(job, work.material, dict(job.learner), transforms=False)
         except Exception as error:  # noqa: BLE001 - a treatment of anybody's may act here
-            told = conditions_by_failure.setdefault(first.treatment + failure_of(error), (_sentence(first, error), []))[
-                1
-            ]
-            told.append(condition_text(first.condition))
+            failing_conditions = conditions_by_failure.setdefault(
+                first.treatment + failure_of(error), (_sentence(first, error), [])
+            )[1]
+            failing_conditions.append(condition_text(first.condition))
     for sentence, conditions in conditions_by_failure.values():
         yield f"{listing(dict.fromkeys(conditions), 4)}: {sentence}"
 

@@ -194,7 +194,7 @@ class _Names:
         )
 
     def setting(self, trial: Trial) -> str:
-        settings = [one for one in self._told(trial) if one[:2] not in self._read(trial)]
+        settings = [setting_read for setting_read in self._told(trial) if setting_read[:2] not in self._read(trial)]
         return ", ".join(f"{name}={value}" for _, name, value in settings)
 
     def _told(self, trial: Trial) -> Iterator[tuple[str, str, Any]]:

@@ -154,8 +154,8 @@ def _changes(values: Floats, cells: Sequence[Cell], couples: Codes) -> Change:
         means = np.stack([units_of(values, cell).values[0] for cell in cells], axis=1)  # [seed, cell, quantity]
         return paired_change(means[:, couples[:, 0]], means[:, couples[:, 1]])
     return stacked_changes([
-        change_of(Case(cells[one], cells[other], units_of(values, cells[one], cells[other]), None))
-        for one, other in couples.tolist()
+        change_of(Case(cells[first], cells[second], units_of(values, cells[first], cells[second]), None))
+        for first, second in couples.tolist()
     ])  # fmt: skip
 
 

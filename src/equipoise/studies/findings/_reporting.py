@@ -528,7 +528,7 @@ def _fronts(study: Measured) -> set[int]:
     for under in study.unders:
         places = [index for index, cell in enumerate(study.cells) if cell.under == under and not cell.collapsed]
         front = front_of(*_dev_points(study, places))
-        on_front |= {place for place, on in zip(places, front.tolist(), strict=True) if on}
+        on_front |= {cell_index for cell_index, on in zip(places, front.tolist(), strict=True) if on}
     return on_front
 
 
