@@ -38,29 +38,31 @@ Item = TypeVar("Item")
 
 def given_shares(shares: Mapping[object, float] | Iterable[tuple[object, float]]) -> Shares:
     """Return chosen shares of classes in one spelling: by name, sorted; their sum may not be above 1."""
-    found = {
+    shares_by_class = {
         str(label_of(name)): checked_share(share, f"The share of class {name!r}")
         for name, share in _items(shares, 'shares of classes, such as {">50K": 0.9}')
     }
-    if sum(found.values()) > 1.0 + ROUNDING:
-        raise BadInput(f"The shares of classes sum to {sum(found.values()):g}", available="a sum of 1 or less")
-    return tuple(sorted(found.items()))
+    if sum(shares_by_class.values()) > 1.0 + ROUNDING:
+        raise BadInput(
+            f"The shares of classes sum to {sum(shares_by_class.values()):g}", available="a sum of 1 or less"
+        )
+    return tuple(sorted(shares_by_class.items()))
 
 
 def given_pairs(pairs: Mapping[object, object] | Iterable[tuple[object, object]]) -> Pairs:
     """Return which group is paired with which class in one spelling."""
-    found = _items(pairs, 'a group for each class, such as {">50K": "Male", "<=50K": "Female"}')
-    return tuple(sorted((str(label_of(name)), str(label_of(group))) for name, group in found))
+    items = _items(pairs, 'a group for each class, such as {">50K": "Male", "<=50K": "Female"}')
+    return tuple(sorted((str(label_of(name)), str(label_of(group))) for name, group in items))
 
 
-def _items(given: Mapping[object, Item] | Iterable[tuple[object, Item]], allowed: str) -> list[tuple[object, Item]]:
+def _items(mapping: Mapping[object, Item] | Iterable[tuple[object, Item]], allowed: str) -> list[tuple[object, Item]]:
     try:
-        found = list(dict(given).items())
+        items = list(dict(mapping).items())
     except (TypeError, ValueError):
-        found = []
-    if not found:
-        raise BadInput(f"{given!r} was given", available=allowed)
-    return found
+        items = []
+    if not items:
+        raise BadInput(f"{mapping!r} was given", available=allowed)
+    return items
 
 
 def class_shares(shares: Shares, classes: Sequence[str]) -> Floats:
@@ -98,13 +100,13 @@ def _over_represented(P: Floats, classes: Sequence[str]) -> list[int]:  # noqa: 
     """Return for each class the group with the largest P(z | y) / P(z): the stereotype that the data hold."""
     lift = P / P.sum(axis=1, keepdims=True) / P.sum(axis=0)
     ranked = np.sort(lift, axis=1)
-    for place in np.flatnonzero(np.isclose(ranked[:, -1], ranked[:, -2], rtol=ROUNDING)).tolist():
+    for class_index in np.flatnonzero(np.isclose(ranked[:, -1], ranked[:, -2], rtol=ROUNDING)).tolist():
         raise BadInput(
-            f"In class {classes[place]!r} no one group is over-represented more than all others",
+            f"In class {classes[class_index]!r} no one group is over-represented more than all others",
             help='name the groups: pairs={"class": "group", ...}.',
         )
-    found: list[int] = lift.argmax(axis=1).tolist()
-    return found
+    group_indices: list[int] = lift.argmax(axis=1).tolist()
+    return group_indices
 
 
 def _paired(pairs: Pairs, classes: Sequence[str], groups: Sequence[str]) -> list[int]:
@@ -216,8 +218,8 @@ class Stereotyping:
         if self.shares == "balanced":
             return np.full(len(names), 1.0 / len(names))
         if self.shares == "as_given":
-            kept: Floats = P.sum(axis=1)
-            return kept
+            shares: Floats = P.sum(axis=1)
+            return shares
         return class_shares(self.shares, names)  # type: ignore[arg-type]  # made plain above
 
     def __str__(self) -> str:

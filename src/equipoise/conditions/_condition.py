@@ -98,8 +98,8 @@ def by_class(condition: Condition) -> bool:
 
 def remarks_of(condition: Condition, asked: Feasibility) -> tuple[str, ...]:
     """Return what a condition itself says of what it asks of the data."""
-    told = getattr(condition, "remarks", None)
-    return () if told is None else tuple(told(asked))
+    remarks = getattr(condition, "remarks", None)
+    return () if remarks is None else tuple(remarks(asked))
 
 
 def make_condition(name: str, **settings: Any) -> Condition:
@@ -107,31 +107,31 @@ def make_condition(name: str, **settings: Any) -> Condition:
     entry = registry.get("condition", name)
     kind: Any = entry.thing
     if is_dataclass(kind):
-        known = [field.name for field in fields(kind) if field.init]
-        for given in settings:
-            if given not in known:
-                raise unknown_name("setting", given, known, f"the condition {entry.name!r}")
+        field_names = [field.name for field in fields(kind) if field.init]
+        for setting in settings:
+            if setting not in field_names:
+                raise unknown_name("setting", setting, field_names, f"the condition {entry.name!r}")
     try:
-        made = kind(**settings)
+        condition = kind(**settings)
     except TypeError as error:
         raise BadInput(
             f"The condition {entry.name!r} cannot be made from {settings!r} ({error})",
             help=f"see: equipoise list conditions, and docs/guide/conditions.md for the settings of {entry.name}.",
         ) from error
-    if not isinstance(made, Condition):
+    if not isinstance(condition, Condition):
         raise BadInput(
             f"The condition {entry.name!r} of {entry.module} cannot be applied",
             available="a class with the method probabilities(counts, classes, groups) and a whole number as version",
         )
-    return made
+    return condition
 
 
 def settings_of(condition: Condition) -> dict[str, Any]:
     """Return the settings that make a condition again: ``make_condition(name, **settings_of(condition))``."""
-    made: Any = condition
-    if is_dataclass(made):
-        return {field.name: getattr(made, field.name) for field in fields(made) if field.init}
-    return dict(vars(made))
+    instance: Any = condition
+    if is_dataclass(instance):
+        return {field.name: getattr(instance, field.name) for field in fields(instance) if field.init}
+    return dict(vars(instance))
 
 
 TRAIN = "train"
@@ -156,9 +156,9 @@ def apply(
     come first.
     """
     cells = training_cells(cohort, group)
-    drawn = _drawn(cells, condition, seed, size, plan)
+    sample = _drawn(cells, condition, seed, size, plan)
     others = np.delete(np.arange(len(cohort)), cells.rows)
-    return cohort.take(np.concatenate([drawn.rows, others]))
+    return cohort.take(np.concatenate([sample.rows, others]))
 
 
 def draw_training(
@@ -177,10 +177,10 @@ def draw_training(
 def _drawn(
     cells: TrainingCells, condition: Condition, seed: int, size: int | None, plan: Sequence[Condition] | None
 ) -> Draw:
-    own = for_seed(condition, seed)
-    drawn = cells.draw(condition, cells.probabilities(own), seed, size, cells.largest_size(plan or (condition,)))
-    told = replace(drawn.feasibility, remarks=remarks_of(own, drawn.feasibility))
-    return replace(drawn, rows=cells.rows[drawn.rows], feasibility=told)
+    seeded = for_seed(condition, seed)
+    sample = cells.draw(condition, cells.probabilities(seeded), seed, size, cells.largest_size(plan or (condition,)))
+    completed = replace(sample.feasibility, remarks=remarks_of(seeded, sample.feasibility))
+    return replace(sample, rows=cells.rows[sample.rows], feasibility=completed)
 
 
 def feasibility(
@@ -215,8 +215,8 @@ class TrainingCells:
     @cached_property
     def counts(self) -> Rows:
         """How many rows of each class are in each group."""
-        known = (self.class_codes >= 0) & (self.group_codes >= 0)
-        cells = self.class_codes[known] * len(self.groups) + self.group_codes[known]
+        is_known = (self.class_codes >= 0) & (self.group_codes >= 0)
+        cells = self.class_codes[is_known] * len(self.groups) + self.group_codes[is_known]
         shape = (len(self.classes), len(self.groups))
         return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
 
@@ -231,11 +231,11 @@ class TrainingCells:
 
     def feasibility(self, condition: Condition, shares: Floats, size: int, largest: int) -> Feasibility:
         """Say what so many rows of a condition's shares ask of the rows there are."""
-        asked = feasibility_of(
+        estimate = feasibility_of(
             self.counts, shares, size, classes=self.classes, groups=self.groups, largest=largest,
             unlabelled=len(self.class_codes) - int(self.counts.sum()), by_class=by_class(condition),
         )  # fmt: skip
-        return replace(asked, remarks=remarks_of(condition, asked))
+        return replace(estimate, remarks=remarks_of(condition, estimate))
 
     def draw(self, condition: Condition, shares: Floats, seed: int, size: int | None, largest: int) -> Draw:
         """Draw rows of a condition's shares, as positions among the training rows; an empty cell is refused."""
@@ -257,11 +257,11 @@ def training_cells(cohort: Cohort, group: Groups = None) -> TrainingCells:
     class_codes, classes = _numbered([factorise(cohort[cohort.target][rows])])
     group_codes, groups = _numbered([factorise(cohort[name][rows]) for name in _group_columns(cohort, group)])
     # A class whose rows all lack a group, or the other way round, has no cell.
-    known = (class_codes >= 0) & (group_codes >= 0)
-    if not known.any():
+    is_known = (class_codes >= 0) & (group_codes >= 0)
+    if not is_known.any():
         raise BadInput(f"No training row of the cohort {cohort.name!r} has both a class and a group")
-    class_codes, classes = _compacted(class_codes, classes, known)
-    group_codes, groups = _compacted(group_codes, groups, known)
+    class_codes, classes = _compacted(class_codes, classes, is_known)
+    group_codes, groups = _compacted(group_codes, groups, is_known)
     return TrainingCells(rows, class_codes, group_codes, classes, groups)
 
 
@@ -300,17 +300,19 @@ def _numbered(columns: Sequence[Coded]) -> tuple[Rows, tuple[str, ...]]:
     distinct, inverse = np.unique(
         np.ravel_multi_index([column.codes for column in columns], shape), return_inverse=True
     )
-    places = np.stack(np.unravel_index(distinct, shape), axis=1).tolist()
-    labels = [[column.labels[code] for column, code in zip(columns, place, strict=True)] for place in places]
+    combinations = np.stack(np.unravel_index(distinct, shape), axis=1).tolist()
+    labels = [
+        [column.labels[code] for column, code in zip(columns, combination, strict=True)] for combination in combinations
+    ]
     names = {index: group_name(label) for index, label in enumerate(labels) if None not in label}
     order = ordered(names.values())
-    numbers = np.array([order.index(names[place]) if place in names else -1 for place in range(len(labels))])
+    numbers = np.array([order.index(names[index]) if index in names else -1 for index in range(len(labels))])
     return numbers[inverse.reshape(-1)].astype(np.int64), tuple(order)
 
 
-def _compacted(codes: Rows, names: tuple[str, ...], known: np.ndarray) -> tuple[Rows, tuple[str, ...]]:
+def _compacted(codes: Rows, names: tuple[str, ...], is_known: np.ndarray) -> tuple[Rows, tuple[str, ...]]:
     """Leave out names that no row with both a class and a group has."""
-    present = np.unique(codes[known])
+    present = np.unique(codes[is_known])
     recode = np.full(len(names) + 1, -1, dtype=np.int64)
     recode[present] = np.arange(len(present))
-    return recode[codes], tuple(names[place] for place in present.tolist())
+    return recode[codes], tuple(names[code] for code in present.tolist())

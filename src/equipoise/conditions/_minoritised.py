@@ -52,8 +52,8 @@ class Minoritised:
         """Say of every class whether the seed makes it "majoritised" or "minoritised"; the order does not matter."""
         names = names_of(classes, len(classes), "classes")
         self._check(len(names))
-        drawn = stream(seed, "minoritised classes").permutation(sorted(names))[: self.classes]
-        few = set(drawn.tolist())
+        shuffled = stream(seed, "minoritised classes").permutation(sorted(names))[: self.classes]
+        few = set(shuffled.tolist())
         return tuple(MINORITISED if name in few else MAJORITISED for name in names)
 
     def for_seed(self, seed: int) -> MinoritisedBySeed:
@@ -89,25 +89,27 @@ class Minoritised:
 
     def remarks(self, asked: Feasibility, seed: int = 0) -> tuple[str, ...]:
         """Say how many rows a class of either kind gets, and how many it has in the control."""
-        wanted, available = _by_class(asked, "wanted"), _by_class(asked, "available")
-        kinds = dict(zip(wanted, self.partition(list(wanted), seed), strict=True))
-        many, few = ([name for name in wanted if kinds[name] == kind] for kind in (MAJORITISED, MINORITISED))
-        control, has = asked.size / len(wanted), _span(list(available.values()))
+        requested, available = _by_class(asked, "wanted"), _by_class(asked, "available")
+        kinds = dict(zip(requested, self.partition(list(requested), seed), strict=True))
+        many, few = ([name for name in requested if kinds[name] == kind] for kind in (MAJORITISED, MINORITISED))
+        control, has = asked.size / len(requested), _span(list(available.values()))
         balanced = _span([int(control), int(np.ceil(control))])
-        head = f"Of {len(wanted):,} classes {len(few):,} are minoritised, others with every seed"
+        head = f"Of {len(requested):,} classes {len(few):,} are minoritised, others with every seed"
         tail = f"In all these are {asked.size:,} of {asked.available:,} rows, as many at every degree."
         if self.degree == BALANCED:
-            found = [f"{head}; in this balanced control each class gets {balanced} rows, of {has} that it has. {tail}"]
+            sentences = [
+                f"{head}; in this balanced control each class gets {balanced} rows, of {has} that it has. {tail}"
+            ]
         else:
-            found = [
-                f"{head}. Each gets {_span([wanted[name] for name in few])} rows and each majoritised class "
-                f"{_span([wanted[name] for name in many])}, of {has} that a class has; in the balanced control it "
+            sentences = [
+                f"{head}. Each gets {_span([requested[name] for name in few])} rows and each majoritised class "
+                f"{_span([requested[name] for name in many])}, of {has} that a class has; in the balanced control it "
                 f"would be {balanced}. {tail}"
             ]
-        scarce = sum(wanted[name] < 2 for name in few)
+        scarce = sum(requested[name] < 2 for name in few)
         if scarce and asked.size:
-            found.append(f"{scarce:,} minoritised classes get fewer than 2 rows: they have no pair to learn from.")
-        return tuple(found)
+            sentences.append(f"{scarce:,} minoritised classes get fewer than 2 rows: they have no pair to learn from.")
+        return tuple(sentences)
 
     def _check(self, classes: int) -> None:
         if self.classes >= classes:
@@ -147,11 +149,11 @@ class MinoritisedBySeed:
         return str(self.condition)
 
 
-def _by_class(asked: Feasibility, what: str) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for cell in asked.cells:
-        found[cell.class_name] = found.get(cell.class_name, 0) + int(getattr(cell, what))
-    return found
+def _by_class(feasibility: Feasibility, what: str) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for cell in feasibility.cells:
+        totals[cell.class_name] = totals.get(cell.class_name, 0) + int(getattr(cell, what))
+    return totals
 
 
 def _span(numbers: Sequence[int]) -> str:

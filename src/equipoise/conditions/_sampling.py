@@ -50,7 +50,7 @@ def shares_of(counts: ArrayLike, *, empty: bool = False) -> Floats:
 
 def _refuse(bad: NDArray[np.bool_], table: Floats, what: str) -> None:
     if bad.any():
-        row, column = (int(place) for place in np.argwhere(bad)[0])
+        row, column = (int(position) for position in np.argwhere(bad)[0])
         raise BadInput(
             f"The count of class {row}, group {column} is {table[row, column]:g}, which is {what}",
             available="finite numbers of 0 and above",
@@ -60,7 +60,7 @@ def _refuse(bad: NDArray[np.bool_], table: Floats, what: str) -> None:
 def names_of(names: Sequence[object] | None, length: int, what: str) -> tuple[str, ...]:
     """Return the names of classes or groups; without names they are called 0, 1, 2 and so on."""
     if names is None:
-        return tuple(str(place) for place in range(length))
+        return tuple(str(index) for index in range(length))
     labels = tuple(str(label_of(name)) for name in names)
     if len(labels) != length or len(set(labels)) != length:
         raise BadInput(
@@ -167,13 +167,13 @@ class Feasibility:
     @property
     def words(self) -> tuple[str, ...]:
         """What there is to know, a sentence each."""
-        found = [f"{self.size:,} training rows are drawn from {self.available:,}.", *self._empty_words()]
-        found += self._repeated_words()
+        sentences = [f"{self.size:,} training rows are drawn from {self.available:,}.", *self._empty_words()]
+        sentences += self._repeated_words()
         if not self.repeated and not self.empty:
-            found.append("No row is repeated.")
+            sentences.append("No row is repeated.")
         if self.unused:
-            found.append(f"No row is drawn from {listing(cell.name for cell in self.unused)}.")
-        return (*found, *self._unlabelled_words(), *self.remarks)
+            sentences.append(f"No row is drawn from {listing(cell.name for cell in self.unused)}.")
+        return (*sentences, *self._unlabelled_words(), *self.remarks)
 
     def _empty_words(self) -> list[str]:
         if not self.empty:
@@ -232,9 +232,9 @@ def _whole(shares: Floats, rows: int) -> Rows:
     left = rows - int(floors.sum())
     # Rounded, so that remainders that differ by the last bits of a float count as equal.
     order = np.argsort(-np.round(exact - floors, 9), axis=None, kind="stable")
-    found = floors.astype(np.int64).reshape(-1)
-    found[order[:left]] += 1
-    return found.reshape(shares.shape)
+    sizes = floors.astype(np.int64).reshape(-1)
+    sizes[order[:left]] += 1
+    return sizes.reshape(shares.shape)
 
 
 def largest_size(counts: ArrayLike, tables: Iterable[ArrayLike]) -> int:
@@ -267,9 +267,9 @@ def feasibility_of(
     """Say what ``size`` rows of a distribution ask of the counts there are. An empty cell leaves a size of 0."""
     shares, available = _checked(probabilities), np.asarray(counts, dtype=np.int64)
     names, columns = names_of(classes, shares.shape[0], "classes"), names_of(groups, shares.shape[1], "groups")
-    wanted = apportion(shares, size, by_class=by_class) if size else np.zeros(shares.shape, dtype=np.int64)
+    requested = apportion(shares, size, by_class=by_class) if size else np.zeros(shares.shape, dtype=np.int64)
     cells = tuple(
-        Cell(names[c], columns[g], int(available[c, g]), float(shares[c, g]), int(wanted[c, g]))
+        Cell(names[c], columns[g], int(available[c, g]), float(shares[c, g]), int(requested[c, g]))
         for c in range(len(names))
         for g in range(len(columns))
     )
@@ -296,20 +296,21 @@ def draw(
     ``by_class`` is that of ``apportion``.
     """
     shares = _checked(probabilities)
-    cells, known = _cells(class_codes, group_codes, shares.shape)
-    counts = np.bincount(cells[known], minlength=shares.size).reshape(shares.shape)
+    cells, known_rows = _cells(class_codes, group_codes, shares.shape)
+    counts = np.bincount(cells[known_rows], minlength=shares.size).reshape(shares.shape)
     limit = largest_size(counts, [shares]) if largest is None else largest
-    asked = feasibility_of(
+    feasibility = feasibility_of(
         counts, shares, limit if size is None else checked_size(size), classes=classes, groups=groups, largest=limit,
-        unlabelled=len(cells) - len(known), by_class=by_class,
+        unlabelled=len(cells) - len(known_rows), by_class=by_class,
     )  # fmt: skip
-    if asked.empty:
+    if feasibility.empty:
+        empty = listing(f"{cell.name} (share {cell.probability:.3g})" for cell in feasibility.empty)
         raise BadInput(
-            f"There are no rows of {listing(f'{cell.name} (share {cell.probability:.3g})' for cell in asked.empty)}",
+            f"There are no rows of {empty}",
             available="at least one training row in every cell with a share above 0",
             help=f"{WHAT_TO_DO}.",
         )
-    rows = known[np.argsort(cells[known], kind="stable")]
+    rows = known_rows[np.argsort(cells[known_rows], kind="stable")]
     starts = np.cumsum(counts.reshape(-1)) - counts.reshape(-1)
     parts = [
         _taken(
@@ -317,30 +318,30 @@ def draw(
             cell.wanted,
             stream(operator.index(seed), "cell", cell.class_name, cell.group),
         )
-        for start, cell in zip(starts.tolist(), asked.cells, strict=True)
+        for start, cell in zip(starts.tolist(), feasibility.cells, strict=True)
         if cell.wanted
     ]
-    drawn = np.concatenate(parts)
-    return Draw(stream(operator.index(seed), "order of rows").permutation(drawn), asked)
+    drawn_rows = np.concatenate(parts)
+    return Draw(stream(operator.index(seed), "order of rows").permutation(drawn_rows), feasibility)
 
 
-def _taken(rows: Rows, wanted: int, generator: np.random.Generator) -> Rows:
+def _taken(rows: Rows, number: int, generator: np.random.Generator) -> Rows:
     """Return ``wanted`` rows of a cell: the first in a random order, which begins anew where it ends."""
-    return np.resize(generator.permutation(rows), wanted)
+    return np.resize(generator.permutation(rows), number)
 
 
 def _cells(class_codes: ArrayLike, group_codes: ArrayLike, shape: tuple[int, ...]) -> tuple[Rows, Rows]:
     """Return each row's cell as one number, and the rows that have one."""
-    codes = [np.asarray(given) for given in (class_codes, group_codes)]
-    for found, what, number in zip(codes, ("class", "group"), shape, strict=True):
-        if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+    codes = [np.asarray(values) for values in (class_codes, group_codes)]
+    for array, what, number in zip(codes, ("class", "group"), shape, strict=True):
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise BadInput(
-                f"The {what} codes have the shape {found.shape} and the type {found.dtype}",
+                f"The {what} codes have the shape {array.shape} and the type {array.dtype}",
                 available="whole numbers, one per row",
             )
-        if found.size and found.max() >= number:
+        if array.size and array.max() >= number:
             raise BadInput(
-                f"There is a {what} code {found.max()}",
+                f"There is a {what} code {array.max()}",
                 available=f"below {number}, one per {what} of the probabilities",
             )
     if len(codes[0]) != len(codes[1]):
@@ -348,7 +349,7 @@ def _cells(class_codes: ArrayLike, group_codes: ArrayLike, shape: tuple[int, ...
             f"There are {len(codes[0]):,} class codes and {len(codes[1]):,} group codes",
             available="one of each per row",
         )
-    classes, groups = (found.astype(np.int64) for found in codes)
+    classes, groups = (array.astype(np.int64) for array in codes)
     return classes * shape[1] + groups, np.flatnonzero((classes >= 0) & (groups >= 0))
 
 

@@ -249,8 +249,8 @@ def disparate_impact_authors(table: Confusion) -> Floats:
 )
 def standardised_mean_difference(table: Confusion) -> Floats:
     """SMD = DP / sqrt(PPR (1 - PPR)): the gap in standard deviations of the outcome over everyone."""
-    everyone = selection_rates(table.everyone)[..., 0, :]
-    return ratio(demographic_parity.by_class(table), np.sqrt(everyone * (1.0 - everyone)))
+    overall = selection_rates(table.everyone)[..., 0, :]
+    return ratio(demographic_parity.by_class(table), np.sqrt(overall * (1.0 - overall)))
 
 
 # Equalized odds: are the errors shared equally? (appendix A.2; Hardt et al. 2016)
@@ -344,9 +344,9 @@ def _shares(table: Confusion) -> Floats:
 )
 def statistical_parity_subgroup_fairness(table: Confusion) -> Floats:
     """SPSF = sum_g Pr[g] |PPR - PPR_g|."""
-    everyone = table.everyone
+    overall = table.everyone
     return _weighted_distance(
-        ratio(table.predicted, table.people), ratio(everyone.predicted, everyone.people), _shares(table)
+        ratio(table.predicted, table.people), ratio(overall.predicted, overall.people), _shares(table)
     )
 
 
@@ -372,8 +372,8 @@ def false_positive_subgroup_fairness_authors(table: Confusion) -> Floats:
 
 
 def _false_positive_rates(table: Confusion) -> tuple[Floats, Floats]:
-    everyone = table.everyone
-    return ratio(table.false_positives, table.negatives), ratio(everyone.false_positives, everyone.negatives)
+    overall = table.everyone
+    return ratio(table.false_positives, table.negatives), ratio(overall.false_positives, overall.negatives)
 
 
 # Bias amplification: do the predictions exaggerate the skew of the data? (appendix A.2)
@@ -439,9 +439,9 @@ def true_positive_rate_gap(table: Confusion) -> Floats:
 def true_positive_rate_gap_authors(table: Confusion) -> Floats:
     """Counts get +1e-5 and a class's gap is sum_g |TPR_yg - TPR_y|, as in the authors' code."""
     small = 1e-5
-    everyone = table.everyone
+    pooled = table.everyone
     rates = (table.true_positives + small) / (table.positives + 2 * small)
-    overall = (everyone.true_positives + small) / (everyone.positives + 2 * small)
+    overall = (pooled.true_positives + small) / (pooled.positives + 2 * small)
     gaps = np.abs(rates - overall).sum(axis=-2)
     return np.asarray(np.sqrt((gaps**2).mean(axis=-1)), dtype=np.float64)
 
@@ -474,8 +474,8 @@ def fairness(table: Confusion) -> Floats:
 )
 def distance_to_optimum(table: Confusion) -> Floats:
     """DTO = sqrt((1 - accuracy)^2 + (1 - Fairness)^2): the distance to the fixed point (1, 1)."""
-    everyone = table.everyone
-    accuracy = ratio(everyone.correct, everyone.people)[..., 0, 0]
+    overall = table.everyone
+    accuracy = ratio(overall.correct, overall.people)[..., 0, 0]
     return optimum_distance(accuracy, fairness.by_class(table))
 
 
@@ -488,8 +488,8 @@ def fairness_authors(table: Confusion) -> Floats:
 @distance_to_optimum.variant("authors")
 def distance_to_optimum_authors(table: Confusion) -> Floats:
     """DTO with GAP as in the authors' code."""
-    everyone = table.everyone
-    return optimum_distance(ratio(everyone.correct, everyone.people)[..., 0, 0], fairness.by_class(table, "authors"))
+    overall = table.everyone
+    return optimum_distance(ratio(overall.correct, overall.people)[..., 0, 0], fairness.by_class(table, "authors"))
 
 
 def optimum_distance(performance: Floats, equity: Floats) -> Floats:

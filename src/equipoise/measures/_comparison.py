@@ -62,12 +62,12 @@ def comparison(
 
     def decorate(function: Callable[..., Any]) -> Comparison:
         summary = first_line(function)
-        made = Comparison(name, function, paper, summary, pointwise, alias)
+        registered = Comparison(name, function, paper, summary, pointwise, alias)
         registry.add(
             Entry(
                 kind="comparison",
                 name=name,
-                thing=made,
+                thing=registered,
                 summary=summary,
                 paper=paper,
                 alias=alias,
@@ -76,7 +76,7 @@ def comparison(
                 module=function.__module__,
             )
         )
-        return made
+        return registered
 
     return decorate
 
@@ -238,9 +238,9 @@ def as_pair(before: object, after: object) -> Pair:
     return Pair(first, second)
 
 
-def as_representation(given: object, what: str) -> Representation:
+def as_representation(value: object, what: str) -> Representation:
     """Return one representation: finite numbers, a row each; more than two dimensions are laid out flat in a row."""
-    array = _as_numbers(given, what)
+    array = _as_numbers(value, what)
     if array.ndim < 2:
         raise BadInput(
             f"{what} has {array.ndim} dimension{'' if array.ndim == 1 else 's'} (shape {tuple(array.shape)})",
@@ -263,9 +263,9 @@ def as_representation(given: object, what: str) -> Representation:
     return Representation(array, mean=mean)
 
 
-def _as_numbers(given: object, what: str) -> Array:
-    detach = getattr(given, "detach", None)
-    array: Array = detach() if callable(detach) else given  # a tensor that is being trained: its numbers only
+def _as_numbers(value: object, what: str) -> Array:
+    detach = getattr(value, "detach", None)
+    array: Array = detach() if callable(detach) else value  # a tensor that is being trained: its numbers only
     if isinstance(array, np.ma.MaskedArray):
         array = np.ma.filled(array.astype(np.float64), np.nan)  # what is masked is missing
     elif not array_api_compat.is_array_api_obj(array) or isinstance(array, np.ndarray):
@@ -310,8 +310,8 @@ def _refuse_what_is_not_finite(array: Array, what: str) -> Array | None:
         wrong = ~xp.isfinite(array[start:stop])
         number = int(xp.sum(xp.astype(wrong, xp.int64)))
         if number and first is None:
-            place = int(xp.argmax(xp.astype(xp.reshape(wrong, (-1,)), xp.int8)))
-            first = (start + place // rows.width, place % rows.width)
+            index = int(xp.argmax(xp.astype(xp.reshape(wrong, (-1,)), xp.int8)))
+            first = (start + index // rows.width, index % rows.width)
         bad += number
     if first is None:  # finite, and too large for a sum
         return None

@@ -64,9 +64,9 @@ def against_worst(values: Floats) -> Floats:
 
 def each_against_worst(values: Floats) -> Floats:
     """Return the mean, over the groups that are better than the worst, of their distance to it; 0 where none is."""
-    apart = against_worst(values)
-    better = (apart > 0).sum(axis=-1)
-    return np.asarray(apart.sum(axis=-1) / np.maximum(better, 1), dtype=np.float64)
+    differences = against_worst(values)
+    better = (differences > 0).sum(axis=-1)
+    return np.asarray(differences.sum(axis=-1) / np.maximum(better, 1), dtype=np.float64)
 
 
 def halves_difference(values: Floats) -> Floats:
@@ -128,14 +128,14 @@ def _gap(value: Measure, alias: str | None) -> Measure:
     gap.__doc__ = f"{value.title}: how much worse off the minoritised groups are than the majoritised."
     gap.__module__ = value.function.__module__
     reach = value.bounds[1] - value.bounds[0]
-    made = measure(
+    registered = measure(
         f"{value.name}_gap", kind="gap", better="low", needs="embedding", paper=value.paper, alias=alias,
         bounds=(-reach, reach), classwise=False, of=value.name,
         undefined=f"a group has no value ({value.undefined}), or {NO_LARGEST_GROUP_HINT}",
     )(gap)  # fmt: skip
     for variant in GAP_VARIANTS[1:]:
-        made.variants[variant] = _by_variant(value, variant)
-    return made
+        registered.variants[variant] = _by_variant(value, variant)
+    return registered
 
 
 def _by_variant(value: Measure, variant: str) -> Callable[[EmbeddingTally], Floats]:
@@ -201,11 +201,11 @@ def pairs_within(moments: EmbeddingMoments) -> Pairs:
     classes = moments.cells[:, 0]
     order = np.argsort(classes, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(classes[order]) != 0]) if len(order) else order
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.cumsum(np.isin(np.arange(len(order)), starts)) - 1
+    cell_index = np.empty(len(order), dtype=np.int64)
+    cell_index[order] = np.cumsum(np.isin(np.arange(len(order)), starts)) - 1
     # The others of the class: everybody of it who is not of the group.
     n_others, S_others, Q_others = (
-        (np.add.reduceat(sums[order], starts, axis=0)[place] if len(order) else sums) - sums for sums in (n, S, Q)
+        (np.add.reduceat(sums[order], starts, axis=0)[cell_index] if len(order) else sums) - sums for sums in (n, S, Q)
     )
     inside = n * Q - np.einsum("ij,ij->i", S, S)
     across = n * Q_others + n_others * Q - 2 * np.einsum("ij,ij->i", S, S_others)
@@ -217,11 +217,11 @@ def pairs_of_all(moments: EmbeddingMoments) -> Pairs:
     totals, sizes = moments.by_group()
     squares = np.bincount(moments.cells[:, 1], weights=moments.square, minlength=len(moments.groups))
     groups = np.arange(len(moments.groups))
-    whole = EmbeddingMoments(
+    pooled = EmbeddingMoments(
         cells=np.stack([np.zeros_like(groups), groups], axis=1), number=sizes, total=totals, square=squares,
         second=None, pivot=moments.pivot, classes=("all",), groups=moments.groups,
     )  # fmt: skip
-    return pairs_within(whole)
+    return pairs_within(pooled)
 
 
 def within_class_distance(moments: EmbeddingMoments, groups: int) -> Floats:
@@ -458,7 +458,7 @@ def rbf_uniformity(embedded: EmbeddingTally) -> Floats:
     """Logarithm of E exp(-2 |x - y|^2) over pairs of two rows of the group, at most 1,000 of them (Wang and Isola)."""
     size = min(common_group_size(embedded), RBF_ROWS)
     rows = [embedded.sample(group, size, "rbf uniformity") for group in range(len(embedded.groups))]
-    return np.array([log_mean_rbf_kernel(embedded.space.rows(places)) for places in rows])
+    return np.array([log_mean_rbf_kernel(embedded.space.rows(indices)) for indices in rows])
 
 
 def log_mean_rbf_kernel(rows: Floats) -> float:

@@ -28,12 +28,14 @@ def consistency(X: ArrayLike, predictions: ArrayLike, k: int = 5, *, include_sel
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= available:
         raise BadInput(f"k is {k!r}", available=f"a whole number from 1 to {available:,}, the neighbours there are")
     distinct, pattern = distinct_rows(rows)
-    own = 0.0 if include_self else 1.0
-    found = _neighbourhoods(distinct, np.bincount(pattern), _sums(pattern, values), int(k), own)
+    self_weight = 0.0 if include_self else 1.0
+    neighbourhoods = _neighbourhoods(distinct, np.bincount(pattern), _sums(pattern, values), int(k), self_weight)
     # A person leaves their own pattern: always among the closer ones, or among those that tie at distance 0.
-    mine = np.where(found.inside, own, 0.0)[pattern] * values
-    tied = np.where(found.inside, 0.0, own)[pattern] * values
-    total = found.closer[pattern] - mine + found.share[pattern] * (found.tied[pattern] - tied)
+    mine = np.where(neighbourhoods.inside, self_weight, 0.0)[pattern] * values
+    tied = np.where(neighbourhoods.inside, 0.0, self_weight)[pattern] * values
+    total = (
+        neighbourhoods.closer[pattern] - mine + neighbourhoods.share[pattern] * (neighbourhoods.tied[pattern] - tied)
+    )
     return float(1.0 - np.abs(values - total / k).mean())
 
 
@@ -50,27 +52,29 @@ class _Neighbourhoods(NamedTuple):
     inside: NDArray[np.bool_]  # whether the row itself is among the closer ones
 
 
-def _neighbourhoods(rows: Floats, people: NDArray[np.intp], sums: Floats, k: int, own: float) -> _Neighbourhoods:
+def _neighbourhoods(
+    rows: Floats, people: NDArray[np.intp], sums: Floats, k: int, self_weight: float
+) -> _Neighbourhoods:
     """Find the neighbours of every distinct row, some rows at a time; never the whole table of distances."""
     parts = []
     both = np.column_stack([people, sums])
     step = max(1, BLOCK_CELLS // len(rows))
     reach = min(k + 1, len(rows))  # each distinct row is at least one person; the first may be the person alone
     for begin in range(0, len(rows), step):
-        places = np.arange(begin, min(begin + step, len(rows)))
-        distance = cdist(rows[places], rows)
+        indices = np.arange(begin, min(begin + step, len(rows)))
+        distance = cdist(rows[indices], rows)
         nearest = np.argpartition(distance, reach - 1, axis=1)[:, :reach]
         near = np.take_along_axis(distance, nearest, axis=1)
         order = np.argsort(near, axis=1)
         near = np.take_along_axis(near, order, axis=1)
-        counted = people[np.take_along_axis(nearest, order, axis=1)].cumsum(axis=1) - own
+        counted = people[np.take_along_axis(nearest, order, axis=1)].cumsum(axis=1) - self_weight
         radius = np.take_along_axis(near, (counted < k).sum(axis=1)[:, None], axis=1)
         slack = TIE * radius
         closer, tied = distance < radius - slack, np.abs(distance - radius) <= slack
         inside = radius[:, 0] > 0
         closer_people, closer_sums = (closer.astype(np.float64) @ both).T
         tied_people, tied_sums = (tied.astype(np.float64) @ both).T
-        share = (k - (closer_people - own * inside)) / (tied_people - own * ~inside)
+        share = (k - (closer_people - self_weight * inside)) / (tied_people - self_weight * ~inside)
         parts.append(_Neighbourhoods(closer_sums, tied_sums, share, inside))
     return _Neighbourhoods(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 

@@ -92,8 +92,8 @@ class KernelRows:
         return rest if abs(rest) > ROUNDING * (abs(total) + abs(product)) else 0.0
 
 
-def _rest(xp: Any, total: Array, own: Array) -> Array:
-    rest = total - own
+def _rest(xp: Any, total: Array, diagonal: Array) -> Array:
+    rest = total - diagonal
     return xp.where(rest > ROUNDING * total, rest, xp.zeros_like(rest))
 
 
@@ -220,9 +220,9 @@ def _moments(reference: Pair, dtype: str, centred: bool) -> Moments:
 
 def _pivot(rows: Rows, dtype: str, centred: bool) -> Centre:
     """Return about where the rows lie, or 0 where that is near enough: then they need not be moved."""
-    known = getattr(rows, "mean", None) if rows.single == (dtype == "float32") else None
+    stored_mean = getattr(rows, "mean", None) if rows.single == (dtype == "float32") else None
     nowhere = zeros(rows.sample, rows.width)
-    mean = nowhere if not centred else known if known is not None else mean_of(rows, dtype)
+    mean = nowhere if not centred else stored_mean if stored_mean is not None else mean_of(rows, dtype)
     few = rows.block(0, SCALE_ROWS, "float64") - mean
     xp = namespace(few)
     largest = float(xp.max(xp.abs(few)))
@@ -254,10 +254,10 @@ def _quadratic(z: Array, panels: list[tuple[int, int, Array]]) -> Array:
     return total
 
 
-def _at_mean(own: Array, centre: Centre, gram: Array, single: bool) -> Array:
+def _at_mean(squares: Array, centre: Centre, gram: Array, single: bool) -> Array:
     """Tell which rows are at the mean as far as their numbers can tell."""
-    xp = namespace(own)
-    return own <= (4 * EPSILON["float32" if single else "float64"]) ** 2 * (
+    xp = namespace(squares)
+    return squares <= (4 * EPSILON["float32" if single else "float64"]) ** 2 * (
         centre.offset + float(xp.linalg.trace(gram))
     )
 
@@ -275,12 +275,14 @@ def _rounding(moments: Moments, forms: tuple[Array, ...], at_mean: Array, dtype:
         (moments.before, moments.gram_before, before, own_before),
         (moments.after, moments.gram_after, after, own_after),
     )
-    for centre, gram, form, own in sides:
+    for centre, gram, form, squares in sides:
         size = float(xp.sqrt(xp.sum(gram**2))) * moments.rows
         spread = float(xp.linalg.trace(gram))
         size *= math.sqrt(1.0 + centre.offset / spread) if spread > 0 else 1.0
         # Not a maximum of the quotients: a form that was rounded to 0 or below must count as lost.
-        share = xp.where(at_mean, xp.full_like(form, math.inf), form / xp.where(own > 0, own, xp.ones_like(own)))
+        share = xp.where(
+            at_mean, xp.full_like(form, math.inf), form / xp.where(squares > 0, squares, xp.ones_like(squares))
+        )
         least = float(xp.min(share))
         if math.isnan(least) or math.isnan(size):
             return math.nan
@@ -368,7 +370,7 @@ def _median_distance(points: Array, what: str) -> float:
     among = xp.cumulative_sum(xp.ones_like(size))
     pairs = xp.sort(squares[among[:, None] < among[None, :]])
     middle = (int(pairs.shape[0]) - 1) // 2, int(pairs.shape[0]) // 2
-    low, high = (math.sqrt(max(float(pairs[place]), 0.0)) for place in middle)
+    low, high = (math.sqrt(max(float(pairs[index]), 0.0)) for index in middle)
     # Equal rows are 0 apart up to the rounding of their products.
     if high <= 1e-7 * math.sqrt(float(xp.max(size))):
         raise BadInput(
@@ -447,11 +449,11 @@ def pair_of_kernels(reference: Pair, bandwidth: Bandwidth, seed: int) -> tuple[R
     """Return the RBF kernels before and after; one bandwidth is for both."""
     if isinstance(bandwidth, str):
         raise BadInput(f"The bandwidth is {bandwidth!r}", available="a number above 0, or None for the median")
-    given = list(bandwidth) if isinstance(bandwidth, Sequence) else [bandwidth, bandwidth]
-    if len(given) != 2:
-        raise BadInput(f"bandwidth has {plural(len(given), 'number')}", available="one for both, or one for each")
+    bandwidths = list(bandwidth) if isinstance(bandwidth, Sequence) else [bandwidth, bandwidth]
+    if len(bandwidths) != 2:
+        raise BadInput(f"bandwidth has {plural(len(bandwidths), 'number')}", available="one for both, or one for each")
     first, second = (
         radial(rows, number, seed=seed, what=what)
-        for rows, number, what in zip(reference.sides, given, ("before", "after"), strict=True)
+        for rows, number, what in zip(reference.sides, bandwidths, ("before", "after"), strict=True)
     )
     return first, second

@@ -270,7 +270,7 @@ def measure(
     """
 
     def decorate(function: Callable[[Tally], Any]) -> Measure:
-        made = Measure(
+        registered = Measure(
             name=name,
             kind=kind,
             better=better,
@@ -289,7 +289,7 @@ def measure(
         entry = Entry(
             kind="measure",
             name=name,
-            thing=made,
+            thing=registered,
             summary=first_line(function),
             paper=paper,
             alias=alias,
@@ -298,7 +298,7 @@ def measure(
             module=function.__module__,
         )
         registry.add(entry)
-        return made
+        return registered
 
     return decorate
 
@@ -358,8 +358,8 @@ def tally_of(
         embedded = _embedded(target, outcome, sensitive_features, favourable, sample_weight, options)
         return _several(embedded) if compares else embedded
     if options:
-        known = ["target", "prediction", "sensitive_features", "favourable", "sample_weight", "variant", "strict"]
-        raise unknown_argument(next(iter(options)), known, {**FOREIGN_ARGUMENTS, "weight": "sample_weight"})
+        names = ["target", "prediction", "sensitive_features", "favourable", "sample_weight", "variant", "strict"]
+        raise unknown_argument(next(iter(options)), names, {**FOREIGN_ARGUMENTS, "weight": "sample_weight"})
     groups = _groups(sensitive_features, outcome)
     weights = None if sample_weight is None else as_weights(sample_weight)
     lengths = {"target": target, "prediction": outcome, **groups}
@@ -397,8 +397,8 @@ def _embedded(
     sample_weight: object,
     options: dict[str, Any],
 ) -> EmbeddingTally:
-    for given, what in ((favourable, "favourable class"), (sample_weight, "weights")):
-        if given is not None:
+    for value, what in ((favourable, "favourable class"), (sample_weight, "weights")):
+        if value is not None:
             raise BadInput(f"A measure of an embedding takes no {what}", help="leave it out.")
     return embed(outcome, target, sensitive_features, **options)
 

@@ -123,9 +123,9 @@ def _search(points: Points, k: int, queries: NDArray[np.int64] | None, step: int
     total = len(points.rows)
     steps = float(min(2**52, 2**KEY_BITS // total - 1))
     numbers = like(points.squares, np.arange(total), "int64")
-    asked = numbers if queries is None else like(points.squares, queries, "int64")
-    for start in range(0, int(asked.shape[0]), step):
-        mine = asked[start : start + step]
+    query_rows = numbers if queries is None else like(points.squares, queries, "int64")
+    for start in range(0, int(query_rows.shape[0]), step):
+        mine = query_rows[start : start + step]
         query = _ready(
             points.rows.only(mine).block(0, int(mine.shape[0]), "float64"), points.metric, points.centre, points.scale
         )
@@ -193,5 +193,5 @@ def _share(first: Array, second: Array) -> Array:
     """Return the share of each row of numbers that is in the other row too."""
     xp = namespace(first)
     both = xp.sort(xp.concat([first, second], axis=1), axis=1)
-    found = xp.sum(xp.astype(both[:, 1:] == both[:, :-1], xp.int64), axis=1)
-    return xp.astype(found, xp.float64) / int(first.shape[1])
+    matches = xp.sum(xp.astype(both[:, 1:] == both[:, :-1], xp.int64), axis=1)
+    return xp.astype(matches, xp.float64) / int(first.shape[1])

@@ -126,9 +126,9 @@ def check_fairness(name: str, task: Task) -> Fairness:
 
 
 def _checked(what: str, name: str, table: Mapping[str, Objective], task: Task) -> str:
-    known = [row.name for row in table.values() if task in row.tasks]
-    if name not in known:
-        raise unknown_name(what, str(name), known, STUDIED[task])
+    names = [row.name for row in table.values() if task in row.tasks]
+    if name not in names:
+        raise unknown_name(what, str(name), names, STUDIED[task])
     return name
 
 
@@ -259,11 +259,11 @@ def auc_of(scores: ArrayLike, target: ArrayLike) -> Floats:
     lead = values.shape[:-2]
     flat = values.reshape(-1, *values.shape[-2:])
     number = values.shape[-1]
-    asked = [one for one in ([1] if number == 2 else range(number)) if 0 < (codes == one).sum() < len(codes)]
-    if not asked:
+    classes = [code for code in ([1] if number == 2 else range(number)) if 0 < (codes == code).sum() < len(codes)]
+    if not classes:
         return np.full(lead, np.nan)
-    found = np.array([np.mean([_auc(one[:, code], codes == code) for code in asked]) for one in flat])
-    return found.reshape(lead)
+    areas = np.array([np.mean([_auc(table[:, code], codes == code) for code in classes]) for table in flat])
+    return areas.reshape(lead)
 
 
 def label_scores(name: Performance, scores: ArrayLike, present: ArrayLike) -> Floats:
@@ -282,12 +282,12 @@ def label_scores(name: Performance, scores: ArrayLike, present: ArrayLike) -> Fl
     lead = values.shape[:-2]
     flat = values.reshape(-1, *values.shape[-2:])
     with_rows = truth.any(axis=0) if name == "average_precision" else truth.any(axis=0) & ~truth.all(axis=0)
-    asked = np.flatnonzero(with_rows).tolist()
-    if not asked:
+    labels = np.flatnonzero(with_rows).tolist()
+    if not labels:
         return np.full(lead, np.nan)
     of_label = _average_precision if name == "average_precision" else _auc
-    found = np.array([np.mean([of_label(one[:, label], truth[:, label]) for label in asked]) for one in flat])
-    return found.reshape(lead)
+    averages = np.array([np.mean([of_label(table[:, label], truth[:, label]) for label in labels]) for table in flat])
+    return averages.reshape(lead)
 
 
 def _average_precision(scores: NDArray[Any], member: NDArray[np.bool_]) -> float:
@@ -300,10 +300,10 @@ def _average_precision(scores: NDArray[Any], member: NDArray[np.bool_]) -> float
 
 
 def _auc(scores: NDArray[Any], member: NDArray[np.bool_]) -> float:
-    others, own = np.sort(scores[~member]), scores[member]
-    below = np.searchsorted(others, own, "left").sum(dtype=np.float64)
-    not_above = np.searchsorted(others, own, "right").sum(dtype=np.float64)
-    return float((below + not_above) / (2.0 * len(others) * len(own)))
+    others, positives = np.sort(scores[~member]), scores[member]
+    below = np.searchsorted(others, positives, "left").sum(dtype=np.float64)
+    not_above = np.searchsorted(others, positives, "right").sum(dtype=np.float64)
+    return float((below + not_above) / (2.0 * len(others) * len(positives)))
 
 
 def r_squared(mean_squared_error: ArrayLike, variance_target: ArrayLike) -> Floats:
@@ -318,8 +318,8 @@ def _apart(rates: Floats) -> Floats:
 
 def _mean(values: Floats) -> Floats:
     """Return the mean over the classes that are defined; NaN where none is."""
-    known = ~np.isnan(values)
-    return ratio(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
+    defined = ~np.isnan(values)
+    return ratio(np.where(defined, values, 0.0).sum(axis=-1), defined.sum(axis=-1).astype(np.float64))
 
 
 # A model that predicts one class for this share of rows, or more, has collapsed.

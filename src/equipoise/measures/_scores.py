@@ -102,9 +102,9 @@ def mean_score(scores: ScoreHistogram) -> Floats:
 )  # fmt: skip
 def score_standardised_difference(scores: ScoreHistogram) -> Floats:
     """Largest difference of mean scores in standard deviations of the score over everyone."""
-    everyone = scores.everyone
-    mean = mean_score.by_class(everyone)[..., 0]
-    square = ratio(everyone.square_sum.sum(axis=(-1, -2)), everyone.weight.sum(axis=(-1, -2)))[..., 0]
+    pooled = scores.everyone
+    mean = mean_score.by_class(pooled)[..., 0]
+    square = ratio(pooled.square_sum.sum(axis=(-1, -2)), pooled.weight.sum(axis=(-1, -2)))[..., 0]
     spread = np.sqrt(np.maximum(square - mean * mean, 0.0))
     return ratio(largest_difference(mean_score.by_class(scores), axis=-1), spread)
 

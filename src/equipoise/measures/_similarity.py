@@ -120,8 +120,8 @@ def pnka(
 @comparison("aggregate_pnka", paper="003")
 def aggregate_pnka(before: object, after: object, **options: Any) -> float:
     """Mean of PNKA_i over the rows where it is defined; takes the options of ``pnka``."""
-    found = pnka(before, after, **options)
-    scores = found.scores if isinstance(found, Approximation) else found
+    alignment = pnka(before, after, **options)
+    scores = alignment.scores if isinstance(alignment, Approximation) else alignment
     xp = namespace(scores)
     defined = xp.astype(scores[~xp.isnan(scores)], xp.float64)
     return float(xp.mean(defined)) if int(defined.shape[0]) else math.nan
@@ -166,17 +166,17 @@ def _others(scored: Pair, reference: object) -> Pair:
 def _index(reference: object, rows: int) -> NDArray[np.int64]:
     """Return row numbers from numbers or from a mask."""
     held = array_api_compat.is_array_api_obj(reference)
-    given = np.asarray(array_api_compat.to_device(reference, "cpu") if held else reference)
-    if given.ndim != 1 or given.dtype.kind not in "iub":
+    indices = np.asarray(array_api_compat.to_device(reference, "cpu") if held else reference)
+    if indices.ndim != 1 or indices.dtype.kind not in "iub":
         raise BadInput(
-            f"The reference is an array of {given.dtype} with {plural(given.ndim, 'dimension')}",
+            f"The reference is an array of {indices.dtype} with {plural(indices.ndim, 'dimension')}",
             available="row numbers, a mask of the rows, or a pair of arrays (before, after) of other rows",
         )
-    if given.dtype.kind == "b":
-        if len(given) != rows:
-            raise BadInput(f"The mask of the reference has {plural(len(given), 'value')} for {plural(rows, 'row')}")
-        given = np.flatnonzero(given)
-    index = given.astype(np.int64)
+    if indices.dtype.kind == "b":
+        if len(indices) != rows:
+            raise BadInput(f"The mask of the reference has {plural(len(indices), 'value')} for {plural(rows, 'row')}")
+        indices = np.flatnonzero(indices)
+    index = indices.astype(np.int64)
     if len(index) and (index.min() < 0 or index.max() >= rows):
         wrong = index[(index < 0) | (index >= rows)]
         raise BadInput(f"The reference names row {wrong[0]:,}", available=f"rows from 0 to {rows - 1:,}")
@@ -255,13 +255,13 @@ class Nystroem:
         return linear_rows(features, features if scored is reference else self._features(reference), centred=centred)
 
     def _features(self, pair: Pair) -> Pair:
-        made = [
+        features = [
             Features(side, kernel, points, whitening)
             for side, kernel, points, whitening in zip(
                 pair.sides, self.kernels, self.points, self.whitenings, strict=True
             )
         ]
-        return Pair(*made)
+        return Pair(*features)
 
     def measured(self, scores: Array, reference: Pair, *, centred: bool, self_term: bool, seed: int) -> Approximation:
         """Return the scores with their error, measured on reference rows that are no landmarks."""
@@ -270,10 +270,10 @@ class Nystroem:
             others = np.arange(len(reference))
         chosen = np.sort(stream(seed, "measured").choice(others, min(MEASURED_ROWS, len(others)), replace=False))
         few = reference.only(like(reference.before.sample, chosen, "int64"))
-        own = None if self_term else 1.0
-        exact = radial_rows(few, few, self.kernels, centred=centred).cosines(own)
+        diagonal = None if self_term else 1.0
+        exact = radial_rows(few, few, self.kernels, centred=centred).cosines(diagonal)
         xp = namespace(exact)
-        error = xp.abs(exact - self.compare(few, few, centred=centred).cosines(own))
+        error = xp.abs(exact - self.compare(few, few, centred=centred).cosines(diagonal))
         error = error[~xp.isnan(error)]
         number = int(error.shape[0])
         mean, largest = (float(xp.mean(error)), float(xp.max(error))) if number else (math.nan, math.nan)
@@ -282,24 +282,26 @@ class Nystroem:
 
 def nystroem(reference: Pair, kernels: tuple[Radial, Radial], landmarks: int | None, seed: int) -> Nystroem:
     """Draw landmarks from the reference rows, without replacement, and prepare their features."""
-    wanted = min(LANDMARKS, len(reference)) if landmarks is None else landmarks
-    if isinstance(wanted, bool) or not isinstance(wanted, (int, np.integer)) or not 1 <= wanted <= len(reference):
+    number = min(LANDMARKS, len(reference)) if landmarks is None else landmarks
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not 1 <= number <= len(reference):
         raise BadInput(
             f"landmarks is {landmarks!r}",
             available=f"a whole number from 1 to {len(reference):,}, the rows of the reference",
         )
-    chosen = np.sort(stream(seed, "landmarks").choice(len(reference), int(wanted), replace=False))
-    drawn = [
+    chosen = np.sort(stream(seed, "landmarks").choice(len(reference), int(number), replace=False))
+    landmark_points = [
         kernel.points(side.only(like(side.sample, chosen, "int64")), 0, len(chosen))
         for side, kernel in zip(reference.sides, kernels, strict=True)
     ]
-    first, second = (_whitening(kernel.between(points, points)) for kernel, points in zip(kernels, drawn, strict=True))
-    return Nystroem(kernels, chosen, (drawn[0], drawn[1]), (first, second))
+    first, second = (
+        _whitening(kernel.between(points, points)) for kernel, points in zip(kernels, landmark_points, strict=True)
+    )
+    return Nystroem(kernels, chosen, (landmark_points[0], landmark_points[1]), (first, second))
 
 
 def _whitening(kernel: Array) -> Array:
     """Return W with K W W^T K = K, as far as K is not rounding."""
     xp = namespace(kernel)
     values, vectors = xp.linalg.eigh(kernel)
-    kept = values > SMALL * float(xp.max(values))
-    return vectors[:, kept] / xp.sqrt(values[kept])
+    positive = values > SMALL * float(xp.max(values))
+    return vectors[:, positive] / xp.sqrt(values[positive])

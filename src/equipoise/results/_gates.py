@@ -145,17 +145,17 @@ class _Reader:
         self.text, self.place = text, 0
 
     def take(self, pattern: re.Pattern[str], expected: str) -> re.Match[str]:
-        found = pattern.match(self.text, self.place)
-        if found is None:
+        matched = pattern.match(self.text, self.place)
+        if matched is None:
             raise self.error(expected)
-        self.place = found.end()
-        return found
+        self.place = matched.end()
+        return matched
 
     def maybe(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        found = pattern.match(self.text, self.place)
-        if found is not None:
-            self.place = found.end()
-        return found
+        matched = pattern.match(self.text, self.place)
+        if matched is not None:
+            self.place = matched.end()
+        return matched
 
     def error(self, expected: str) -> BadInput:
         arrow = " " * (self.place + 2) + "^ " + f"{expected} is expected here"
@@ -187,11 +187,11 @@ def _turned(text: str) -> str:
 def _condition(reader: _Reader) -> tuple[str, str, tuple[str, ...] | None, str, float]:
     name = reader.take(_NAME, "the name of a measure")[1]
     field = "value"
-    found = reader.maybe(_FIELD)
-    if found is not None:
-        field = found[1]
+    matched = reader.maybe(_FIELD)
+    if matched is not None:
+        field = matched[1]
         if field not in FIELDS:
-            reader.place = found.start(1)
+            reader.place = matched.start(1)
             raise reader.error(" or ".join(FIELDS))
     bracket = reader.maybe(_ATTRIBUTE)
     attribute = None if bracket is None else tuple(part.strip() for part in bracket[1].split("&"))
@@ -200,8 +200,8 @@ def _condition(reader: _Reader) -> tuple[str, str, tuple[str, ...] | None, str, 
 
 
 def _number(reader: _Reader) -> float:
-    found = reader.take(_NUMBER, "a number such as 0.2")
-    return float(found[1]) / (100 if found[2] else 1)
+    matched = reader.take(_NUMBER, "a number such as 0.2")
+    return float(matched[1]) / (100 if matched[2] else 1)
 
 
 def _end(reader: _Reader) -> None:

@@ -100,10 +100,10 @@ class ReasonCode(StrEnum):
     sentence: str
 
     def __new__(cls, code: str, sentence: str) -> Self:
-        made = str.__new__(cls, code)
-        made._value_ = code
-        made.sentence = sentence
-        return made
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.sentence = sentence
+        return member
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +134,10 @@ def because(code: ReasonCode, **details: Any) -> Reason:
 
 def all_reasons(reasons: Iterable[Reason | None]) -> Reason | None:
     """Return several reasons as one, which has the code of the first; None where there are none."""
-    given = [reason for reason in reasons if reason is not None]
-    if len(given) < 2:
-        return given[0] if given else None
-    return Reason(given[0].code, parts=tuple(given))
+    present = [reason for reason in reasons if reason is not None]
+    if len(present) < 2:
+        return present[0] if present else None
+    return Reason(present[0].code, parts=tuple(present))
 
 
 def reason_as_json(reason: Reason | None) -> dict[str, str | None]:
@@ -153,8 +153,8 @@ class _Sentences(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> Any:
         form, _, rest = format_spec.partition(" ")
         if form == "plural":
-            one, _, more = rest.partition("/")
-            return plural(int(value), one, more or None)
+            singular, _, more = rest.partition("/")
+            return plural(int(value), singular, more or None)
         if form == "people":
             return number_of_people(float(value))
         if form == "join":
@@ -258,13 +258,13 @@ RECORD_FIELDS = tuple(field.name for field in dataclasses.fields(Record))
 def record_as_json(record: object) -> dict[str, object]:
     """Turn a record into JSON values: undefined is null, and a class is called "class"."""
     names = RECORD_FIELDS if isinstance(record, Record) else field_names(type(record))
-    made: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for name in names:
         value = getattr(record, name)
-        made[name.rstrip("_")] = plain_value(value)
+        fields[name.rstrip("_")] = plain_value(value)
         if name == "reason":
-            made["reason_code"] = value.code.value if isinstance(value, Reason) else None
-    return made
+            fields["reason_code"] = value.code.value if isinstance(value, Reason) else None
+    return fields
 
 
 def flat_records(records: Sequence[object]) -> tuple[list[str], list[list[object]]]:
@@ -293,10 +293,12 @@ def matching(records: Sequence[AnyRecord], fields: Mapping[str, object]) -> tupl
     return tuple(record for record in records if all(_is(getattr(record, name), fields[name]) for name in fields))
 
 
-def _is(held: object, wanted: object) -> bool:
+def _is(held: object, expected: object) -> bool:
     if isinstance(held, tuple):
-        return held == ((wanted,) if isinstance(wanted, str) else tuple(wanted) if isinstance(wanted, list) else wanted)
-    return held == wanted
+        return held == (
+            (expected,) if isinstance(expected, str) else tuple(expected) if isinstance(expected, list) else expected
+        )
+    return held == expected
 
 
 def plain_value(value: object) -> object:

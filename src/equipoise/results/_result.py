@@ -137,14 +137,14 @@ class Records(Sequence[Item], Generic[Item]):
         columns = {
             name.rstrip("_"): [_cell(getattr(record, name)) for record in shown] for name in field_names(self._type)
         }
-        kept = {name: cells for name, cells in columns.items() if any(cells)}
-        return list(kept), [list(row) for row in zip(*kept.values(), strict=True)]
+        filled = {name: cells for name, cells in columns.items() if any(cells)}
+        return list(filled), [list(row) for row in zip(*filled.values(), strict=True)]
 
     def __repr__(self) -> str:
         if not self._items:
             return f"no {self._name}"
         headings, rows = self._table()
-        widths = [max(len(row[place]) for row in [headings, *rows]) for place in range(len(headings))]
+        widths = [max(len(row[column]) for row in [headings, *rows]) for column in range(len(headings))]
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in [headings, *rows]
@@ -374,7 +374,7 @@ class Result:
     @cached_property
     def _charts(self) -> dict[str, altair.TopLevelMixin]:
         report = report_for(self.schema)
-        return {} if report is None else {name: altair_chart(one.spec) for name, one in report.charts(self).items()}
+        return {} if report is None else {name: altair_chart(chart.spec) for name, chart in report.charts(self).items()}
 
     @property
     def plot(self) -> Plots:
