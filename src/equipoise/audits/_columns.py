@@ -97,11 +97,11 @@ def with_threshold(spec: AuditSpec) -> AuditSpec:
 
 def _refuse_lists(spec: AuditSpec) -> None:
     """Refuse columns of lists, but for the labels of a multi-label task."""
-    one = [("group", column) for column in spec.groups.values()]
-    one += [(role, getattr(spec, role)) for role in ("control", "split", "weight", "score", "cluster")]
+    role_columns = [("group", column) for column in spec.groups.values()]
+    role_columns += [(role, getattr(spec, role)) for role in ("control", "split", "weight", "score", "cluster")]
     if spec.task != "multilabel":
-        one += [(role, column) for role in ("target", "prediction") for column in getattr(spec, role)]
-    for role, column in one:
+        role_columns += [(role, column) for role in ("target", "prediction") for column in getattr(spec, role)]
+    for role, column in role_columns:
         if column is not None and spec.table.is_list(column):
             raise BadInput(
                 f"The {role} column {column.removeprefix('group:')!r} holds lists",
@@ -130,17 +130,17 @@ def _refuse_fractions(table: Table, column: str, role: str, labels: Sequence[Lab
 def check_group(table: Table, column: str, labels: Sequence[Label], *, declared: bool) -> None:
     """Refuse a column that holds quantities or identifiers where names of groups are expected."""
     name = column.removeprefix("group:")
-    known = [label for label in labels if label is not None]
-    if column in table.columns and table.is_number(column) and not declared and len(known) > MOST_NUMBERS:
+    values = [label for label in labels if label is not None]
+    if column in table.columns and table.is_number(column) and not declared and len(values) > MOST_NUMBERS:
         raise BadInput(
-            f"The group column {name!r} holds {len(known):,} different numbers, such as {listing(known, 3)}",
+            f"The group column {name!r} holds {len(values):,} different numbers, such as {listing(values, 3)}",
             available=f"up to {MOST_NUMBERS} numbers as names of groups",
             help=f"cut it into groups with --bin {name}=25,45 or --bin {name}=quantile:4 (bins=); "
             f"if the numbers are codes, say so with --categorical {name} (categorical=).",
         )
-    if len(known) > MOST_GROUPS:
+    if len(values) > MOST_GROUPS:
         raise BadInput(
-            f"The group column {name!r} has more than {MOST_GROUPS:,} different values, such as {listing(known, 3)}",
+            f"The group column {name!r} has more than {MOST_GROUPS:,} different values, such as {listing(values, 3)}",
             available=f"up to {MOST_GROUPS:,} groups",
             help="is it an identifier? Name a column of groups, or join its values into fewer groups first.",
         )
@@ -218,9 +218,9 @@ def _check_crossed(spec: AuditSpec, cells: Cells) -> None:
 
 
 def _check_reference(spec: AuditSpec, attribute: str, groups: Sequence[str]) -> None:
-    wanted = spec.reference.get(attribute)
-    if wanted is not None and wanted not in groups:
-        raise unknown_name("group", wanted, groups, f"the groups of {attribute!r}")
+    reference = spec.reference.get(attribute)
+    if reference is not None and reference not in groups:
+        raise unknown_name("group", reference, groups, f"the groups of {attribute!r}")
 
 
 def check_favourable(favourable: str | None, classes: Sequence[str]) -> None:
@@ -257,8 +257,8 @@ def edges_of(table: Table, column: str, request: Bins) -> tuple[float, ...]:
     if not request.quantiles:
         return request.edges
     counted = table.count({"value": Axis(column)})
-    known = [(float(label), rows) for label, rows in _labelled(counted) if label is not None]
-    edges = quantile_edges([value for value, _ in known], [rows for _, rows in known], request.quantiles)
+    numbers = [(float(label), rows) for label, rows in _labelled(counted) if label is not None]
+    edges = quantile_edges([value for value, _ in numbers], [rows for _, rows in numbers], request.quantiles)
     if not edges:
         raise BadInput(f"The column {column!r} has one value only and cannot be cut", help="name another column.")
     return edges
@@ -273,8 +273,8 @@ def named_cells(cells: Cells, spec: AuditSpec, words: Mapping[str, dict[Label, L
     for axis, names in words.items():
         cells = cells.relabel(axis, names)
     # Bins of a score, and 0 and 1 for below and above its threshold, are not values of the file.
-    made = {SCORE_AXIS} if spec.prediction else {SCORE_AXIS, PREDICTION_AXIS}
-    for axis in (axis for axis in cells.axes if axis not in made):
+    score_axes = {SCORE_AXIS} if spec.prediction else {SCORE_AXIS, PREDICTION_AXIS}
+    for axis in (axis for axis in cells.axes if axis not in score_axes):
         if set(spec.missing) & set(cells.axis(axis)):
             cells = cells.relabel(axis, dict.fromkeys(spec.missing))
     return cells
@@ -285,9 +285,9 @@ def without_missing(cells: Cells) -> tuple[Cells, dict[str, int]]:
     dropped = {}
     for axis in (TARGET_AXIS, PREDICTION_AXIS):
         if axis in cells.axes and None in cells.axis(axis):
-            kept = cells.where(axis, [label for label in cells.axis(axis) if label is not None])
-            dropped[axis] = cells.rows - kept.rows
-            cells = kept
+            complete = cells.where(axis, [label for label in cells.axis(axis) if label is not None])
+            dropped[axis] = cells.rows - complete.rows
+            cells = complete
     if cells.rows == 0:
         raise BadInput("No row has both a target and a prediction", help="check that the columns belong together.")
     return cells, dropped

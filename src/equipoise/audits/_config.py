@@ -95,15 +95,15 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, object]:
         config = AuditConfig.model_validate(content)
     except ValidationError as error:
         raise _refused(error, file) from None
-    said = config.model_dump(by_alias=True, exclude_unset=True)
-    said.pop("schema", None)
+    settings = config.model_dump(by_alias=True, exclude_unset=True)
+    settings.pop("schema", None)
     for name in SEVERAL:
-        if isinstance(said.get(name), str):
-            said[name] = [said[name]]
+        if isinstance(settings.get(name), str):
+            settings[name] = [settings[name]]
     for name in PATHS:
-        if said.get(name) is not None:
-            said[name] = os.path.join(file.parent, said[name])
-    return said
+        if settings.get(name) is not None:
+            settings[name] = os.path.join(file.parent, settings[name])
+    return settings
 
 
 # What is allowed, by what pydantic found wrong.
@@ -116,19 +116,19 @@ ALLOWED = {
 
 def _refused(error: ValidationError, file: Path) -> BadInput:
     """Say which key is wrong, what it holds, and what it may hold."""
-    found = error.errors()
-    unknown = next((item for item in found if item["type"] == "extra_forbidden"), None)
+    problems = error.errors()
+    unknown = next((item for item in problems if item["type"] == "extra_forbidden"), None)
     if unknown is not None:
         return unknown_name("key", ".".join(map(str, unknown["loc"])), KEYS, file.name)
-    key = str(found[0]["loc"][0])
-    own = [item for item in found if item["loc"][0] == key]
+    key = str(problems[0]["loc"][0])
+    of_key = [item for item in problems if item["loc"][0] == key]
     allowed = dict.fromkeys(
         str(item["ctx"]["expected"]) if item["type"] == "literal_error" else ALLOWED.get(item["type"], item["msg"])
-        for item in own
+        for item in of_key
     )
-    if key in ("reference", "bin") and len(own[-1]["loc"]) > 1:
-        key = f"{key}.{own[-1]['loc'][1]}"
-    return BadInput(f"The key {key!r} of {file.name} is {own[-1]['input']!r}", available=" or ".join(allowed))
+    if key in ("reference", "bin") and len(of_key[-1]["loc"]) > 1:
+        key = f"{key}.{of_key[-1]['loc'][1]}"
+    return BadInput(f"The key {key!r} of {file.name} is {of_key[-1]['input']!r}", available=" or ".join(allowed))
 
 
 def config_text(said: Mapping[str, object], folder: str | os.PathLike[str]) -> str:

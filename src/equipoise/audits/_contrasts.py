@@ -78,23 +78,23 @@ class Contrast:
 
 def intervals_of(contrasts: Sequence[Contrast], level: float) -> list[tuple[float, float, str]]:
     """Return the interval of every contrast at one level, and its kind."""
-    found: list[tuple[float, float, str]] = [(float("nan"), float("nan"), "")] * len(contrasts)
+    intervals: list[tuple[float, float, str]] = [(float("nan"), float("nan"), "")] * len(contrasts)
     parts: tuple[tuple[Sequence[tuple[float, ...] | None], Callable[..., tuple[Floats, Floats]], str], ...] = (
         ([None if contrast.rare else contrast.counts for contrast in contrasts], difference_interval, "score"),
         ([contrast.counts if contrast.rare else None for contrast in contrasts], exact_difference_interval, "exact"),
         ([contrast.pairs for contrast in contrasts], pair_interval, "score"),
     )
-    for counts, interval, how in parts:
+    for counts, interval, method in parts:
         counted = {index: part for index, part in enumerate(counts) if part is not None}
         if counted:
             ends = interval(*np.array(list(counted.values())).T, level)
-            for place, low, high in zip(counted, *ends, strict=True):
-                found[place] = (float(low), float(high), how)
+            for position, low, high in zip(counted, *ends, strict=True):
+                intervals[position] = (float(low), float(high), method)
     for index, contrast in enumerate(contrasts):
         if contrast.counts is None and contrast.pairs is None:
             half = float(stats.t.isf((1.0 - level) / 2.0, contrast.degrees)) * contrast.spread
-            found[index] = (contrast.record.value - half, contrast.record.value + half, contrast.how)
-    return found
+            intervals[index] = (contrast.record.value - half, contrast.record.value + half, contrast.how)
+    return intervals
 
 
 def opponents(groups: Sequence[str], reference: str | None, people: Floats) -> list[tuple[int, list[int], str]]:
@@ -102,8 +102,8 @@ def opponents(groups: Sequence[str], reference: str | None, people: Floats) -> l
     if len(groups) < 2:
         return []
     if reference is not None and reference in groups:
-        place = list(groups).index(reference)
-        return [(g, [place], groups[place]) for g in range(len(groups)) if g != place]
+        reference_index = list(groups).index(reference)
+        return [(g, [reference_index], groups[reference_index]) for g in range(len(groups)) if g != reference_index]
     if len(groups) == 2:
         large = int(np.argmax(people))
         return [(1 - large, [large], groups[large])]
@@ -126,7 +126,7 @@ def contrast_record(
 
 def contrast_by_error(
     about: Mapping[str, Any], value: float, error: float, *, undefined: Reason | None, few: Reason | None,
-    clusters: int | None = None, how: str = "normal",
+    clusters: int | None = None, method: str = "normal",
 ) -> Contrast:  # fmt: skip
     """Return a contrast with a standard error; ``undefined`` and ``few`` say why it has no test.
 
@@ -136,10 +136,10 @@ def contrast_by_error(
     degrees = float("inf")
     record = contrast_record(about, value, error, undefined, few)
     if clusters is not None:
-        how, degrees = "bootstrap", clusters - 1.0
+        method, degrees = "bootstrap", clusters - 1.0
         error = error * float(np.sqrt(clusters / (clusters - 1))) if clusters >= MIN_UNITS else float("nan")
     p = float("nan") if record.reason is not None else normal_p(value, error, degrees)
-    return Contrast(record, p, None, error if error > 0 else float("nan"), how, degrees)
+    return Contrast(record, p, None, error if error > 0 else float("nan"), method, degrees)
 
 
 def rate_contrasts(view: View, needs: str) -> list[Contrast]:
@@ -171,15 +171,15 @@ def _with_p_of_counts(contrasts: list[Contrast]) -> list[Contrast]:
     ]
     if not tested:
         return contrasts
-    counts = np.array([contrasts[place].counts for place in tested]).T
+    counts = np.array([contrasts[position].counts for position in tested]).T
     rare, p = is_rare(*counts), difference_p(*counts)
     if rare.any():
         p[rare] = exact_difference_p(*counts[:, rare])
-    made = list(contrasts)
-    for place, own, is_exact in zip(tested, p.tolist(), rare.tolist(), strict=True):
-        one = contrasts[place]
-        made[place] = Contrast(one.record, own, one.counts, rare=is_exact)
-    return made
+    with_p = list(contrasts)
+    for position, p_value, is_exact in zip(tested, p.tolist(), rare.tolist(), strict=True):
+        untested = contrasts[position]
+        with_p[position] = Contrast(untested.record, p_value, untested.counts, rare=is_exact)
+    return with_p
 
 
 def class_places(view: View, measure: Measure) -> list[int | None]:
@@ -197,7 +197,7 @@ def _rate_contrast(
     class_place: int | None, spread: float | None,
 ) -> Contrast:  # fmt: skip
     (x1, n1, rows1, rate1, raw), (x2, n2, rows2, rate2, _) = (
-        parts.side(own, class_place or 0) for own in ([group], others)
+        parts.side(members, class_place or 0) for members in ([group], others)
     )
     clusters = None if view.behind is None else clusters_behind(view.behind, group, others, view.compared.groups)
     value, name = rate1 - rate2, None if class_place is None else view.compared.classes[class_place]
@@ -235,8 +235,8 @@ class _Parts:
         numerator, denominator = measure.function(view.compared)
         squares = measure.function(view.only_compared(view.squares))
         rows = measure.function(view.only_compared(view.rows))[1]
-        made = np.stack([numerator, denominator, *squares, rows]).astype(np.float64)
-        parts = made if measure.classwise else made[..., None]
+        stacked = np.stack([numerator, denominator, *squares, rows]).astype(np.float64)
+        parts = stacked if measure.classwise else stacked[..., None]
         totals = parts.sum(axis=1)
         x, n, x2, n2, _ = totals
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -244,37 +244,37 @@ class _Parts:
         mixed = (x > 0) & (x < n)
         return cls(parts, totals, np.where(mixed & (share < 1), share, 1.0))
 
-    def side(self, groups: list[int], place: int) -> tuple[float, float, float, float, tuple[float, float]]:
+    def side(self, groups: list[int], class_index: int) -> tuple[float, float, float, float, tuple[float, float]]:
         """Return effective successes and trials, rows, the rate and its raw parts, for some groups taken together."""
         number = self.parts.shape[1]
         if len(groups) == number - 1 and number > 2:
             left_out = number * (number - 1) // 2 - sum(groups)
-            total = self.totals[:, place]
-            rest = total - self.parts[:, left_out, place]
+            total = self.totals[:, class_index]
+            rest = total - self.parts[:, left_out, class_index]
             together = np.where(rest <= 1e-12 * total, 0.0, rest)
         else:
-            together = self.parts[:, groups, place].sum(axis=1)
+            together = self.parts[:, groups, class_index].sum(axis=1)
         numerator, denominator, *squares, rows = together.tolist()
         if denominator <= 0:
             return 0.0, 0.0, rows, float("nan"), (numerator, denominator)
         x, n = effective_counts(numerator, denominator, *squares)
         if (numerator <= 0 or numerator >= denominator) and number > 1:
-            n = n * self.design[place]
+            n = n * self.design[class_index]
             x = n if numerator > 0 else np.zeros_like(n)
         return float(x), float(n), rows, numerator / denominator, (numerator, denominator)
 
 
-def _cluster_spreads(measure: Measure, drawn: Confusion, pairs: Sequence[tuple[int, list[int], str]]) -> Floats:
+def _cluster_spreads(measure: Measure, samples: Confusion, pairs: Sequence[tuple[int, list[int], str]]) -> Floats:
     """Return the standard error of every contrast ``[contrast, class]``, from tables of clusters drawn again."""
-    numerators, denominators = measure.function(drawn)
+    numerators, denominators = measure.function(samples)
     if not measure.classwise:
         numerators, denominators = numerators[..., None], denominators[..., None]
-    made = []
+    differences = []
     for group, others, _ in pairs:
-        own = ratio(numerators[:, group], denominators[:, group])
+        rates = ratio(numerators[:, group], denominators[:, group])
         rest = ratio(numerators[:, others].sum(axis=1), denominators[:, others].sum(axis=1))
-        made.append(own - rest)
-    return standard_deviation_of_draws(np.stack(made, axis=1))
+        differences.append(rates - rest)
+    return standard_deviation_of_draws(np.stack(differences, axis=1))
 
 
 def clusters_behind(behind: ClusterCounts, group: int, others: Sequence[int], groups: Sequence[str]) -> int:
@@ -349,23 +349,23 @@ def power_of_rates(
     People are counted by their effective number, which weights and clusters make smaller.
     """
     behind = _people_behind(records)
-    found: list[tuple[Record, float, float, float]] = []
+    comparisons: list[tuple[Record, float, float, float]] = []
     for record in (contrast.record for contrast in contrasts):
         if record.measure not in POWERED or record.scope != "favourable" or record.control is not None:
             continue
         sides = behind[record.measure, record.attribute, record.split]
         n1, x1 = sides[str(record.group)]
         if record.against == REST:
-            known = [both for group, both in sides.items() if not is_missing(group)]
-            own = 0.0 if is_missing(str(record.group)) else 1.0
-            n2, x2 = sum(n for n, _ in known) - own * n1, sum(x for _, x in known) - own * x1
+            known_sides = [both for group, both in sides.items() if not is_missing(group)]
+            is_counted = 0.0 if is_missing(str(record.group)) else 1.0
+            n2, x2 = sum(n for n, _ in known_sides) - is_counted * n1, sum(x for _, x in known_sides) - is_counted * x1
         else:
             n2, x2 = sides[str(record.against)]
         if n1 + n2:
-            found.append((record, (x1 + x2) / (n1 + n2), n1, n2))
-    if not found:
+            comparisons.append((record, (x1 + x2) / (n1 + n2), n1, n2))
+    if not comparisons:
         return []
-    rates, left, right = (np.array(column, dtype=np.float64) for column in list(zip(*found, strict=True))[1:])
+    rates, left, right = (np.array(column, dtype=np.float64) for column in list(zip(*comparisons, strict=True))[1:])
     detectable = detectable_gap(rates, left, right, level=1.0 - level).tolist()
     return [
         Power(
@@ -374,7 +374,7 @@ def power_of_rates(
             people_needed=None if gap is None or not n1 or not n2
             else people_needed(gap, rate, n1 / (n1 + n2), level=1.0 - level),
         )
-        for (record, rate, n1, n2), smallest in zip(found, detectable, strict=True)
+        for (record, rate, n1, n2), smallest in zip(comparisons, detectable, strict=True)
     ]  # fmt: skip
 
 

@@ -120,12 +120,12 @@ def tallies_of_counts(spec: AuditSpec, counts: Counts) -> Tallies:
     for cells in counts.tables.values():
         check_counts(spec, cells)
     named = {label: unify_booleans(cells, boolean_spellings(cells)) for label, cells in counts.tables.items()}
-    kept = {label: without_missing(cells) for label, cells in named.items()}
-    for cells, _ in kept.values():
+    complete = {label: without_missing(cells) for label, cells in named.items()}
+    for cells, _ in complete.values():
         check_same_classes(cells, "the target", "the prediction")
-    dropped = next(iter(kept.values()))[1]
+    dropped = next(iter(complete.values()))[1]
     return Tallies(
-        counts={label: cells for label, (cells, _) in kept.items()},
+        counts={label: cells for label, (cells, _) in complete.items()},
         everyone=next(iter(named.values())),
         dropped=dropped,
     )
@@ -161,31 +161,31 @@ def _count_classes(counter: _Counter) -> Tallies:
     spec = counter.spec
     outcome = outcome_axes(spec)
     unclustered = [*outcome, *counter.axes]
-    everyone = counter.count(outcome)
-    check_counts(spec, everyone.marginal(unclustered))
-    truths = boolean_spellings(everyone)
-    everyone = unify_booleans(everyone, truths)
+    all_cells = counter.count(outcome)
+    check_counts(spec, all_cells.marginal(unclustered))
+    truths = boolean_spellings(all_cells)
+    all_cells = unify_booleans(all_cells, truths)
     of_class, notes = None, []
     if spec.score is not None:
-        of_class = _score_class(spec, everyone)
+        of_class = _score_class(spec, all_cells)
         if not spec.prediction:
-            _check_threshold(spec, everyone)
-            everyone = _thresholded(everyone, of_class)
+            _check_threshold(spec, all_cells)
+            all_cells = _thresholded(all_cells, of_class)
             notes.append(f"A row is predicted {of_class!r} where its score is {spec.threshold:g} or more.")
-    kept, dropped = without_missing(everyone)
+    complete, dropped = without_missing(all_cells)
     if spec.prediction and spec.target:
-        check_same_classes(kept, f"column {spec.target[0]!r}", f"column {spec.prediction[0]!r}")
-    notes += [*_notes_on_clusters(counter, kept), *_strange_predictions(kept)]
+        check_same_classes(complete, f"column {spec.target[0]!r}", f"column {spec.prediction[0]!r}")
+    notes += [*_notes_on_clusters(counter, complete), *_strange_predictions(complete)]
     binned = BinnedScores()
     if spec.score is not None and spec.target:
         assert of_class is not None
         keys = {TARGET_AXIS: outcome[TARGET_AXIS], **counter.by}
-        binned = bin_scores(spec, keys, counter.words, truths, of_class, everyone)
-        notes += _without_score(spec, everyone, binned)
+        binned = bin_scores(spec, keys, counter.words, truths, of_class, all_cells)
+        notes += _without_score(spec, all_cells, binned)
     return Tallies(
-        counts={None: kept.marginal(unclustered)}, scores=binned.cells, scale=binned.scale, ranked=binned.ranked,
-        score_class=of_class, everyone=everyone.marginal(unclustered), dropped=dropped, notes=tuple(notes),
-        clusters={None: kept} if spec.cluster is not None else {},
+        counts={None: complete.marginal(unclustered)}, scores=binned.cells, scale=binned.scale, ranked=binned.ranked,
+        score_class=of_class, everyone=all_cells.marginal(unclustered), dropped=dropped, notes=tuple(notes),
+        clusters={None: complete} if spec.cluster is not None else {},
     )  # fmt: skip
 
 
@@ -223,13 +223,13 @@ def _score_class(spec: AuditSpec, cells: Cells) -> str:
     named = spec.score_class or spec.favourable
     classes = [label for label in cells.axis(TARGET_AXIS) if label is not None] if spec.target else []
     if named is not None:
-        known = classes if len(classes) > 1 else list(dict.fromkeys([*classes, *_said(spec, cells)]))
-        if len(known) < 2:  # a file with rows of one class alone does not show the other
-            return match_class(named, known) or named
-        found = match_class(named, known)
-        if found is None:
-            raise unknown_name("class", named, ordered(known), f"the target {spec.target[0]!r}")
-        return found
+        known_classes = classes if len(classes) > 1 else list(dict.fromkeys([*classes, *_said(spec, cells)]))
+        if len(known_classes) < 2:  # a file with rows of one class alone does not show the other
+            return match_class(named, known_classes) or named
+        matched = match_class(named, known_classes)
+        if matched is None:
+            raise unknown_name("class", named, ordered(known_classes), f"the target {spec.target[0]!r}")
+        return matched
     if not classes:
         return "selected"
     if set(classes) <= {"0", "1"}:
@@ -277,21 +277,21 @@ def _strange_predictions(cells: Cells) -> list[str]:
 def _sum_numbers(counter: _Counter) -> Tallies:
     """Sum a regression's numbers by group (and by cluster, where rows belong together)."""
     spec = counter.spec
-    everyone = counter.named(spec.table.count(counter.axes, spec.weight))
-    check_counts(spec, everyone)
+    all_cells = counter.named(spec.table.count(counter.axes, spec.weight))
+    check_counts(spec, all_cells)
     target, prediction = spec.target[0], spec.prediction[0]
     for column in (target, prediction):
         finite_span(spec.table, column)
     pivot = ResidualPivot(*spec.table.means([target, prediction]))
     sums = counter.named(spec.table.sum_residuals(counter.by, target, prediction, pivot, spec.weight))
-    lost = everyone.rows - sums.rows
+    lost = all_cells.rows - sums.rows
     if not sums.rows:
         raise BadInput("No row has both a target and a prediction", help="check that the columns belong together.")
-    drawn = spec.draws and spec.cluster is None and everyone.rows <= MOST_ROWS
+    has_draws = spec.draws and spec.cluster is None and all_cells.rows <= MOST_ROWS
     return Tallies(
-        notes=tuple(_notes_on_clusters(counter, sums)), residuals=sums, pivot=pivot, everyone=everyone,
+        notes=tuple(_notes_on_clusters(counter, sums)), residuals=sums, pivot=pivot, everyone=all_cells,
         dropped={"target or prediction": lost} if lost else {},
-        number_rows=_number_rows(counter) if drawn and can_be_read(spec.table, everyone.rows) else None,
+        number_rows=_number_rows(counter) if has_draws and can_be_read(spec.table, all_cells.rows) else None,
     )  # fmt: skip
 
 
@@ -321,27 +321,27 @@ def _count_labels(counter: _Counter) -> Tallies:
     counts: dict[Label, Cells] = {}
     clusters: dict[Label, Cells] = {}
     dropped = 0
-    everyone = counter.named(table.count(counter.axes, spec.weight))
-    check_counts(spec, everyone)
+    all_cells = counter.named(table.count(counter.axes, spec.weight))
+    check_counts(spec, all_cells)
     for label, (target, prediction) in pairs.items():
         cells = counter.count({TARGET_AXIS: Axis(target), PREDICTION_AXIS: Axis(prediction)}, table)
-        kept, lost = without_missing(unify_booleans(cells, boolean_spellings(cells)))
+        complete, lost = without_missing(unify_booleans(cells, boolean_spellings(cells)))
         dropped = max(dropped, sum(lost.values()))
-        check_same_classes(kept, f"label {label!r}", "its prediction")
-        classes = class_labels(kept)
+        check_same_classes(complete, f"label {label!r}", "its prediction")
+        classes = class_labels(complete)
         if len(classes) > 2:
             raise BadInput(
                 f"The label {label!r} has the values {', '.join(classes[:5])}",
                 available="two values a label: absent and present, such as 0 and 1",
             )
-        counts[label] = kept.marginal([TARGET_AXIS, PREDICTION_AXIS, *counter.axes])
+        counts[label] = complete.marginal([TARGET_AXIS, PREDICTION_AXIS, *counter.axes])
         if spec.cluster is not None:
-            clusters[label] = kept
+            clusters[label] = complete
     notes = tuple(_notes_on_clusters(counter, next(iter(clusters.values())))) if clusters else ()
     lost_rows = {"target or prediction": dropped} if dropped else {}
-    tallies = Tallies(counts=counts, everyone=everyone, dropped=lost_rows, clusters=clusters, notes=notes)
-    drawn = spec.draws and not (spec.split or spec.control or spec.weight)
-    return replace(tallies, label_rows=_label_rows(table, pairs, counter, tallies)) if drawn else tallies
+    tallies = Tallies(counts=counts, everyone=all_cells, dropped=lost_rows, clusters=clusters, notes=notes)
+    has_draws = spec.draws and not (spec.split or spec.control or spec.weight)
+    return replace(tallies, label_rows=_label_rows(table, pairs, counter, tallies)) if has_draws else tallies
 
 
 def _label_rows(table: Table, pairs: Mapping[str, tuple[str, str]], counter: _Counter, tallies: Tallies) -> LabelRows:
@@ -350,19 +350,20 @@ def _label_rows(table: Table, pairs: Mapping[str, tuple[str, str]], counter: _Co
     eager = table.in_memory(list(dict.fromkeys([*columns, *(axis.column for axis in counter.by.values())])))
     present = {label: {tallies.classes_of(label)[-1], "1", "True"} for label in pairs}
     sides = []
-    known = np.ones(eager.rows, dtype=bool)
+    is_known = np.ones(eager.rows, dtype=bool)
     for side in range(2):
         matrix = np.zeros((eager.rows, len(pairs)), dtype=bool)
         for index, (label, pair) in enumerate(pairs.items()):
             coded = eager.coded(Axis(pair[side]))
             matrix[:, index] = np.array([name in present[label] for name in coded.labels], dtype=bool)[coded.codes]
-            known &= np.array([name is not None for name in coded.labels], dtype=bool)[coded.codes]
+            is_known &= np.array([name is not None for name in coded.labels], dtype=bool)[coded.codes]
         sides.append(matrix)
     axes = {
-        name: Coded(coded.codes[known], coded.labels) for name, coded in _coded_axes(eager, counter.by, counter).items()
+        name: Coded(coded.codes[is_known], coded.labels)
+        for name, coded in _coded_axes(eager, counter.by, counter).items()
     }
     cluster = axes.pop(CLUSTER_AXIS, None)
-    return LabelRows(sides[0][known], sides[1][known], axes, None if cluster is None else cluster.codes)
+    return LabelRows(sides[0][is_known], sides[1][is_known], axes, None if cluster is None else cluster.codes)
 
 
 def _label_columns(spec: AuditSpec) -> tuple[Table, dict[str, tuple[str, str]]]:
@@ -512,11 +513,11 @@ def _fitted(
     sample = spec.table.score_sample(spec.score, spec.target[0], SAMPLED, spelled)
     if not sample:
         return score_range(span.low, span.high)
-    values, places = np.unique([score for _, score, _ in sample], return_inverse=True)
+    values, positions = np.unique([score for _, score, _ in sample], return_inverse=True)
     member = np.array([truths.get(label, label) == of_class for label, _, _ in sample])
     rows = np.array([number for _, _, number in sample], dtype=np.float64)
     others, members = (
-        np.bincount(places, weights=np.where(chosen, rows, 0.0), minlength=len(values)).astype(np.float64)
+        np.bincount(positions, weights=np.where(chosen, rows, 0.0), minlength=len(values)).astype(np.float64)
         for chosen in (~member, member)
     )
     return replace(fit_scale(span.low, span.high, values, others, members, bins), exact=False)
@@ -529,17 +530,17 @@ def _with_frequent_scores(spec: AuditSpec, scale: ScoreScale, cells: Cells, of_c
     assert isinstance(spec.table, LazyTable)
     assert spec.score is not None
     labels = [label for label in cells.axis(TARGET_AXIS) if label is not None]
-    bins = [str(place) for place in range(len(scale.cuts))]
+    bins = [str(bin_index) for bin_index in range(len(scale.cuts))]
     rows = cells.crossed([], [()], [TARGET_AXIS, SCORE_AXIS], [labels, bins])[0, ..., 0]
     member = np.array([label == of_class for label in labels], dtype=bool)
     others, members = rows[~member].sum(axis=0), rows[member].sum(axis=0)
     tied = np.where(scale.single, 0.0, others * members) / max(2 * others.sum() * members.sum(), 1.0)
-    blurred = [place for place in np.argsort(-tied)[:MOST_RANGES].tolist() if tied[place] > LOOKED_INTO]
+    blurred = [bin_index for bin_index in np.argsort(-tied)[:MOST_RANGES].tolist() if tied[bin_index] > LOOKED_INTO]
     if not blurred:
         return scale
     ends = np.append(scale.cuts[1:], np.nextafter(scale.high, np.inf))
     least = max(2, int((others + members)[blurred].min() / 10))
-    ranges = [(float(scale.cuts[place]), float(ends[place])) for place in blurred]
+    ranges = [(float(scale.cuts[bin_index]), float(ends[bin_index])) for bin_index in blurred]
     frequent = spec.table.frequent_scores(spec.score, ranges, least)
     if not frequent:
         return scale

@@ -145,13 +145,13 @@ def audit_groups(
     compared = view.compared()
     if len(compared.groups) >= 2:
         comparison = _Comparison(compared, statistics)
-        drawn = comparison.tests(generator, tests)
-        testing.add(comparison.contrasts(drawn.get("contrasts")))
-        records += testing.add_gaps(comparison.gaps(drawn.get("gaps")), 1.0 - LEVEL)
+        samples = comparison.tests(generator, tests)
+        testing.add(comparison.contrasts(samples.get("contrasts")))
+        records += testing.add_gaps(comparison.gaps(samples.get("gaps")), 1.0 - LEVEL)
     else:
         records += [record for statistic in statistics for record in view.no_gaps(statistic)]
-    kept = [group for group, people in zip(groups, means.people, strict=True) if people >= settings.suppress_below]
-    return list(suppressed(records, kept, settings.suppress_below))
+    visible = [group for group, people in zip(groups, means.people, strict=True) if people >= settings.suppress_below]
+    return list(suppressed(records, visible, settings.suppress_below))
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,32 +174,36 @@ class _Groups:
     def compared(self) -> _Groups:
         """Return the groups that are compared: without people of no group, and without those that are hidden."""
         least = max(self.settings.suppress_below, 1)
-        kept = [
+        compared_groups = [
             index for index, (group, people) in enumerate(zip(self.groups, self.means.people, strict=True))
             if people >= least and (self.settings.include_missing or not is_missing(group))
         ]  # fmt: skip
-        return replace(self, means=self.means.only(kept), groups=tuple(self.groups[place] for place in kept))
+        return replace(
+            self,
+            means=self.means.only(compared_groups),
+            groups=tuple(self.groups[group_index] for group_index in compared_groups),
+        )
 
-    def values(self, one: GroupStatistic, place: int) -> Iterator[Record]:
+    def values(self, statistic: GroupStatistic, index: int) -> Iterator[Record]:
         """Yield the number of each group with its interval."""
-        means, column = self.means, (slice(None), place)
+        means, column = self.means, (slice(None), index)
         values, people, units = means.values[column], means.people, means.units[column]
-        trials = means.trials(LEVEL)[column] if one.kind == "rate" else np.full_like(values, np.nan)
+        trials = means.trials(LEVEL)[column] if statistic.kind == "rate" else np.full_like(values, np.nan)
         low, high = (
-            wilson(values * trials, trials, LEVEL) if one.kind == "rate"
-            else tuple(np.clip(end[column], *one.bounds) for end in means.interval(LEVEL))
+            wilson(values * trials, trials, LEVEL) if statistic.kind == "rate"
+            else tuple(np.clip(end[column], *statistic.bounds) for end in means.interval(LEVEL))
         )  # fmt: skip
         for at, group in enumerate(self.groups):
             value, number = float(values[at]), float(people[at])
             about = {
-                "measure": one.name, "alias": one.alias, "kind": one.kind, "label": one.label,
+                "measure": statistic.name, "alias": statistic.alias, "kind": statistic.kind, "label": statistic.label,
                 "attribute": self.attribute, "group": group,
             }  # fmt: skip
             few = self.clustered and units[at] < MIN_UNITS
-            reason = because(one.undefined) if math.isnan(value) else self._why_small(group, number, units[at])
-            ends = None if few else (float(low[at]), float(high[at]), "score" if one.kind == "rate" else "normal")
+            reason = because(statistic.undefined) if math.isnan(value) else self._why_small(group, number, units[at])
+            ends = None if few else (float(low[at]), float(high[at]), "score" if statistic.kind == "rate" else "normal")
             record = number_of_group(about, value, number, reason, ends, float(trials[at]))
-            counted = not self.clustered and one.kind == "rate" and record.defined
+            counted = not self.clustered and statistic.kind == "rate" and record.defined
             yield replace(
                 record, numerator=value * number if counted else None,
                 status=Status.TOO_SMALL if record.defined and number < self.settings.least_people else record.status,
@@ -213,12 +217,12 @@ class _Groups:
             return because(AuditReason.FEW_CLUSTERS, group=group, clusters=int(units), least=MIN_UNITS)
         return None
 
-    def no_gaps(self, one: GroupStatistic) -> Iterator[Record]:
+    def no_gaps(self, statistic: GroupStatistic) -> Iterator[Record]:
         """Yield undefined gaps, where there is nothing to compare."""
-        for kind, name in (("gap", one.gap), ("ratio", one.ratio)):
+        for kind, name in (("gap", statistic.gap), ("ratio", statistic.ratio)):
             if name is not None:
                 yield Record(
-                    measure=name, kind=kind, label=one.label, attribute=self.attribute, value=math.nan,
+                    measure=name, kind=kind, label=statistic.label, attribute=self.attribute, value=math.nan,
                     status=Status.UNDEFINED, reason=because(AuditReason.FEW_GROUPS),
                 )  # fmt: skip
 
@@ -264,31 +268,31 @@ class _Comparison:
         return sequential_permutation(
             {"contrasts": self.contrasted.statistic.reshape(-1), "gaps": np.where(np.isfinite(gaps), gaps, np.nan)},
             lambda n, names: draw(n),
-            lambda name, drawn: drawn[:, :first].reshape(len(drawn), -1)
+            lambda name, values: values[:, :first].reshape(len(values), -1)
             if name == "contrasts"
-            else largest(drawn[:, first:]),
+            else largest(values[:, first:]),
             most=most, needed=needed, signed=("contrasts",), largest_batch=int(np.clip(MOST_NUMBERS // size, 16, 256)),
         )  # fmt: skip
 
     def _both_kept(self, sides: ComparisonSides) -> NDArray[np.bool_]:
         """Tell which comparisons have a tested group on both sides, ``[comparison, statistic]``."""
-        kept = self.kept.astype(np.float64)
-        return np.asarray((sides.left @ kept > 0) & (sides.right @ kept > 0), dtype=np.bool_)
+        weights = self.kept.astype(np.float64)
+        return np.asarray((sides.left @ weights > 0) & (sides.right @ weights > 0), dtype=np.bool_)
 
-    def contrasts(self, drawn: Sequence[NullSample] | None) -> Iterator[Contrast]:
+    def contrasts(self, samples: Sequence[NullSample] | None) -> Iterator[Contrast]:
         """Yield the difference of each group from those it is compared with."""
         width = len(self.statistics)
         for index, statistic in enumerate(self.statistics):
             for row, (group, _, called) in enumerate(self.opponents):
-                sample = None if drawn is None else drawn[row * width + index]
+                sample = None if samples is None else samples[row * width + index]
                 yield self._contrast(statistic, (row, index), self.view.groups[group], called, sample)
 
     def _contrast(
         self, statistic: GroupStatistic, at: tuple[int, int], group: str, called: str, sample: NullSample | None
     ) -> Contrast:
-        found, view = self.contrasted, self.view
-        value, error = float(found.value[at]), float(found.error[at])
-        degrees, units = float(found.degrees[at]), float(found.units[at])
+        contrasted, view = self.contrasted, self.view
+        value, error = float(contrasted.value[at]), float(contrasted.error[at])
+        degrees, units = float(contrasted.degrees[at]), float(contrasted.units[at])
         undefined = because(statistic.undefined) if math.isnan(value) else None
         few = too_few_people(float(self.people[at[0]]), view.settings.least_people)
         if few is None and view.clustered and units < MIN_UNITS:
@@ -303,37 +307,37 @@ class _Comparison:
         }  # fmt: skip
         record = contrast_record(about, value, error, undefined, few)
         if sample is None or not tested:
-            known = record.reason is None and error > 0
-            return Contrast(record, math.nan, None, error if known else math.nan, degrees=degrees)
+            is_known = record.reason is None and error > 0
+            return Contrast(record, math.nan, None, error if is_known else math.nan, degrees=degrees)
         # Where permutations are as extreme, the interval is as wide as they ask for: it and the test decide alike.
-        p = float(found.p()[at])
+        p = float(contrasted.p()[at])
         error = max(error, error_of_p(value, p, degrees))
         if sample.p > 2.0 / (1.0 + sample.draws):
             error = max(error, error_of_p(value, sample.p, degrees))
         return Contrast(record, max(p, normal_p(value, error, degrees), sample.p), None, error, degrees=degrees)
 
-    def gaps(self, drawn: Sequence[NullSample] | None) -> Iterator[tuple[Record, GapTest | None]]:
+    def gaps(self, samples: Sequence[NullSample] | None) -> Iterator[tuple[Record, GapTest | None]]:
         """Yield the largest difference of any two groups by each statistic, and the smallest ratio."""
         for index, statistic in enumerate(self.statistics):
-            apart = _column(self.apart, index)
-            known = ~np.isnan(apart.value)
-            test = self._gap_test(index, None if drawn is None else drawn[index])
-            if not known.any():
+            differences = _column(self.apart, index)
+            is_defined = ~np.isnan(differences.value)
+            test = self._gap_test(index, None if samples is None else samples[index])
+            if not is_defined.any():
                 yield from ((record, None) for record in self.view.no_gaps(statistic))
                 continue
-            row = int(np.nanargmax(np.abs(apart.value)))
-            low, high = self._names(self.every, row, apart)
+            row = int(np.nanargmax(np.abs(differences.value)))
+            low, high = self._names(self.every, row, differences)
             record = Record(
                 measure=statistic.gap, kind="gap", label=statistic.label, attribute=self.view.attribute, group=low,
-                against=high, value=float(abs(apart.value[row])), approximate=self._approximate(index),
+                against=high, value=float(abs(differences.value[row])), approximate=self._approximate(index),
             )  # fmt: skip
             yield record, test
             if statistic.ratio is not None:
-                yield self._ratio(statistic, apart), None if test is None else replace(test, bound=None)
+                yield self._ratio(statistic, differences), None if test is None else replace(test, bound=None)
 
-    def _ratio(self, statistic: GroupStatistic, apart: MeanDifferences) -> Record:
+    def _ratio(self, statistic: GroupStatistic, differences: MeanDifferences) -> Record:
         """Return the smallest value over the largest, of any two groups; undefined where none is above 0."""
-        low, high = np.minimum(apart.left, apart.right), np.maximum(apart.left, apart.right)
+        low, high = np.minimum(differences.left, differences.right), np.maximum(differences.left, differences.right)
         defined = (low >= 0) & (high > 0)
         record = Record(
             measure=str(statistic.ratio), kind="ratio", label=statistic.label, attribute=self.view.attribute,
@@ -344,37 +348,46 @@ class _Comparison:
             return record
         ratios = np.where(defined, low / np.where(defined, high, 1.0), np.inf)
         row = int(np.argmin(ratios))
-        names = self._names(self.every, row, apart)
+        names = self._names(self.every, row, differences)
         return replace(
             record, value=float(ratios[row]), group=names[0], against=names[1], status=Status.OK, reason=None
         )
 
-    def _names(self, sides: ComparisonSides, row: int, apart: MeanDifferences) -> tuple[str, str]:
+    def _names(self, sides: ComparisonSides, row: int, differences: MeanDifferences) -> tuple[str, str]:
         """Return the two groups of a pair, the one with the lower value first."""
         names = [self.view.groups[int(np.argmax(side[row]))] for side in (sides.left, sides.right)]
-        return (names[0], names[1]) if apart.value[row] <= 0 else (names[1], names[0])
+        return (names[0], names[1]) if differences.value[row] <= 0 else (names[1], names[0])
 
-    def _approximate(self, place: int) -> bool:
-        units = self.view.means.units[:, place]
-        return self.view.clustered and bool(units[self.kept[:, place]].min(initial=np.inf) < ENOUGH_CLUSTERS)
+    def _approximate(self, index: int) -> bool:
+        units = self.view.means.units[:, index]
+        return self.view.clustered and bool(units[self.kept[:, index]].min(initial=np.inf) < ENOUGH_CLUSTERS)
 
-    def _gap_test(self, place: int, sample: NullSample | None) -> GapTest | None:
+    def _gap_test(self, index: int, sample: NullSample | None) -> GapTest | None:
         if sample is None:
             return None
-        kept = self.kept[:, place]
-        left_out = tuple(group for group, own in zip(self.view.groups, kept, strict=True) if not own)
-        if kept.sum() < 2 or math.isnan(sample.p):
+        is_compared = self.kept[:, index]
+        left_out = tuple(group for group, compared in zip(self.view.groups, is_compared, strict=True) if not compared)
+        if is_compared.sum() < 2 or math.isnan(sample.p):
             few = because(AuditReason.FEW_LARGE_GROUPS, least=self.view.settings.least_people, whom="people")
             return GapTest(left_out=left_out, reason=few)
-        sides = ComparisonSides.pairs(kept)
-        apart = _column(self.view.means.differences(sides), place)
-        row = int(np.argmax(np.abs(np.nan_to_num(apart.statistic))))
-        bound = MeansBound(apart.value, apart.error, np.maximum(apart.degrees, 1.0), complete=not left_out)
+        sides = ComparisonSides.pairs(is_compared)
+        differences = _column(self.view.means.differences(sides), index)
+        row = int(np.argmax(np.abs(np.nan_to_num(differences.statistic))))
+        bound = MeansBound(
+            differences.value, differences.error, np.maximum(differences.degrees, 1.0), complete=not left_out
+        )
         if self.view.clustered:  # changed signs take skewed differences for even ones; Student's t over pairs does not
             sample = replace(sample, p=max(sample.p, bound.p))
-        return GapTest.of(sample, left_out=left_out, pair=self._names(sides, row, apart), bound=bound)
+        return GapTest.of(sample, left_out=left_out, pair=self._names(sides, row, differences), bound=bound)
 
 
-def _column(found: MeanDifferences, place: int) -> MeanDifferences:
-    parts = (found.left, found.right, found.error, found.degrees, found.units, found.skewness)
-    return MeanDifferences(*(part[:, place] for part in parts))
+def _column(differences: MeanDifferences, column: int) -> MeanDifferences:
+    parts = (
+        differences.left,
+        differences.right,
+        differences.error,
+        differences.degrees,
+        differences.units,
+        differences.skewness,
+    )
+    return MeanDifferences(*(part[:, column] for part in parts))

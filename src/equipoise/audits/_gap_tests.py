@@ -171,8 +171,8 @@ def gap_tests(
             yield record, None
             continue
         measure, statistic = measures[record.measure], statistics[record.measure]
-        place = None if record.class_ is None else view.compared.classes.index(record.class_)
-        yield record, _gap_test(record, measure, statistic, rates, samples[statistic.name], place, view)
+        class_index = None if record.class_ is None else view.compared.classes.index(record.class_)
+        yield record, _gap_test(record, measure, statistic, rates, samples[statistic.name], class_index, view)
 
 
 def _rate_table(name: str, view: View) -> RateTable:
@@ -190,12 +190,12 @@ def _rate_table(name: str, view: View) -> RateTable:
         successes, trials, rows = successes[:, None], trials[:, None], rows[:, None]
     errors = None
     if view.drawn is not None:
-        drawn = ratio(*rate.function(view.only_compared(view.drawn)))
-        drawn = drawn if rate.classwise else drawn[..., None]
-        errors = np.stack([standard_deviation_of_draws(drawn - drawn[:, [g]]) for g in range(len(groups))])
+        drawn_rates = ratio(*rate.function(view.only_compared(view.drawn)))
+        drawn_rates = drawn_rates if rate.classwise else drawn_rates[..., None]
+        errors = np.stack([standard_deviation_of_draws(drawn_rates - drawn_rates[:, [g]]) for g in range(len(groups))])
     successes, trials = np.nan_to_num(np.asarray(successes)), np.nan_to_num(np.asarray(trials))
-    kept = np.broadcast_to(rows >= view.least_people, successes.shape)
-    return RateTable(name, successes, trials, kept, errors, proportion)
+    is_compared = np.broadcast_to(rows >= view.least_people, successes.shape)
+    return RateTable(name, successes, trials, is_compared, errors, proportion)
 
 
 def _effective_f1(rate: Measure, view: View) -> tuple[Floats, Floats]:
@@ -215,34 +215,34 @@ def _samples(
     draws: int, tests: int,
 ) -> dict[str, dict[int | None, NullSample]]:  # fmt: skip
     """Return the test of every statistic, by class, and for the mean over classes (None)."""
-    wanted = {statistic.name: statistic for statistic in statistics}
+    by_name = {statistic.name: statistic for statistic in statistics}
     weighted = _weights_differ(view)
     needed = draws_needed(tests)
-    found: dict[str, dict[int | None, NullSample]] = {}
+    samples_by_name: dict[str, dict[int | None, NullSample]] = {}
     for within in (False, True):
-        own = {name: s for name, s in wanted.items() if s.within == within}
-        values = {name: s for name, s in own.items() if s.kind == "value"}
+        of_design = {name: s for name, s in by_name.items() if s.within == within}
+        values = {name: s for name, s in of_design.items() if s.kind == "value"}
         if within and not view.compared.has_target:
             continue
         if view.drawn is not None:
-            nulls: list[_Null] = [_Clusters(own, rates, view, generator)]
+            nulls: list[_Null] = [_Clusters(of_design, rates, view, generator)]
         elif weighted:
-            others = {name: s for name, s in own.items() if name not in values}
+            others = {name: s for name, s in of_design.items() if name not in values}
             nulls = [
                 _Effective(others, rates, generator), _WeightedTables(values, rates, view, generator, within=within)
             ]  # fmt: skip
         else:
-            nulls = [_Permuted(own, rates, view, generator, within=within)]
+            nulls = [_Permuted(of_design, rates, view, generator, within=within)]
         for null in nulls:
             observed = null.observed()
             if not observed:
                 continue
-            drawn = sequential_permutation(
+            samples = sequential_permutation(
                 observed, null.permute, null.statistic, most=min(needed, max(draws, MOST_NUMBERS // null.size)),
                 needed=needed, largest_batch=max(1, TABLE_BATCH // null.size), cheap=True,
             )  # fmt: skip
-            found |= {name: null.by_place(name, tested) for name, tested in drawn.items()}
-    return found
+            samples_by_name |= {name: null.by_place(name, tested) for name, tested in samples.items()}
+    return samples_by_name
 
 
 def _weights_differ(view: View) -> bool:
@@ -254,9 +254,11 @@ def _weights_differ(view: View) -> bool:
 
 def _with_mean(statistic: Statistic, by_class: Floats) -> Floats:
     """Put the mean over classes (or their root mean square) behind the numbers of the classes, ``[..., class + 1]``."""
-    known = ~np.isnan(by_class)
+    is_defined = ~np.isnan(by_class)
     power = 2 if statistic.root_mean_square else 1
-    mean = ratio((np.where(known, by_class, 0.0) ** power).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
+    mean = ratio(
+        (np.where(is_defined, by_class, 0.0) ** power).sum(axis=-1), is_defined.sum(axis=-1).astype(np.float64)
+    )
     mean = mean if power == 1 else np.sqrt(mean)
     return np.concatenate([by_class, mean[..., None]], axis=-1)
 
@@ -279,7 +281,7 @@ class _Null(ABC):
         """Return so many draws of what the named statistics are computed from."""
 
     @abstractmethod
-    def statistic(self, name: str, drawn: Any) -> Floats:
+    def statistic(self, name: str, sample: Any) -> Floats:
         """Return a statistic of what was drawn."""
 
     def by_place(self, name: str, tested: Sequence[NullSample]) -> dict[int | None, NullSample]:
@@ -288,7 +290,7 @@ class _Null(ABC):
 
     def _of_counts(self, names: Iterable[str], counts: Callable[[str], tuple[Floats, Floats]]) -> dict[str, Floats]:
         """Return statistics from the successes and trials of their rates ``[..., group, class]``."""
-        found: dict[tuple[Kind, str], Floats] = {}
+        components: dict[tuple[Kind, str], Floats] = {}
         together: dict[tuple[Kind, bool, bytes], list[str]] = {}
         for kind, rate in dict.fromkeys((self.statistics[n].kind, r) for n in names for r in self.statistics[n].rates):
             table = self.rates[rate]
@@ -296,18 +298,21 @@ class _Null(ABC):
         for (kind, proportion, _), rates in together.items():
             parts = [counts(rate) for rate in rates]
             successes, trials = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
-            kept = np.concatenate([self.rates[rate].kept for rate in rates], axis=-1)
-            variances = null_variances(successes, trials, kept, proportion=proportion)
+            is_compared = np.concatenate([self.rates[rate].kept for rate in rates], axis=-1)
+            variances = null_variances(successes, trials, is_compared, proportion=proportion)
             compute = largest_studentised if kind == "pairs" else root_chi_square
-            values = compute(ratio(successes, trials), variances, kept)
+            values = compute(ratio(successes, trials), variances, is_compared)
             ends = np.cumsum([part[0].shape[-1] for part in parts])
-            found |= {(kind, rate): own for rate, own in zip(rates, np.split(values, ends[:-1], axis=-1), strict=True)}
-        made = {}
+            components |= {
+                (kind, rate): component
+                for rate, component in zip(rates, np.split(values, ends[:-1], axis=-1), strict=True)
+            }
+        statistics = {}
         for name in names:
-            one = self.statistics[name]
-            of_rates = [found[one.kind, rate] for rate in one.rates]
-            made[name] = _with_mean(one, of_rates[0] if len(of_rates) == 1 else np.fmax(*of_rates))
-        return made
+            statistic = self.statistics[name]
+            of_rates = [components[statistic.kind, rate] for rate in statistic.rates]
+            statistics[name] = _with_mean(statistic, of_rates[0] if len(of_rates) == 1 else np.fmax(*of_rates))
+        return statistics
 
 
 @dataclass(eq=False)
@@ -326,11 +331,11 @@ class _Permuted(_Null):
         return self._of_table(list(self.statistics), self.rows)
 
     def permute(self, number: int, names: Sequence[str]) -> dict[str, Floats]:
-        drawn = null_tables(self.rows, number, within_class=self.within, generator=self.generator)
-        return self._of_table(names, drawn)
+        tables = null_tables(self.rows, number, within_class=self.within, generator=self.generator)
+        return self._of_table(names, tables)
 
-    def statistic(self, name: str, drawn: Mapping[str, Floats]) -> Floats:
-        return drawn[name]
+    def statistic(self, name: str, sample: Mapping[str, Floats]) -> Floats:
+        return sample[name]
 
     def _of_table(self, names: Sequence[str], table: Confusion | ClassTotals) -> dict[str, Floats]:
         """Return statistics of a table, those of the same kind all at once."""
@@ -341,8 +346,8 @@ class _Permuted(_Null):
             return (successes, trials) if measure.classwise else (successes[..., None], trials[..., None])
 
         values = [name for name in names if self.statistics[name].kind == "value"]
-        made = self._of_counts([name for name in names if name not in values], counts)
-        return made | {name: _value(self.statistics[name], table) for name in values}
+        statistics = self._of_counts([name for name in names if name not in values], counts)
+        return statistics | {name: _value(self.statistics[name], table) for name in values}
 
 
 @dataclass(eq=False)
@@ -358,11 +363,11 @@ class _WeightedTables(_Permuted):
         return self._of_table(list(self.statistics), self.weights)
 
     def permute(self, number: int, names: Sequence[str]) -> dict[str, Floats]:
-        drawn = null_tables(
+        tables = null_tables(
             self.rows, number, within_class=self.within, generator=self.generator, weights=self.weights,
             squares=self.squares,
         )  # fmt: skip
-        return self._of_table(names, drawn)
+        return self._of_table(names, tables)
 
 
 def null_tables(
@@ -411,32 +416,34 @@ class _Effective(_Null):
         used = dict.fromkeys(rate for name in names for rate in self.statistics[name].rates)
         return {rate: self._allocated(self.rates[rate], number) for rate in used}
 
-    def statistic(self, name: str, drawn: Mapping[str, tuple[Floats, Floats]]) -> Floats:
-        return self._of_counts([name], drawn.__getitem__)[name]
+    def statistic(self, name: str, sample: Mapping[str, tuple[Floats, Floats]]) -> Floats:
+        return self._of_counts([name], sample.__getitem__)[name]
 
     def _allocated(self, table: RateTable, number: int) -> tuple[Floats, Floats]:
         # Rounded twice, so that a last digit does not decide what becomes of a half.
         sizes = np.rint(table.trials.round(6))
         total = np.rint(np.where(table.kept, table.successes, 0.0).sum(axis=0).round(6))
-        made = np.zeros((number, *sizes.shape))
-        for place in range(sizes.shape[1]):
-            groups = np.flatnonzero(table.kept[:, place] & (sizes[:, place] > 0))
-            left = np.full(number, total[place], dtype=np.int64)
-            rest = int(sizes[groups, place].sum())
+        allocated = np.zeros((number, *sizes.shape))
+        for class_index in range(sizes.shape[1]):
+            groups = np.flatnonzero(table.kept[:, class_index] & (sizes[:, class_index] > 0))
+            left = np.full(number, total[class_index], dtype=np.int64)
+            rest = int(sizes[groups, class_index].sum())
             for group in groups:
-                size = int(sizes[group, place])
+                size = int(sizes[group, class_index])
                 taken = self.generator.hypergeometric(np.minimum(left, rest), rest - np.minimum(left, rest), size)
-                made[:, group, place], left, rest = taken, left - taken, rest - size
-        return made, np.broadcast_to(sizes, made.shape)
+                allocated[:, group, class_index], left, rest = taken, left - taken, rest - size
+        return allocated, np.broadcast_to(sizes, allocated.shape)
 
     def by_place(self, name: str, tested: Sequence[NullSample]) -> dict[int | None, NullSample]:
         """The classes are drawn apart, so their mean has Bonferroni's p over them; errors in one class share no row."""
-        found = super().by_place(name, tested)
-        classes = [one for place, one in found.items() if place is not None and not np.isnan(one.p)]
+        samples = super().by_place(name, tested)
+        classes = [
+            sample for class_index, sample in samples.items() if class_index is not None and not np.isnan(sample.p)
+        ]
         if self.statistics[name].root_mean_square or not classes:
-            return found
+            return samples
         least = min(classes, key=lambda one: one.p)
-        return {**found, None: replace(least, p=min(1.0, len(classes) * least.p))}
+        return {**samples, None: replace(least, p=min(1.0, len(classes) * least.p))}
 
 
 @dataclass(eq=False)
@@ -458,22 +465,22 @@ class _Clusters(_Null):
         """Return a root of the covariance of a rate's draws: normal numbers times it are deviations, ``[k, cell]``."""
         values = ratio(*get_measure(name).function(self.drawn))
         flat = values.reshape(len(values), -1)
-        known = ~np.isnan(flat)
-        mean = np.where(known, flat, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-        moved = np.where(known, flat - mean, 0.0) / np.sqrt(np.maximum(known.sum(axis=0) - 1, 1))
+        is_defined = ~np.isnan(flat)
+        mean = np.where(is_defined, flat, 0.0).sum(axis=0) / np.maximum(is_defined.sum(axis=0), 1)
+        moved = np.where(is_defined, flat - mean, 0.0) / np.sqrt(np.maximum(is_defined.sum(axis=0) - 1, 1))
         if moved.shape[1] >= len(moved):
             return np.asarray(moved, dtype=np.float64)
         sizes, axes = np.linalg.eigh(moved.T @ moved)
         return np.asarray(np.sqrt(np.maximum(sizes, 0.0))[:, None] * axes.T, dtype=np.float64)
 
     def observed(self) -> dict[str, Floats]:
-        made = {}
+        statistics = {}
         for name, statistic in self.statistics.items():
             if statistic.kind == "value":
-                made[name] = _value(statistic, self.view.compared)
+                statistics[name] = _value(statistic, self.view.compared)
             else:
-                made[name] = self._clustered(name, {rate: self.rates[rate].rates for rate in statistic.rates})
-        return made
+                statistics[name] = self._clustered(name, {rate: self.rates[rate].rates for rate in statistic.rates})
+        return statistics
 
     def permute(self, number: int, names: Sequence[str]) -> tuple[Floats, dict[str, Floats]]:
         stretched = student_factors(self.clusters, number, self.generator)
@@ -487,8 +494,8 @@ class _Clusters(_Null):
             moved[rate] = (normal @ root * stretched[:, None]).reshape(number, *self.rates[rate].trials.shape)
         return stretched, moved
 
-    def statistic(self, name: str, drawn: tuple[Floats, Mapping[str, Floats]]) -> Floats:
-        statistic, (stretched, moved) = self.statistics[name], drawn
+    def statistic(self, name: str, sample: tuple[Floats, Mapping[str, Floats]]) -> Floats:
+        statistic, (stretched, moved) = self.statistics[name], sample
         if statistic.kind != "value":
             return self._clustered(name, moved)
         chosen = self.generator.integers(0, len(self.drawn.cells), len(stretched))
@@ -500,16 +507,16 @@ class _Clusters(_Null):
     def _clustered(self, name: str, values: Mapping[str, Floats]) -> Floats:
         """Return a statistic of rates (or deviations) ``[..., group, class]`` with the errors of drawn pairs."""
         statistic = self.statistics[name]
-        made = []
+        statistics = []
         for rate in statistic.rates:
-            table, own = self.rates[rate], values[rate]
+            table, rates = self.rates[rate], values[rate]
             if statistic.kind == "chi":
                 shares = ratio(table.trials, table.trials.sum(axis=0))
-                centre = (shares * np.nan_to_num(own)).sum(axis=-2, keepdims=True)
-                made.append((shares * np.abs(np.nan_to_num(own) - centre)).sum(axis=-2))
+                centre = (shares * np.nan_to_num(rates)).sum(axis=-2, keepdims=True)
+                statistics.append((shares * np.abs(np.nan_to_num(rates) - centre)).sum(axis=-2))
             else:
-                made.append(_largest_pair(own, table))
-        by_class = made[0] if len(made) == 1 else np.fmax(*made)
+                statistics.append(_largest_pair(rates, table))
+        by_class = statistics[0] if len(statistics) == 1 else np.fmax(*statistics)
         return _with_mean(statistic, by_class)
 
 
@@ -529,20 +536,20 @@ def _largest_pair(values: Floats, table: RateTable) -> Floats:
 
 def _gap_test(
     record: Record, measure: Measure, statistic: Statistic, rates: Mapping[str, RateTable],
-    samples: Mapping[int | None, NullSample], place: int | None, view: View,
+    samples: Mapping[int | None, NullSample], class_index: int | None, view: View,
 ) -> GapTest:  # fmt: skip
     groups = view.compared.groups
-    lone = place is None and not measure.classwise and all(rates[r].kept.shape[1] == 1 for r in statistic.rates
+    lone = class_index is None and not measure.classwise and all(rates[r].kept.shape[1] == 1 for r in statistic.rates
                                                           if r in rates)  # fmt: skip
-    sample = samples[place]
+    sample = samples[class_index]
     tables = [rates[name] for name in statistic.rates if name in rates]
-    column = 0 if lone else place
-    kept = np.ones(len(groups), dtype=np.bool_)
+    column = 0 if lone else class_index
+    is_compared = np.ones(len(groups), dtype=np.bool_)
     for table in tables:
-        kept = kept & (table.kept.all(axis=1) if column is None else table.kept[:, column])
-    left_out = tuple(group for group, there in zip(groups, kept.tolist(), strict=True) if not there)
+        is_compared = is_compared & (table.kept.all(axis=1) if column is None else table.kept[:, column])
+    left_out = tuple(group for group, compared in zip(groups, is_compared.tolist(), strict=True) if not compared)
     if np.isnan(sample.p):
-        few = bool(tables) and kept.sum() < 2
+        few = bool(tables) and is_compared.sum() < 2
         reason = _too_few(statistic, view) if few else None
         if not few and view.drawn is not None:
             reason = because(AuditReason.NO_SPREAD)

@@ -123,8 +123,8 @@ class GroupResult(GatedResult):
 
     def find(self, measure: str | None = None, **fields: object) -> tuple[Record, ...]:
         """Return the records of a measure (name or alias; without one, of all) whose fields have these values."""
-        own = [record for record in self.records if measure is None or measure in (record.measure, record.alias)]
-        return matching(own, fields)
+        of_measure = [record for record in self.records if measure is None or measure in (record.measure, record.alias)]
+        return matching(of_measure, fields)
 
     def to_dict(self) -> dict[str, float]:
         """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""
@@ -165,22 +165,22 @@ class GroupResult(GatedResult):
         from equipoise.tallies import is_missing
 
         measure = type(self).measure_of(gate.name)
-        found = [record for record in self.gated(measure) if record.attribute and not is_missing(record.group or "")]
-        if not found:
+        records = [record for record in self.gated(measure) if record.attribute and not is_missing(record.group or "")]
+        if not records:
             needs = getattr(measure, "needs", "other columns")
             raise BadInput(
                 f"The gate {gate.text!r} is about {measure.name}, which this audit does not have",
                 help=f"it needs {needs}: name the columns it is computed from.",
             )
         if gate.attribute is not None:
-            known = list(dict.fromkeys(record.attribute for record in found))
-            if gate.attribute not in known:
+            attributes = list(dict.fromkeys(record.attribute for record in records))
+            if gate.attribute not in attributes:
                 raise BadInput(
                     f"The gate {gate.text!r} names {' & '.join(gate.attribute)!r}, which was not audited",
-                    available=listing(" & ".join(attribute) for attribute in known),
+                    available=listing(" & ".join(attribute) for attribute in attributes),
                 )
-            found = [record for record in found if record.attribute == gate.attribute]
-        return found
+            records = [record for record in records if record.attribute == gate.attribute]
+        return records
 
 
 def _gate_name(record: Record) -> str:
@@ -222,35 +222,35 @@ def _subject(record: Record) -> Subject:
 
 def _people(records: Iterable[Record]) -> dict[Subject, dict[str, float]]:
     """Return the denominators of groups, by what their rates are of."""
-    found: dict[Subject, dict[str, float]] = {}
+    numbers: dict[Subject, dict[str, float]] = {}
     for record in records:
         if record.kind in ("rate", "value") and record.group is not None and record.denominator is not None:
-            found.setdefault(_subject(record), {})[record.group] = record.denominator
-    return found
+            numbers.setdefault(_subject(record), {})[record.group] = record.denominator
+    return numbers
 
 
 def _statement(
-    record: Record, place: int, people: Mapping[Subject, Mapping[str, float]], better_of: Callable[[str], Better]
+    record: Record, position: int, people: Mapping[Subject, Mapping[str, float]], better_of: Callable[[str], Better]
 ) -> Finding:
     from equipoise.tallies import is_missing
 
     groups = people.get(_subject(record), {})
-    own, other = record.group, record.against
+    name, other = record.group, record.against
     n_against = groups.get(str(other))
     if n_against is None and other is not None and groups:
-        n_against = sum(number for group, number in groups.items() if group != own and not is_missing(group))
+        n_against = sum(number for group, number in groups.items() if group != name and not is_missing(group))
     if record.kind in COMPARED and record.pair is not None:
-        own, other = record.pair
+        name, other = record.pair
         n_against = groups.get(other)
     better: Better = better_of(record.measure) if record.kind == "contrast" else "none"
     return Finding(
         kind="contrast" if record.kind == "contrast" else "gap",
-        measure=record.measure, alias=record.alias, attribute=record.attribute, group=own, against=other,
+        measure=record.measure, alias=record.alias, attribute=record.attribute, group=name, against=other,
         class_=record.class_, label=record.label, split=record.split, control=record.control, estimate=record.value,
         low=record.low, high=record.high, level=record.level, p=record.p, p_adjusted=record.p_adjusted,
-        n=groups.get(str(own)), n_against=n_against, status=record.status, reason=record.reason,
+        n=groups.get(str(name)), n_against=n_against, status=record.status, reason=record.reason,
         direction=direction_of(
             record.value, significant=record.finding, better=better, equivalent=record.equivalent
         ),
-        source="records", place=place,
+        source="records", place=position,
     )  # fmt: skip

@@ -101,11 +101,11 @@ class MeansBound:
     @property
     def p(self) -> float:
         """The smallest p of Student's t over pairs, times their number: at most alpha where the bound is not 0."""
-        known = np.isfinite(self.differences) & (self.errors > 0)
-        if not known.any():
+        is_known = np.isfinite(self.differences) & (self.errors > 0)
+        if not is_known.any():
             return 1.0
-        p = 2.0 * stats.t.sf(np.abs(self.differences[known]) / self.errors[known], self.degrees[known])
-        return float(min(p.min() * known.sum(), 1.0))
+        p = 2.0 * stats.t.sf(np.abs(self.differences[is_known]) / self.errors[is_known], self.degrees[is_known])
+        return float(min(p.min() * is_known.sum(), 1.0))
 
     def requests(self, alpha: float) -> list[PairBound]:
         """Nothing is bounded together with other gaps."""
@@ -113,11 +113,11 @@ class MeansBound:
 
     def finish(self, ends: Sequence[float], alpha: float) -> tuple[float | None, float | None]:
         """Return the largest lower end over pairs, at least 0."""
-        known = np.isfinite(self.differences + self.errors)
-        if not known.any():
+        is_known = np.isfinite(self.differences + self.errors)
+        if not is_known.any():
             return None, None
-        reach = stats.t.isf(alpha / (2.0 * known.sum()), self.degrees[known]) * self.errors[known]
-        return float(max((np.abs(self.differences[known]) - reach).max(), 0.0)), None
+        reach = stats.t.isf(alpha / (2.0 * is_known.sum()), self.degrees[is_known]) * self.errors[is_known]
+        return float(max((np.abs(self.differences[is_known]) - reach).max(), 0.0)), None
 
     def equivalence_p(self, margin: float) -> float | None:
         """Return the largest p over pairs; None where a group is too small to tell."""
@@ -164,13 +164,13 @@ class GapBound:
         """
         if self.kind != "pairs" or self.is_ratio or self.measure.name == "standardised_mean_difference":
             return None
-        found = []
+        p_values = []
         for column in self.columns:
             for table in self.tables:
                 if not table.kept[:, column].all():
                     return None
-                found.append(self._pairs_p(table, column, margin))
-        return max(found) if found else None
+                p_values.append(self._pairs_p(table, column, margin))
+        return max(p_values) if p_values else None
 
     def _pairs_p(self, table: RateTable, column: int, margin: float) -> float:
         if table.proportion and table.errors is None:
@@ -183,13 +183,13 @@ class GapBound:
         )
 
     def _request(self, table: RateTable, column: int, alpha: float) -> PairBound:
-        kept = int(table.kept[:, column].sum())
-        pairs = kept * (kept - 1) // 2
+        number = int(table.kept[:, column].sum())
+        pairs = number * (number - 1) // 2
         if self.column is None:
             critical = critical_value(None, alpha / max(len(self.columns), 1), pairs * len(self.tables))
         else:
             # The null of more groups is of each against all, and tells nothing of pairs.
-            sample = None if kept > MAX_PAIRED_GROUPS else self.sample
+            sample = None if number > MAX_PAIRED_GROUPS else self.sample
             critical = critical_value(sample, alpha, pairs * len(self.tables))
         counts, _ = table.candidates(column)
         level = 1.0 - 2.0 * float(special.ndtr(-critical))
@@ -215,8 +215,8 @@ class GapBound:
             return float(np.maximum(1.0 - upper, 0.0).mean()), None
         lows = np.nan_to_num(by_table).max(axis=1)
         if self.measure.name == "standardised_mean_difference":
-            everyone = ratio(self.view.compared.everyone.predicted, self.view.compared.everyone.people)[0, columns]
-            lows = lows / np.sqrt(np.maximum(everyone * (1 - everyone), 1e-12))
+            overall = ratio(self.view.compared.everyone.predicted, self.view.compared.everyone.people)[0, columns]
+            lows = lows / np.sqrt(np.maximum(overall * (1 - overall), 1e-12))
         squares = self.measure.name == "true_positive_rate_gap"
         return float(np.sqrt((lows**2).mean()) if squares else lows.mean()), None
 
@@ -242,25 +242,25 @@ def bound_of(
 def resolve(bounds: Sequence[Bound], alphas: Sequence[float]) -> list[tuple[float | None, float | None]]:
     """Return the (low, high) of every bound, all pairs of all of them at once."""
     requests = [bound.requests(alpha) for bound, alpha in zip(bounds, alphas, strict=True)]
-    ends = pair_bounds([one for request in requests for one in request])
-    made, start = [], 0
+    ends = pair_bounds([bound_request for request in requests for bound_request in request])
+    intervals, start = [], 0
     for bound, alpha, request in zip(bounds, alphas, requests, strict=True):
-        made.append(bound.finish(ends[start : start + len(request)], alpha))
+        intervals.append(bound.finish(ends[start : start + len(request)], alpha))
         start += len(request)
-    return made
+    return intervals
 
 
 def _least_by_error(table: RateTable, column: int, critical: float) -> float:
     """Return the largest difference less so many of its standard errors, where a rate has one: of clusters, of F1."""
-    rates, kept = table.rates[:, column], np.flatnonzero(table.kept[:, column])
-    apart = np.abs(rates[:, None] - rates[None]) - critical * table.pair_errors(column)
-    return float(np.nanmax(np.maximum(apart[np.ix_(kept, kept)], 0.0), initial=0.0))
+    rates, groups = table.rates[:, column], np.flatnonzero(table.kept[:, column])
+    certain_gaps = np.abs(rates[:, None] - rates[None]) - critical * table.pair_errors(column)
+    return float(np.nanmax(np.maximum(certain_gaps[np.ix_(groups, groups)], 0.0), initial=0.0))
 
 
 def _shares(table: Confusion) -> tuple[Floats, Floats]:
     """Return each group's share of those truly of a class, and of those predicted so."""
-    everyone = table.everyone
-    return ratio(table.positives, everyone.positives), ratio(table.predicted, everyone.predicted)
+    overall = table.everyone
+    return ratio(table.positives, overall.positives), ratio(table.predicted, overall.predicted)
 
 
 def _least_amplification(view: View, column: int | None, alpha: float) -> float | None:
@@ -268,7 +268,7 @@ def _least_amplification(view: View, column: int | None, alpha: float) -> float 
     table: Confusion = view.compared
     if not table.has_target:
         return None
-    everyone = table.everyone
+    overall = table.everyone
     true_share, predicted_share = _shares(table)
     largest = true_share == true_share.max(axis=0, keepdims=True)
     ties = np.maximum(largest.sum(axis=0), 1)
@@ -278,12 +278,12 @@ def _least_amplification(view: View, column: int | None, alpha: float) -> float 
         spread *= 1.0 if view.behind is None else small_sample_factor(view.behind.fewest(table.groups))
     else:
         squares = view.only_compared(view.squares).everyone
-        people = (ratio(everyone.predicted**2, squares.predicted), ratio(everyone.positives**2, squares.positives))
+        people = (ratio(overall.predicted**2, squares.predicted), ratio(overall.positives**2, squares.positives))
         spread = np.sqrt(
             predicted_share * (1 - predicted_share) / np.maximum(np.nan_to_num(people[0]), 1)
             + true_share * (1 - true_share) / np.maximum(np.nan_to_num(people[1]), 1)
         )
-    defined = ((everyone.positives > 0) & (everyone.predicted > 0))[0]
+    defined = ((overall.positives > 0) & (overall.predicted > 0))[0]
     if not defined.any() or (column is not None and not defined[column]):
         return None
     tests = ties.astype(np.float64) if column is not None else ties * float(defined.sum())
@@ -346,29 +346,29 @@ class MultipleTesting:
 
         Within the values of a control column bounds share the risk of a miss, and are told at once.
         """
-        made, strata = [], []
+        tested_records, strata = [], []
         for record, test in tested:
             if test is None:
-                made.append(record)
+                tested_records.append(record)
                 continue
-            told: dict[str, Any] = {
+            evidence: dict[str, Any] = {
                 "left_out": test.left_out, "pair": test.pair, "reason": test.reason or record.reason,
                 "p": None if np.isnan(test.p) else test.p, "draws": test.draws,
                 "limited_by_draws": test.limited_by_draws,
             }  # fmt: skip
             if self.margin is not None and test.bound is not None:
-                told |= {"margin": self.margin, "equivalence_p": test.bound.equivalence_p(self.margin)}
+                evidence |= {"margin": self.margin, "equivalence_p": test.bound.equivalence_p(self.margin)}
             if not np.isnan(test.low):
-                told |= {"low": test.low, "interval": "lower-bound", "level": 1.0 - RATE}
+                evidence |= {"low": test.low, "interval": "lower-bound", "level": 1.0 - RATE}
             if test.bound is not None and record.control is None:
                 self.bounds[_identity(record)] = test.bound
             elif test.bound is not None:
-                strata.append((len(made), test.bound))
-            made.append(replace(record, **told))
+                strata.append((len(tested_records), test.bound))
+            tested_records.append(replace(record, **evidence))
         ends = resolve([bound for _, bound in strata], [risk] * len(strata))
-        for (place, _), (low, high) in zip(strata, ends, strict=True):
-            made[place] = replace(made[place], **_bounded(low, high, 1.0 - risk))
-        return made
+        for (position, _), (low, high) in zip(strata, ends, strict=True):
+            tested_records[position] = replace(tested_records[position], **_bounded(low, high, 1.0 - risk))
+        return tested_records
 
     def finish(self, records: Sequence[Record]) -> list[Record]:
         """Correct every test of the report together, and give contrasts their intervals and gaps their bounds.
@@ -380,54 +380,58 @@ class MultipleTesting:
         """
         keys = hypotheses([*records, *(contrast.record for contrast in self.contrasts)], self.same)
         tested = [index for index, record in enumerate(records) if record.p is not None]
-        p = np.array([records[place].p for place in tested] + [contrast.p for contrast in self.contrasts], dtype=float)
-        adjusted, found, number = corrected_together(p, [keys[place] for place in tested] + keys[len(records) :])
-        self.tests, self.level = number, 1.0 - RATE * max(found, 1) / max(number, 1)
+        p = np.array(
+            [records[position].p for position in tested] + [contrast.p for contrast in self.contrasts], dtype=float
+        )
+        tested_keys = [keys[position] for position in tested] + keys[len(records) :]
+        adjusted, findings, number = corrected_together(p, tested_keys)
+        self.tests, self.level = number, 1.0 - RATE * max(findings, 1) / max(number, 1)
         changes: dict[int, dict[str, Any]] = {
-            place: {"p_adjusted": float(value)}
-            for place, value in zip(tested, adjusted[: len(tested)], strict=True)
+            position: {"p_adjusted": float(value)}
+            for position, value in zip(tested, adjusted[: len(tested)], strict=True)
         }  # fmt: skip
         self._bound(records, changes)
-        for place, change in changes.items():
-            ends = (change.get(end, getattr(records[place], end)) for end in ("low", "high"))
-            change["finding"] = is_finding(change["p_adjusted"], *ends, null=_null(records[place]))
-        for same in _same_number([(keys[place], place) for place in tested], records):
-            if not all(changes[place]["finding"] for place in same):
-                for place in same:
-                    changes[place]["finding"] = False
+        for position, change in changes.items():
+            ends = (change.get(end, getattr(records[position], end)) for end in ("low", "high"))
+            change["finding"] = is_finding(change["p_adjusted"], *ends, null=_null(records[position]))
+        for same in _same_number([(keys[position], position) for position in tested], records):
+            if not all(changes[position]["finding"] for position in same):
+                for position in same:
+                    changes[position]["finding"] = False
         corrected = [
             replace(record, **changes[index]) if index in changes else record for index, record in enumerate(records)
         ]
-        made = [*corrected, *self._contrast_records(adjusted[len(tested) :].tolist())]
-        return made if self.margin is None else _with_equivalence(made, keys)
+        complete = [*corrected, *self._contrast_records(adjusted[len(tested) :].tolist())]
+        return complete if self.margin is None else _with_equivalence(complete, keys)
 
     def _bound(self, records: Sequence[Record], changes: dict[int, dict[str, Any]]) -> None:
         """Give every gap its bound at the level that decides; what is no finding by its test may be 0."""
-        places, bounds = [], []
-        for place, own in changes.items():
-            record = records[place]
+        positions, bounds = [], []
+        for position, change in changes.items():
+            record = records[position]
             bound = self.bounds.get(_identity(record)) if record.control is None else None
             if bound is None:
                 continue
-            if own["p_adjusted"] <= RATE:
-                places.append(place)
+            if change["p_adjusted"] <= RATE:
+                positions.append(position)
                 bounds.append(bound)
             else:
                 ratio = record.kind == "ratio"
-                own |= _bounded(None if ratio else 0.0, 1.0 if ratio else None, self.level)
+                change |= _bounded(None if ratio else 0.0, 1.0 if ratio else None, self.level)
         ends = resolve(bounds, [1.0 - self.level] * len(bounds))
-        for place, (low, high) in zip(places, ends, strict=True):
-            changes[place] |= _bounded(low, high, self.level)
+        for position, (low, high) in zip(positions, ends, strict=True):
+            changes[position] |= _bounded(low, high, self.level)
 
     def _contrast_records(self, adjusted: Sequence[float]) -> Iterator[Record]:
         intervals = intervals_of(self.contrasts, self.level)
-        for contrast, value, (low, high, how) in zip(self.contrasts, adjusted, intervals, strict=True):
-            known = not np.isnan(low)
+        for contrast, value, (low, high, method) in zip(self.contrasts, adjusted, intervals, strict=True):
+            is_known = not np.isnan(low)
             tested = not np.isnan(contrast.p)
             changes: dict[str, Any] = {
                 "p": contrast.p if tested else None, "p_adjusted": float(value) if tested else None,
-                "low": low if known else None, "high": high if known else None, "interval": how if known else None,
-                "level": self.level if known else None,
+                "low": low if is_known else None, "high": high if is_known else None, "interval": method if is_known
+                else None,
+                "level": self.level if is_known else None,
             }  # fmt: skip
             if self.margin is not None and contrast.record.measure in self.on_rate_scale:
                 p = contrast.equivalence_p(self.margin)
@@ -469,10 +473,10 @@ def _null(record: Record) -> float:
 
 def _same_number(keys: Iterable[tuple[Hashable, int]], records: Sequence[Record]) -> Iterable[list[int]]:
     """Return the places of records that are one test of one class (or of one mean over classes)."""
-    places: dict[Hashable, list[int]] = {}
-    for key, place in keys:
-        places.setdefault((key, records[place].scope, records[place].class_), []).append(place)
-    return places.values()
+    positions: dict[Hashable, list[int]] = {}
+    for key, position in keys:
+        positions.setdefault((key, records[position].scope, records[position].class_), []).append(position)
+    return positions.values()
 
 
 def corrected_together(p: Floats, keys: Sequence[Hashable]) -> tuple[Floats, int, int]:
@@ -484,10 +488,10 @@ def corrected_together(p: Floats, keys: Sequence[Hashable]) -> tuple[Floats, int
     for key, value in zip(keys, p.tolist(), strict=True):
         if not np.isnan(value):
             largest[key] = max(value, largest.get(key, 0.0))
-    told = benjamini_hochberg(list(largest.values()))
-    of_key = dict(zip(largest, told.tolist(), strict=True))
+    values_adjusted = benjamini_hochberg(list(largest.values()))
+    of_key = dict(zip(largest, values_adjusted.tolist(), strict=True))
     adjusted = [float("nan") if np.isnan(value) else of_key[key] for key, value in zip(keys, p.tolist(), strict=True)]
-    return np.array(adjusted, dtype=np.float64), int((told <= RATE).sum()), len(largest)
+    return np.array(adjusted, dtype=np.float64), int((values_adjusted <= RATE).sum()), len(largest)
 
 
 def with_adjusted_p(records: Sequence[AnyRecord], p: str = "p", adjusted: str = "p_adjusted") -> tuple[AnyRecord, ...]:
@@ -507,11 +511,11 @@ def hypotheses(records: Sequence[Record], same: Mapping[str, str] = SAME) -> lis
 
 
 def _classes(records: Iterable[Record]) -> Mapping[str | None, Sequence[str]]:
-    found: dict[str | None, dict[str, None]] = defaultdict(dict)
+    names_by_label: dict[str | None, dict[str, None]] = defaultdict(dict)
     for record in records:
         if record.class_ is not None:
-            found[record.label][record.class_] = None
-    return defaultdict(tuple, {label: tuple(names) for label, names in found.items()})
+            names_by_label[record.label][record.class_] = None
+    return defaultdict(tuple, {label: tuple(names) for label, names in names_by_label.items()})
 
 
 def _key(record: Record, classes: Sequence[str], same: Mapping[str, str]) -> Hashable:

@@ -61,10 +61,10 @@ def records_of(view: View, needs: Sequence[str]) -> Iterator[Record]:
 
 def everyone_records(view: View, needs: Sequence[str]) -> Iterator[Record]:
     """Yield rates and values over all groups together."""
-    everyone = view.everyone
+    overall = view.everyone
     for measure in measures_for(needs):
         if measure.kind in ("rate", "value"):
-            for record in _per_group(measure, everyone):
+            for record in _per_group(measure, overall):
                 yield replace(record, group=None)
 
 
@@ -80,8 +80,8 @@ def _per_group(measure: Measure, view: View) -> Iterator[Record]:
             yield _rate(measure, view, group, "overall", None, tuple(part[index] for part in parts))
         return
     for class_place, name in _classes(view, view.shown):
-        for place, group in enumerate(view.shown.groups):
-            cell = tuple(part[place, class_place] for part in parts)
+        for group_index, group in enumerate(view.shown.groups):
+            cell = tuple(part[group_index, class_place] for part in parts)
             yield _rate(measure, view, group, "class", name, cell)
             if name == view.favourable:
                 yield _rate(measure, view, group, "favourable", name, cell)
@@ -118,14 +118,14 @@ def number_of_group(
     )  # fmt: skip
 
 
-def with_interval(record: Record, low: float, high: float, how: str) -> Record:
+def with_interval(record: Record, low: float, high: float, method: str) -> Record:
     """Return the record of a group's number with its interval; as it was where number or interval are not known."""
-    ends = _ends(low, high, how) if record.defined else {}
+    ends = _ends(low, high, method) if record.defined else {}
     return replace(record, **ends) if ends else record
 
 
-def _ends(low: float, high: float, how: str) -> dict[str, Any]:
-    return {} if np.isnan(low) else {"low": low, "high": high, "interval": how, "level": 1.0 - LEVEL}
+def _ends(low: float, high: float, method: str) -> dict[str, Any]:
+    return {} if np.isnan(low) else {"low": low, "high": high, "interval": method, "level": 1.0 - LEVEL}
 
 
 def _record(measure: Measure, view: View, value: float, reason: Reason | None = None, **fields: Any) -> Record:
@@ -181,10 +181,10 @@ def _compared(measure: Measure, view: View) -> Iterator[Record]:
         low, high = furthest(None)
         yield _record(measure, view, value, reason, variant=variant, group=low, against=high)
         return
-    for place, name in _classes(view, view.compared):
-        value = float(values[place])
-        reason = why_gap_undefined(measure, view.compared, place) if np.isnan(value) else None
-        low, high = furthest(place)
+    for class_index, name in _classes(view, view.compared):
+        value = float(values[class_index])
+        reason = why_gap_undefined(measure, view.compared, class_index) if np.isnan(value) else None
+        low, high = furthest(class_index)
         record = _record(
             measure, view, value, reason, variant=variant, scope="class", class_=name, group=low, against=high
         )  # fmt: skip
@@ -228,7 +228,7 @@ def _furthest(measure: Measure, tally: Any) -> Callable[[int | None], tuple[str 
         columns = [
             value if class_place is None or not rates[0].classwise else value[:, class_place] for value in values
         ]
-        column = max(columns, key=lambda one: float(np.ptp(one))) if len(columns) > 1 else columns[0]
+        column = max(columns, key=lambda column: float(np.ptp(column))) if len(columns) > 1 else columns[0]
         if np.isnan(column).any() or column.min() == column.max():
             return None, None
         return tally.groups[int(column.argmin())], tally.groups[int(column.argmax())]
@@ -258,9 +258,9 @@ def _against(measure: Measure, view: View) -> Iterator[Record]:
             compared += [(class_place, name, against, 1.0 - LEVEL / times) for against, times in tests.items()]
     if not compared:
         return
-    columns, against = [one[0] for one in compared], [one[2] for one in compared]
+    columns, against = [comparison[0] for comparison in compared], [comparison[2] for comparison in compared]
     x, n = successes[:, columns].T, trials[:, columns].T
-    intervals = _ratio_intervals(x, n, against, np.array([one[3] for one in compared]))
+    intervals = _ratio_intervals(x, n, against, np.array([comparison[3] for comparison in compared]))
     for (class_place, name, base, level), (lows, highs, exact) in zip(compared, intervals, strict=True):
         yield from _ratios_to(
             measure, view, rates[:, class_place], base, name, level, zip(lows, highs, exact, strict=True)
@@ -296,13 +296,13 @@ def _ratios_to(
         if group == groups[against]:
             continue
         untold = view.why_untold([group, groups[against]])
-        known = not np.isnan(low) and untold is None
+        is_known = not np.isnan(low) and untold is None
         reason = untold if base > 0 else because(AuditReason.BASE_IS_ZERO, against=groups[against], name=name)
         record = _record(
             measure, view, rate / base if base > 0 else float("nan"), reason, kind="ratio to group", scope="class",
             class_=name, group=group, against=groups[against], numerator=rate, denominator=base,
-            low=low if known else None, high=high if known else None, level=level if known else None,
-            interval=("exact" if exact else "score") if known else None,
+            low=low if is_known else None, high=high if is_known else None, level=level if is_known else None,
+            interval=("exact" if exact else "score") if is_known else None,
         )  # fmt: skip
         yield record
         if name == view.favourable:
@@ -355,7 +355,7 @@ def left_out_classes(
     """Say which classes a mean over classes could not take."""
     if defined.all():
         return None
-    lost = tuple(name for name, known in zip(classes, defined, strict=True) if not known)
+    lost = tuple(name for name, is_defined in zip(classes, defined, strict=True) if not is_defined)
     if len(lost) == len(classes):
         return because(AuditReason.NO_COMMON_CLASS_OF, measure=measure.title)
     if strict:
@@ -396,12 +396,15 @@ def _of_clusters(behind: ClusterCounts, group: str, table: Confusion) -> ClassTo
     units = behind.of_group(group).tocsr()
     units = units[np.flatnonzero(units.sum(axis=1))]
     classes = len(table.classes)
-    own = units.tocoo()
-    truth, guess = own.col // classes, own.col % classes
+    entries = units.tocoo()
+    truth, guess = entries.col // classes, entries.col % classes
 
-    def by_class(of: NDArray[np.integer[Any]], kept: NDArray[np.bool_] | slice) -> Floats:
-        made = sparse.coo_array((own.data[kept], (own.row[kept], of[kept])), shape=(units.shape[0], classes))
-        return np.asarray(made.toarray(), dtype=np.float64)[:, None, :]
+    def by_class(of: NDArray[np.integer[Any]], entries_of_side: NDArray[np.bool_] | slice) -> Floats:
+        table = sparse.coo_array(
+            (entries.data[entries_of_side], (entries.row[entries_of_side], of[entries_of_side])),
+            shape=(units.shape[0], classes),
+        )
+        return np.asarray(table.toarray(), dtype=np.float64)[:, None, :]
 
     everything = slice(None)
     if not table.has_target:
@@ -444,14 +447,14 @@ def with_drawn_intervals(
     records: Iterable[Record], view: View, generator: np.random.Generator, draws: int
 ) -> Iterator[Record]:
     """Yield the records, those that need draws with a percentile interval of rows (or clusters) drawn again."""
-    kept = list(records)
-    wanted = {record.measure for record in kept if record.measure in NOT_PROPORTIONS}
-    if not wanted or view.compared.cells.size * draws > MOST_NUMBERS or not view.compared.groups:
-        yield from kept
+    listed = list(records)
+    measures = {record.measure for record in listed if record.measure in NOT_PROPORTIONS}
+    if not measures or view.compared.cells.size * draws > MOST_NUMBERS or not view.compared.groups:
+        yield from listed
         return
     table = _drawn(view, generator, draws)
-    rates = {name: ratio(*get_measure(name).function(table)) for name in wanted}
-    for record in kept:
+    rates = {name: ratio(*get_measure(name).function(table)) for name in measures}
+    for record in listed:
         if record.kind != "rate" or record.measure not in rates or not record.defined or record.class_ is None:
             yield record
             continue

@@ -84,8 +84,10 @@ def with_calibration(records: Iterable[Record], view: View, generator: np.random
     low, p = _calibration(view.shown)[0], _calibration_p(view.shown, generator, view.tests)
     for record in records:
         if record.measure == "calibration_error" and record.defined and record.group in view.shown.groups:
-            place = view.shown.groups.index(record.group)
-            yield replace(record, low=float(low[place]), interval="lower-bound", level=0.95, p=float(p[place]))
+            group_index = view.shown.groups.index(record.group)
+            yield replace(
+                record, low=float(low[group_index]), interval="lower-bound", level=0.95, p=float(p[group_index])
+            )
         else:
             yield record
 
@@ -107,32 +109,36 @@ def _gaps(view: View, generator: np.random.Generator, draws: int) -> dict[str, G
     A group with too few people for a number is left out of its test.
     """
     scores: ScoreHistogram = view.compared
-    found: dict[str, GapTest] = {}
+    tests_by_gap: dict[str, GapTest] = {}
     for within in (True, False):
         statistics = [statistic for statistic in STATISTICS if statistic.within_class == within]
         rows = np.asarray(scores.rows, dtype=np.float64).sum(axis=-1)
         people = rows.min(axis=-1) if within else rows.sum(axis=-1)
-        kept = [group for group, number in zip(scores.groups, people, strict=True) if number >= view.least_people]
-        left_out = tuple(group for group in scores.groups if group not in kept)
-        if len(kept) < 2:
+        compared_groups = [
+            group for group, number in zip(scores.groups, people, strict=True) if number >= view.least_people
+        ]
+        left_out = tuple(group for group in scores.groups if group not in compared_groups)
+        if len(compared_groups) < 2:
             reason = because(AuditReason.FEW_LARGE_GROUPS, least=view.least_people, whom="people")
-            found |= {statistic.gap: GapTest(reason=reason, left_out=left_out) for statistic in statistics}
+            tests_by_gap |= {statistic.gap: GapTest(reason=reason, left_out=left_out) for statistic in statistics}
             continue
-        large = scores if not left_out else scores.only(kept)
+        large = scores if not left_out else scores.only(compared_groups)
         defined = {statistic.name: statistic for statistic in statistics if not np.isnan(statistic.values(large)).any()}
-        compared = {name: _statistic(one, large) for name, one in defined.items()}
+        compared = {name: _statistic(defined_statistic, large) for name, defined_statistic in defined.items()}
         tests = score_p(large, compared, within_class=within, generator=generator, draws=draws, tests=view.tests)
-        for name, one in defined.items():
-            found[one.gap] = GapTest.of(tests[name], left_out=left_out, low=_least(one, large))
-    return found
+        for name, defined_statistic in defined.items():
+            tests_by_gap[defined_statistic.gap] = GapTest.of(
+                tests[name], left_out=left_out, low=_least(defined_statistic, large)
+            )
+    return tests_by_gap
 
 
 def _statistic(statistic: ValueStatistic, scores: ScoreHistogram) -> Statistic:
     """Heterogeneity in units of each group's error, where it has one; else the largest difference itself."""
     error = statistic.error
     if error is not None and (error(scores) > 0).all():
-        return lambda drawn: heterogeneity(statistic.values(drawn), error(drawn))
-    return lambda drawn: np.ptp(statistic.values(drawn), axis=-1)
+        return lambda scores: heterogeneity(statistic.values(scores), error(scores))
+    return lambda scores: np.ptp(statistic.values(scores), axis=-1)
 
 
 def _least(statistic: ValueStatistic, scores: ScoreHistogram) -> float:
@@ -171,22 +177,22 @@ def score_p(
     weighted = not np.array_equal(coarse.rows, coarse.weight)
 
     def permute(number: int, names: Sequence[str]) -> ScoreHistogram:
-        drawn = (
+        permuted = (
             permuted_weights(coarse.rows, coarse.weight, coarse.squared_weight, within_class, number, generator)
             if weighted
             else permuted_tables(coarse.weight, within_class, number, generator)
         )
-        return with_shared_scores(coarse, drawn)
+        return with_shared_scores(coarse, permuted)
 
     size, needed = coarse.weight.size, draws_needed(tests)
-    found = sequential_permutation(
+    tested_scores = sequential_permutation(
         {name: np.sqrt(statistic(observed)) for name, statistic in statistics.items()},
         permute,
-        lambda name, drawn: np.sqrt(statistics[name](drawn))[:, None],
+        lambda name, permuted: np.sqrt(statistics[name](permuted))[:, None],
         most=min(needed, max(draws, MOST_SCORE_CELLS // size)), needed=needed, largest_batch=max(1, BATCH // size),
         cheap=True,
     )  # fmt: skip
-    return {name: tested[0] for name, tested in found.items()}
+    return {name: tested[0] for name, tested in tested_scores.items()}
 
 
 def with_shared_scores(coarse: ScoreHistogram, weight: Floats) -> ScoreHistogram:
@@ -252,9 +258,9 @@ def threshold_curves(
     if scores.scale.probabilities:
         thresholds = np.arange(POINTS) / (POINTS - 1)
     table = scores.confusion_at(thresholds, classes)
-    place = classes.index(member)
+    class_index = classes.index(member)
     for measure in measures_for(("predictions", "counts")):
-        values = _values(measure, table, place)
+        values = _values(measure, table, class_index)
         groups = table.groups if measure.kind == "rate" else (None,)
         for column, group in enumerate(groups):
             line = values[:, column] if measure.kind == "rate" else values
@@ -270,10 +276,10 @@ def threshold_curves(
             )
 
 
-def _values(measure: Measure, table: object, place: int) -> Floats:
+def _values(measure: Measure, table: object, class_index: int) -> Floats:
     computed = measure.compute(table)
     values = ratio(*computed) if measure.kind == "rate" else np.asarray(computed)
-    return values[..., place] if measure.classwise else values
+    return values[..., class_index] if measure.classwise else values
 
 
 def calibration_points(

@@ -93,12 +93,12 @@ class AuditSpec:
     @property
     def options_as_given(self) -> dict[str, object]:
         """Every option as a plain value."""
-        made: dict[str, object] = {}
+        options: dict[str, object] = {}
         for name in (name for name in DEFAULTS if name not in ROLES):
             value = getattr(self, name)
-            made[name] = list(value) if isinstance(value, tuple) else value
+            options[name] = list(value) if isinstance(value, tuple) else value
         cuts = {column: str(bins.edges or f"quantile:{bins.quantiles}") for column, bins in self.bins.items()}
-        return made | {"reference": dict(self.reference), "bins": cuts}
+        return options | {"reference": dict(self.reference), "bins": cuts}
 
     @property
     def names_earlier(self) -> bool:
@@ -159,23 +159,27 @@ def resolve(data: object, given: Mapping[str, object], called: Mapping[str, str]
         return AuditSpec(table=EagerTable({}, "the counts"), groups=groups, **options)
     if data is None:
         return _of_arrays(roles, options, called)
-    wanted = [*roles.values(), options["bins"], options["categorical"]]
-    return _of_columns(_table_of(data, options["missing"], wanted), roles, options, called)
+    requested = [*roles.values(), options["bins"], options["categorical"]]
+    return _of_columns(_table_of(data, options["missing"], requested), roles, options, called)
 
 
-def _table_of(data: object, missing: object, wanted: Sequence[object]) -> Table:
+def _table_of(data: object, missing: object, arguments: Sequence[object]) -> Table:
     if isinstance(data, (str, os.PathLike)):
         assert isinstance(missing, tuple)
-        several = (given for given in wanted if isinstance(given, (Sequence, Mapping)) and not isinstance(given, str))
-        names = {name for given in [wanted, *several] for name in given if isinstance(name, str)}
+        several = (
+            argument
+            for argument in arguments
+            if isinstance(argument, (Sequence, Mapping)) and not isinstance(argument, str)
+        )
+        names = {name for argument in [arguments, *several] for name in argument if isinstance(name, str)}
         return LazyTable(open_table(data, missing=missing, wanted=names), Path(data).name)
     return as_table(data, or_arrays=True)
 
 
-def _checked_options(given: Mapping[str, object]) -> dict[str, Any]:
+def _checked_options(options: Mapping[str, object]) -> dict[str, Any]:
     """Check the options that say how to look, not at what."""
-    check_options(OPTIONS, given, "audit")
-    chosen: dict[str, Any] = dict(given)
+    check_options(OPTIONS, options, "audit")
+    chosen: dict[str, Any] = dict(options)
     if chosen["intersections"] not in INTERSECTIONS:
         raise BadInput(
             f"intersections is {chosen['intersections']!r}",
@@ -206,16 +210,16 @@ def _checked_options(given: Mapping[str, object]) -> dict[str, Any]:
     return chosen
 
 
-def _names(given: object, what: str) -> tuple[str, ...]:
+def _names(value: object, what: str) -> tuple[str, ...]:
     """Accept one column name or several."""
-    if given is None:
+    if value is None:
         return ()
-    if isinstance(given, str):
-        return (given,)
-    if isinstance(given, Sequence) and all(isinstance(name, str) for name in given):
-        return tuple(given)
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, Sequence) and all(isinstance(name, str) for name in value):
+        return tuple(value)
     raise BadInput(
-        f"{what} is {type(given).__name__} where the name of a column is expected",
+        f"{what} is {type(value).__name__} where the name of a column is expected",
         available="column names together with a frame, or arrays without one",
         help="pass the array as a column of the frame, or leave the frame out and pass arrays only.",
     )
@@ -235,8 +239,8 @@ def _of_columns(
     return _checked(spec, called)
 
 
-def _single(given: object, role: str) -> str | None:
-    names = _names(given, role)
+def _single(value: object, role: str) -> str | None:
+    names = _names(value, role)
     if len(names) > 1:
         raise BadInput(f"{role} names {len(names)} columns", available="one column")
     return names[0] if names else None
@@ -254,7 +258,7 @@ def _of_cohort(
     declared: dict[str, object] = {role: getattr(cohort, role) for role in ("prediction", "score", "weight", "cluster")}
     declared["target"] = list(cohort.target_columns)
     declared["split"] = cohort.split if len(cohort.splits) > 1 else None
-    columns = {role: given if given is not None else declared.get(role) for role, given in roles.items()}
+    columns = {role: column if column is not None else declared.get(role) for role, column in roles.items()}
     columns["sensitive_features"] = roles["sensitive_features"] or list(cohort.groups)
     return _of_columns(EagerTable(cohort.columns, f"the cohort {cohort.name!r}"), columns, options, called)
 

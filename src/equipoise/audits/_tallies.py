@@ -57,10 +57,10 @@ class NumberRows:
         coded = self.axes[axis]
         return self.only(np.array([name == label for name in coded.labels], dtype=bool)[coded.codes])
 
-    def only(self, kept: NDArray[np.bool_] | NDArray[np.int64]) -> NumberRows:
+    def only(self, selection: NDArray[np.bool_] | NDArray[np.int64]) -> NumberRows:
         """Keep these rows, in this order."""
-        axes = {name: Coded(coded.codes[kept], coded.labels) for name, coded in self.axes.items()}
-        return NumberRows(self.target[kept], self.prediction[kept], self.weight[kept], axes)
+        axes = {name: Coded(coded.codes[selection], coded.labels) for name, coded in self.axes.items()}
+        return NumberRows(self.target[selection], self.prediction[selection], self.weight[selection], axes)
 
     def places(self, attributes: Sequence[str], groups: Sequence[str]) -> NDArray[np.int64]:
         """Return the place of each row's group; -1 where it is in none of these."""
@@ -68,8 +68,8 @@ class NumberRows:
 
     def sums(self, pivot: ResidualPivot) -> Floats:
         """Return what is summed of each row, ``[row, WIDTH]``."""
-        made = residual_sums(self.target, self.prediction, pivot)
-        weighted = [self.weight, self.weight**2, *(self.weight * quantity for quantity in made)]
+        quantities = residual_sums(self.target, self.prediction, pivot)
+        weighted = [self.weight, self.weight**2, *(self.weight * quantity for quantity in quantities)]
         return np.stack([np.ones_like(self.weight), *weighted], axis=1)
 
 
@@ -220,11 +220,11 @@ class View:
     @property
     def everyone(self) -> View:
         """The same view with all shown groups taken together."""
-        rows, squares, drawn = (None if table is None else table.everyone
+        rows, squares, samples = (None if table is None else table.everyone
                                 for table in (self.rows, self.squares, self.drawn))  # fmt: skip
         behind = None if self.behind is None else self.behind.everyone
         return replace(
-            self, attribute=(), shown=self.shown.everyone, rows=rows, squares=squares, drawn=drawn, behind=behind
+            self, attribute=(), shown=self.shown.everyone, rows=rows, squares=squares, drawn=samples, behind=behind
         )
 
     def only_compared(self, table: Confusion | None) -> Confusion:
@@ -257,8 +257,8 @@ class ClusterCounts:
 
     def of(self, groups: Sequence[str]) -> int:
         """How many clusters have a row in any of these groups."""
-        places = [self.groups.index(group) for group in groups]
-        return int((np.asarray(self.present[:, places].sum(axis=1)) > 0).sum()) if places else 0
+        indices = [self.groups.index(group) for group in groups]
+        return int((np.asarray(self.present[:, indices].sum(axis=1)) > 0).sum()) if indices else 0
 
     def fewest(self, groups: Sequence[str]) -> int:
         """The number of clusters of the group that has fewest."""
@@ -283,22 +283,22 @@ class ClusterCounts:
         """Return the sums of each cluster in one group, a sparse row a cluster."""
         assert self.units is not None
         width = self.units.shape[1] // len(self.groups)
-        place = self.groups.index(group)
-        return self.units[:, place * width : (place + 1) * width]
+        index = self.groups.index(group)
+        return self.units[:, index * width : (index + 1) * width]
 
 
 def marked_approximate(records: Iterable[Record], behind: ClusterCounts | None) -> Iterator[Record]:
     """Yield records, marked where an interval or a test rests on too few clusters to hold its level closely."""
-    everyone = None if behind is None else behind.everyone
+    overall = None if behind is None else behind.everyone
     for record in records:
-        told = record.low is not None or record.p is not None
-        if behind is None or everyone is None or not told:
+        has_evidence = record.low is not None or record.p is not None
+        if behind is None or overall is None or not has_evidence:
             yield record
             continue
         if record.group is not None:
             number = behind.of([record.group])
         else:
-            number = everyone.of(["everyone"]) if not record.attribute else behind.fewest(behind.groups)
+            number = overall.of(["everyone"]) if not record.attribute else behind.fewest(behind.groups)
         yield replace(record, approximate=True) if number < ENOUGH_CLUSTERS else record
 
 
@@ -317,9 +317,9 @@ def cluster_counts(units: sparse.csc_array, groups: Sequence[str]) -> ClusterCou
     width = units.shape[1] // max(len(groups), 1)
     entries = units.tocoo()
     some = entries.data > 0
-    place = entries.col[some] // max(width, 1)
+    group_index = entries.col[some] // max(width, 1)
     table = sparse.csc_array(
-        (np.ones(int(some.sum())), (entries.row[some], place)), shape=(units.shape[0], len(groups))
+        (np.ones(int(some.sum())), (entries.row[some], group_index)), shape=(units.shape[0], len(groups))
     )
     return ClusterCounts(tuple(groups), table, units)
 
@@ -334,11 +334,11 @@ def big_enough(rows: Confusion, least: int, *, by_class: bool) -> list[str]:
     return [group for group, people in zip(rows.groups, smallest, strict=True) if people >= least]
 
 
-def suppressed(records: Iterable[Record], kept: Collection[str], least: int) -> Iterator[Record]:
+def suppressed(records: Iterable[Record], visible: Collection[str], least: int) -> Iterator[Record]:
     """Yield the records, those about groups that are not kept emptied."""
     for record in records:
-        own = record.kind in ("rate", "value") and record.group is not None
-        yield _hidden(record, least) if least and own and record.group not in kept else record
+        is_of_group = record.kind in ("rate", "value") and record.group is not None
+        yield _hidden(record, least) if least and is_of_group and record.group not in visible else record
 
 
 def _hidden(record: Record, least: int) -> Record:

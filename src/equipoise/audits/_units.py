@@ -44,10 +44,10 @@ class Attribute:
     def of(cls, name: str, codes: Codes, labels: Sequence[Label]) -> Attribute:
         """Put labels in natural order, the missing one last; a label that no row has is left out."""
         present = np.bincount(codes, minlength=len(labels)) > 0
-        some = {label for label, there in zip(labels, present, strict=True) if there}
+        some = {label for label, is_present in zip(labels, present, strict=True) if is_present}
         order: list[Label] = [*ordered(label for label in some if label is not None), *([None] if None in some else [])]
-        place = {label: number for number, label in enumerate(order)}
-        recode = np.array([place.get(label, 0) for label in labels], dtype=np.int64)
+        rank_of = {label: number for number, label in enumerate(order)}
+        recode = np.array([rank_of.get(label, 0) for label in labels], dtype=np.int64)
         return cls(name, recode[codes], tuple(map(shown, order)), None in some)
 
     def only(self, rows: NDArray[np.bool_]) -> Attribute:
@@ -76,10 +76,10 @@ class GroupedUnits:
     def of(cls, codes: Codes, groups: Codes, name: UnitName = "clusters") -> GroupedUnits:
         """Number the units of rows; a row of no group (-1) says nothing about its unit's."""
         values, of_row = np.unique(codes, return_inverse=True)
-        of_row, known = of_row.reshape(-1), groups >= 0
-        group = most_common(of_row[known], groups[known], len(values))
-        agree = group[of_row[known]] == groups[known]
-        return cls(of_row, len(values), group if _carried(groups[known], agree) else None, name, not agree.all())
+        of_row, is_known = of_row.reshape(-1), groups >= 0
+        group = most_common(of_row[is_known], groups[is_known], len(values))
+        agree = group[of_row[is_known]] == groups[is_known]
+        return cls(of_row, len(values), group if _carried(groups[is_known], agree) else None, name, not agree.all())
 
     def by_group(self, groups: int) -> Floats:
         """Return how many units each group has; shared units count for all."""
@@ -111,6 +111,6 @@ def carried_by(units: Codes, values: Codes) -> bool:
 def _carried(values: Codes, agree: NDArray[np.bool_]) -> bool:
     if agree.all():
         return True
-    sizes, own = np.bincount(values), np.bincount(values, weights=agree)
-    at_home = (sizes > 0) & (own >= AT_HOME * sizes)
+    sizes, agreeing = np.bincount(values), np.bincount(values, weights=agree)
+    at_home = (sizes > 0) & (agreeing >= AT_HOME * sizes)
     return bool(agree.mean() >= AGREEING and at_home.sum() > 1)

@@ -95,16 +95,18 @@ class UnitValues:
 
     def difference_error(self, name: str, group: int, others: Sequence[int], weights: Floats) -> float:
         """The standard error of a group's distance from the weighted mean of others."""
-        drawn = self.drawn[name]
+        samples = self.drawn[name]
         return float(
-            standard_deviation_of_draws(drawn[:, [group]] - (drawn[:, others] * weights).sum(axis=1, keepdims=True))[0]
+            standard_deviation_of_draws(
+                samples[:, [group]] - (samples[:, others] * weights).sum(axis=1, keepdims=True)
+            )[0]
         )
 
-    def errors_for(self, name: str, wanted: Sequence[str]) -> Floats:
+    def errors_for(self, name: str, groups: Sequence[str]) -> Floats:
         """The errors of the wanted groups for an interval of 95%; NaN where not drawn, or of too few clusters."""
         wider = [small_sample_factor(self.behind.of([group])) for group in self.behind.groups]
-        known = dict(zip(self.behind.groups, (self.errors(name) * wider).tolist(), strict=True))
-        return np.array([known.get(group, np.nan) for group in wanted])
+        error_of = dict(zip(self.behind.groups, (self.errors(name) * wider).tolist(), strict=True))
+        return np.array([error_of.get(group, np.nan) for group in groups])
 
     @property
     def untold(self) -> dict[str, Reason]:
@@ -123,17 +125,17 @@ class UnitValues:
         reason = self.behind.why_untold(self.behind.groups)
         if reason is not None:
             return GapTest(reason=reason)
-        drawn, errors = self.drawn[name], self.errors(name)
+        samples, errors = self.drawn[name], self.errors(name)
         if np.isnan(errors).any():
             return GapTest(reason=because(AuditReason.UNDEFINED_DRAWS))
         if not (errors > 0).all():
             return GapTest(reason=because(AuditReason.NO_SPREAD))
-        known = ~np.isnan(drawn)
-        mean = np.where(known, drawn, 0.0).sum(axis=0) / known.sum(axis=0)
-        null = heterogeneity((drawn - mean) * self.stretched[:, None], errors)
-        fewest, seen = self.behind.fewest(self.behind.groups), (self.values[name], 2 * self.values[name] - mean)
-        p = max(float(permutation_p(heterogeneity(values, errors), null)) for values in seen)
-        return GapTest(p, low=min(least_gap(values, errors, fewest, risk) for values in seen))
+        is_defined = ~np.isnan(samples)
+        mean = np.where(is_defined, samples, 0.0).sum(axis=0) / is_defined.sum(axis=0)
+        null = heterogeneity((samples - mean) * self.stretched[:, None], errors)
+        fewest, sides = self.behind.fewest(self.behind.groups), (self.values[name], 2 * self.values[name] - mean)
+        p = max(float(permutation_p(heterogeneity(values, errors), null)) for values in sides)
+        return GapTest(p, low=min(least_gap(values, errors, fewest, risk) for values in sides))
 
 
 def unit_values(
@@ -143,8 +145,8 @@ def unit_values(
     """Compute numbers from the totals of all units, and from those of units drawn with replacement."""
     totals = np.asarray(units.sum(axis=0), dtype=np.float64).reshape(1, -1)
     observed = {name: values[0] for name, values in numbers(totals).items()}
-    drawn = numbers(bootstrap_totals(units, generator, draws))
-    return UnitValues(observed, drawn, behind, student_factors(behind.fewest(behind.groups), draws, generator))
+    samples = numbers(bootstrap_totals(units, generator, draws))
+    return UnitValues(observed, samples, behind, student_factors(behind.fewest(behind.groups), draws, generator))
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,19 +171,19 @@ def clustered_evidence(
     """Return what clusters drawn again tell; ``read`` turns totals ``[draw, sum]`` into a tally."""
 
     def numbers(totals: Floats) -> dict[str, Floats]:
-        drawn = read(totals)
-        return {statistic.name: statistic.values(drawn) for statistic in statistics}
+        resampled = read(totals)
+        return {statistic.name: statistic.values(resampled) for statistic in statistics}
 
-    known = unit_values(units, numbers, generator, draws, behind)
+    estimates = unit_values(units, numbers, generator, draws, behind)
     with_error = [statistic.name for statistic in statistics if statistic.error is not None]
     return Evidence(
-        shown={name: known.errors_for(name, view.shown.groups) for name in with_error},
-        compared={name: known.errors(name) for name in with_error},
-        gaps={statistic.gap: known.gap(statistic.name, view.risk) for statistic in statistics}
+        shown={name: estimates.errors_for(name, view.shown.groups) for name in with_error},
+        compared={name: estimates.errors(name) for name in with_error},
+        gaps={statistic.gap: estimates.gap(statistic.name, view.risk) for statistic in statistics}
         if len(behind.groups) > 1
         else {},
-        untold=known.untold,
-        units=known,
+        untold=estimates.untold,
+        units=estimates,
     )
 
 
@@ -191,14 +193,14 @@ def value_records(
 ) -> list[Record]:  # fmt: skip
     """Return the records with intervals, tests and bounds, and add the contrasts to the tests."""
     gaps = dict(evidence.gaps)
-    for one in statistics if gaps else ():
-        if one.standardised is not None and one.gap in gaps:
-            gaps[one.standardised] = _standardised(gaps[one.gap], view, one)
-    made = testing.add_gaps(_with_evidence(records, view, evidence, gaps), view.risk)
-    for one in statistics if gaps else ():
-        if one.contrasted:
-            testing.add(value_contrasts(one, view, evidence))
-    return made
+    for statistic in statistics if gaps else ():
+        if statistic.standardised is not None and statistic.gap in gaps:
+            gaps[statistic.standardised] = _standardised(gaps[statistic.gap], view, statistic)
+    tested = testing.add_gaps(_with_evidence(records, view, evidence, gaps), view.risk)
+    for statistic in statistics if gaps else ():
+        if statistic.contrasted:
+            testing.add(value_contrasts(statistic, view, evidence))
+    return tested
 
 
 def _with_evidence(
@@ -208,8 +210,8 @@ def _with_evidence(
     for record in records:
         if record.kind == "value" and record.measure in evidence.shown and record.group in view.shown.groups:
             error = evidence.shown[record.measure][view.shown.groups.index(record.group)]
-            told = _with_interval(record, float(error))
-            yield replace(told, reason=told.reason or evidence.untold.get(str(record.group))), None
+            evidenced = _with_interval(record, float(error))
+            yield replace(evidenced, reason=evidenced.reason or evidence.untold.get(str(record.group))), None
         else:
             yield record, gaps.get(record.measure) if record.kind == "gap" and record.defined else None
 

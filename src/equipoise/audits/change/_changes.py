@@ -86,7 +86,7 @@ class _Tested:
     test: Contrast | None = None
 
 
-def _of_sides(sides: Sides, *, everyone: bool) -> Iterator[_Tested]:
+def _of_sides(sides: Sides, *, with_overall: bool) -> Iterator[_Tested]:
     """Yield the changes of one attribute: of each group's rates, then of the contrasts between groups.
 
     With ``everyone`` the changes over all groups come first.
@@ -97,22 +97,22 @@ def _of_sides(sides: Sides, *, everyone: bool) -> Iterator[_Tested]:
         measure = get_measure(name)
         if measure.needs == "counts" and not sides.has_target:
             continue
-        for place in class_places(sides.view, measure):
-            if everyone:
-                yield _rate(sides, measure, place, None, sides.whole(measure, place))
+        for class_index in class_places(sides.view, measure):
+            if with_overall:
+                yield _rate(sides, measure, class_index, None, sides.whole(measure, class_index))
             for number, group in enumerate(sides.groups):
-                yield _rate(sides, measure, place, group, sides.side(measure, place, [number]))
+                yield _rate(sides, measure, class_index, group, sides.side(measure, class_index, [number]))
             for group, (status, reason) in sides.absent.items():
-                before, after = sides.lone(measure, place, group)
-                yield _Tested(_change(sides, measure, place, group, "rate", (before, after), (status, reason)))
+                before, after = sides.lone(measure, class_index, group)
+                yield _Tested(_change(sides, measure, class_index, group, "rate", (before, after), (status, reason)))
             for number, others, called in pairs:
-                yield _contrast(sides, measure, place, number, others, called)
+                yield _contrast(sides, measure, class_index, number, others, called)
 
 
-def _rate(sides: Sides, measure: Measure, place: int | None, group: str | None, side: Side) -> _Tested:
-    found = _status(sides, measure, [side])
+def _rate(sides: Sides, measure: Measure, class_index: int | None, group: str | None, side: Side) -> _Tested:
+    status = _status(sides, measure, [side])
     change = replace(
-        _change(sides, measure, place, group, "rate", (side.before, side.after), found),
+        _change(sides, measure, class_index, group, "rate", (side.before, side.after), status),
         numerator_before=side.successes[1], denominator_before=side.trials[1],
         numerator_after=side.successes[0], denominator_after=side.trials[0],
     )  # fmt: skip
@@ -120,27 +120,27 @@ def _rate(sides: Sides, measure: Measure, place: int | None, group: str | None, 
 
 
 def _contrast(
-    sides: Sides, measure: Measure, place: int | None, number: int, others: Sequence[int], called: str
+    sides: Sides, measure: Measure, class_index: int | None, number: int, others: Sequence[int], called: str
 ) -> _Tested:
-    own, other = sides.side(measure, place, [number]), sides.side(measure, place, others)
-    differences = (own.before - other.before, own.after - other.after)
-    found = _status(sides, measure, [own, other])
-    change = _change(sides, measure, place, sides.groups[number], "contrast", differences, found)
-    return _tested(sides, replace(change, against=called), own.estimate.minus(other.estimate))
+    side, other = sides.side(measure, class_index, [number]), sides.side(measure, class_index, others)
+    differences = (side.before - other.before, side.after - other.after)
+    status = _status(sides, measure, [side, other])
+    change = _change(sides, measure, class_index, sides.groups[number], "contrast", differences, status)
+    return _tested(sides, replace(change, against=called), side.estimate.minus(other.estimate))
 
 
 def _change(
-    sides: Sides, measure: Measure, place: int | None, group: str | None, kind: Literal["rate", "contrast"],
-    values: tuple[float, float], found: tuple[Status, Reason | None],
+    sides: Sides, measure: Measure, class_index: int | None, group: str | None, kind: Literal["rate", "contrast"],
+    values: tuple[float, float], status: tuple[Status, Reason | None],
 ) -> Change:  # fmt: skip
     view = sides.view
-    name = None if place is None else view.compared.classes[place]
+    name = None if class_index is None else view.compared.classes[class_index]
     before, after = values
     return Change(
         measure=measure.name, alias=measure.alias, kind=kind, design=sides.design,
         scope="overall" if name is None else "favourable" if name == view.favourable else "class", class_=name,
         attribute=view.attribute if group is not None else (), group=group, split=view.split,
-        before=before, after=after, change=after - before, status=found[0], reason=found[1],
+        before=before, after=after, change=after - before, status=status[0], reason=status[1],
     )  # fmt: skip
 
 
@@ -148,9 +148,9 @@ def _status(sides: Sides, measure: Measure, parts: Sequence[Side]) -> tuple[Stat
     """Return the status of a change, and the reason where there is no test."""
     if any(math.isnan(part.before) or math.isnan(part.after) for part in parts):
         return Status.UNDEFINED, because(ChangeReason.NO_DENOMINATOR, of=measure.denominator)
-    least, wanted = min(part.people for part in parts), sides.view.least_people
-    if least < wanted:
-        return Status.TOO_SMALL, because(ChangeReason.FEW_PEOPLE, people=least, least=wanted)
+    least, least_people = min(part.people for part in parts), sides.view.least_people
+    if least < least_people:
+        return Status.TOO_SMALL, because(ChangeReason.FEW_PEOPLE, people=least, least=least_people)
     return Status.OK, None
 
 
@@ -188,8 +188,8 @@ def changes_of(
 ) -> tuple[Change, ...]:
     """Return the changes of a report, of the measures that it reports: all attributes and splits corrected together."""
     changes: list[_Tested] = []
-    seen: set[str | None] = set()
+    splits_done: set[str | None] = set()
     for sides in sides_of(spec, counts, before, favourable, splits):
-        changes += _of_sides(sides, everyone=sides.view.split not in seen)
-        seen.add(sides.view.split)
+        changes += _of_sides(sides, with_overall=sides.view.split not in splits_done)
+        splits_done.add(sides.view.split)
     return _corrected([change for change in changes if spec.reports(change.change.measure)])

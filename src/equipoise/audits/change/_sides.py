@@ -98,7 +98,7 @@ def check_change(spec: AuditSpec, against: object) -> None:
         raise BadInput("--against-score was given without --score", help="name the new score with --score (score=).")
 
 
-def resolve_earlier(data: object, against: object, given: Mapping[str, object]) -> AuditSpec:
+def resolve_earlier(data: object, against: object, arguments: Mapping[str, object]) -> AuditSpec:
     """Return the spec of the same audit of the earlier data."""
     if data is None:
         raise BadInput(
@@ -108,7 +108,7 @@ def resolve_earlier(data: object, against: object, given: Mapping[str, object]) 
     if isinstance(data, Counts) != isinstance(against, Counts):
         raise BadInput("Counts were given on one side only", available="counts on both sides, or rows on both")
     try:
-        return resolve(against, {**given, "control": None, "reference": None})
+        return resolve(against, {**arguments, "control": None, "reference": None})
     except BadInput as error:
         raise _of_earlier(error) from error
 
@@ -142,8 +142,8 @@ def before_of_rows(spec: AuditSpec, tallies: Tallies) -> Before:
     cells = _known(cells, EARLIER)
     if not cells.rows:
         raise BadInput(f"No row has both predictions, {column!r} being the earlier", help="name another column.")
-    found = {label for label in cells.axis(EARLIER) if label is not None}
-    classes, notes = _common(tallies.classes, found, f"the earlier predictions {column!r}")
+    labels = {label for label in cells.axis(EARLIER) if label is not None}
+    classes, notes = _common(tallies.classes, labels, f"the earlier predictions {column!r}")
     notes.insert(0, f"Changes compare with {column!r} on the same {plural(cells.rows, 'row')}.")
     if without:
         verb = fitting(without, "has no earlier prediction: it is", "have no earlier prediction: they are")
@@ -161,10 +161,10 @@ def before_of_file(spec: AuditSpec, tallies: Tallies, earlier: AuditSpec, data: 
         earlier, bins=bins, reference={}, control=None, score=score, threshold=spec.threshold if score else None
     )
     try:
-        found = tallies_of_counts(earlier, data) if isinstance(data, Counts) else tally(earlier)
+        earlier_tallies = tallies_of_counts(earlier, data) if isinstance(data, Counts) else tally(earlier)
     except BadInput as error:
         raise _of_earlier(error) from error
-    cells = found.counts[None]
+    cells = earlier_tallies.counts[None]
     cells = unify_booleans(cells, _spelling(class_labels(cells), tallies.classes))
     classes, notes = _common(tallies.classes, set(class_labels(cells)), "the earlier data")
     if (TARGET_AXIS in cells.axes) != (TARGET_AXIS in tallies.counts[None].axes):
@@ -173,8 +173,12 @@ def before_of_file(spec: AuditSpec, tallies: Tallies, earlier: AuditSpec, data: 
     notes.insert(
         0, f"Changes compare with {earlier.table.name} ({plural(rows, 'row')}), taken as other people: two samples."
     )
-    made = {"data": earlier.table.name, "rows": found.card_cells.rows, "fingerprint": found.fingerprint}
-    return Before(tuple(classes), tuple(notes), made, sample=cells)
+    source = {
+        "data": earlier.table.name,
+        "rows": earlier_tallies.card_cells.rows,
+        "fingerprint": earlier_tallies.fingerprint,
+    }
+    return Before(tuple(classes), tuple(notes), source, sample=cells)
 
 
 def _bins(spec: AuditSpec) -> dict[str, Bins]:
@@ -206,13 +210,13 @@ def _spelled(cells: Cells, spec: AuditSpec, tallies: Tallies) -> Cells:
             cells = cells.relabel(TARGET_AXIS, dict.fromkeys(joined, other))
         for axis in (PREDICTION_AXIS, EARLIER):
             cells = cells.relabel(axis, {ABOVE: member, BELOW: other})
-    found = [label for label in cells.axis(EARLIER) if label is not None]
-    return unify_booleans(cells, _spelling(found, tallies.classes), [EARLIER])
+    labels = [label for label in cells.axis(EARLIER) if label is not None]
+    return unify_booleans(cells, _spelling(labels, tallies.classes), [EARLIER])
 
 
-def _spelling(found: Iterable[Label], classes: Sequence[str]) -> dict[Label, Label]:
+def _spelling(spelled: Iterable[Label], classes: Sequence[str]) -> dict[Label, Label]:
     """Return new names where one side says true/false and the other 1/0."""
-    labels = set(found)
+    labels = set(spelled)
     if labels and labels <= set(BOOLEAN_LABELS) and set(classes) <= {"0", "1"}:
         return {name: BOOLEAN_LABELS[name] for name in BOOLEAN_LABELS}
     if labels and labels <= {"0", "1"} and set(classes) <= set(BOOLEAN_LABELS):
@@ -220,18 +224,18 @@ def _spelling(found: Iterable[Label], classes: Sequence[str]) -> dict[Label, Lab
     return {}
 
 
-def _common(classes: Sequence[str], found: set[str], where: str) -> tuple[list[str], list[str]]:
+def _common(classes: Sequence[str], labels: set[str], where: str) -> tuple[list[str], list[str]]:
     """Return the classes of both sides. Where each has one that the other lacks, they are named differently."""
-    known = set(classes)
-    if not (found <= known or known <= found):
+    current = set(classes)
+    if not (labels <= current or current <= labels):
         raise BadInput(
-            f"The classes of {where} differ: {listing(ordered(found), 6)} there, {listing(classes, 6)} here",
+            f"The classes of {where} differ: {listing(ordered(labels), 6)} there, {listing(classes, 6)} here",
             available="the same names on both sides",
             help="rename the classes first, or leave out the rows of a class that one side never has.",
         )
-    notes = [f"The class {name!r} is not among {where}." for name in ordered(known - found)]
-    notes += [f"The class {name!r} is among {where} only." for name in ordered(found - known)]
-    return ordered(known | found), notes[:5]
+    notes = [f"The class {name!r} is not among {where}." for name in ordered(current - labels)]
+    notes += [f"The class {name!r} is among {where} only." for name in ordered(labels - current)]
+    return ordered(current | labels), notes[:5]
 
 
 Three = tuple[float, float, float]
@@ -301,14 +305,14 @@ class Sides(ABC):
         return groups
 
     @abstractmethod
-    def side(self, measure: Measure, place: int | None, groups: Sequence[int]) -> Side:
+    def side(self, measure: Measure, class_index: int | None, groups: Sequence[int]) -> Side:
         """Return a rate of some groups taken together."""
 
     @abstractmethod
-    def whole(self, measure: Measure, place: int | None) -> Side:
+    def whole(self, measure: Measure, class_index: int | None) -> Side:
         """Return a rate over everybody, with those who have no group."""
 
-    def lone(self, measure: Measure, place: int | None, group: str) -> tuple[float, float]:
+    def lone(self, measure: Measure, class_index: int | None, group: str) -> tuple[float, float]:
         """Return what is known of a group that cannot be compared: its rate before and after."""
         return float("nan"), float("nan")
 
@@ -323,14 +327,14 @@ class PairedSides(Sides):
         self._rows = _Pairs.of(cells, view)
         self._tables: dict[tuple[str, int | None], Floats] = {}
 
-    def side(self, measure: Measure, place: int | None, groups: Sequence[int]) -> Side:
-        return _paired_side(self._table(measure, place)[list(groups)].sum(axis=0))
+    def side(self, measure: Measure, class_index: int | None, groups: Sequence[int]) -> Side:
+        return _paired_side(self._table(measure, class_index)[list(groups)].sum(axis=0))
 
-    def whole(self, measure: Measure, place: int | None) -> Side:
-        return _paired_side(self._table(measure, place).sum(axis=0))
+    def whole(self, measure: Measure, class_index: int | None) -> Side:
+        return _paired_side(self._table(measure, class_index).sum(axis=0))
 
-    def _table(self, measure: Measure, place: int | None) -> Floats:
-        key = (measure.name, place)
+    def _table(self, measure: Measure, class_index: int | None) -> Floats:
+        key = (measure.name, class_index)
         if key not in self._tables:
             self._tables[key] = self._rows.table(*key)
         return self._tables[key]
@@ -372,24 +376,26 @@ class _Pairs:
         axes = [group_axis(attribute) for attribute in view.attribute]
         outcome = [axis for axis in (TARGET_AXIS, PREDICTION_AXIS, EARLIER) if axis in cells.axes]
         joint = cells.marginal([*outcome, *axes])
-        place = {name: number for number, name in enumerate(view.compared.classes)}
+        class_code = {name: number for number, name in enumerate(view.compared.classes)}
         codes = {
-            axis: np.array([place.get(str(label), -1) for label in joint.labels[number]], dtype=np.int64)[
+            axis: np.array([class_code.get(str(label), -1) for label in joint.labels[number]], dtype=np.int64)[
                 joint.codes[:, number]
             ]
             for number, axis in enumerate(outcome)
         }
-        known = {name: number for number, name in enumerate(view.compared.groups)}
+        group_code = {name: number for number, name in enumerate(view.compared.groups)}
         names = (
             group_name([labels[code] for labels, code in zip(joint.labels[len(outcome) :], row, strict=True)])
             for row in joint.codes[:, len(outcome) :].tolist()
         )
-        group = np.array([known.get(name, len(known)) for name in names], dtype=np.int64)
-        return cls(group, codes.get(TARGET_AXIS), codes[PREDICTION_AXIS], codes[EARLIER], joint.sums[:, :3], len(known))
+        group = np.array([group_code.get(name, len(group_code)) for name in names], dtype=np.int64)
+        return cls(
+            group, codes.get(TARGET_AXIS), codes[PREDICTION_AXIS], codes[EARLIER], joint.sums[:, :3], len(group_code)
+        )
 
-    def table(self, measure: str, place: int | None) -> Floats:
+    def table(self, measure: str, class_index: int | None) -> Floats:
         """Return ``[group, case, sum]``: whether a row is counted, and is a success, after and before."""
-        parts = [_parts(measure, self.truth, said, place) for said in (self.after, self.before)]
+        parts = [_parts(measure, self.truth, predictions, class_index) for predictions in (self.after, self.before)]
         (success_after, counted_after), (success_before, counted_before) = parts
         case = np.zeros(len(self.group), dtype=np.int64)
         for bit in (counted_after, counted_before, success_after, success_before):
@@ -399,18 +405,18 @@ class _Pairs:
         return np.stack(columns, axis=-1).astype(np.float64).reshape(self.groups + 1, len(PAIR_CASES), 3)
 
 
-def _parts(measure: str, truth: Codes | None, said: Codes, place: int | None) -> tuple[Bools, Bools]:
+def _parts(measure: str, truth: Codes | None, predictions: Codes, class_index: int | None) -> tuple[Bools, Bools]:
     """Tell of each row whether it is a success of a rate, and whether it is counted at all."""
-    everybody = np.ones(len(said), dtype=bool)
+    everybody = np.ones(len(predictions), dtype=bool)
     if measure == "selection_rate":
-        return said == place, everybody
+        return predictions == class_index, everybody
     assert truth is not None
     if measure == "accuracy":
-        return said == truth, everybody
-    among = {"true_positive_rate": truth == place, "false_positive_rate": truth != place,
-             "positive_predictive_value": said == place}[measure]  # fmt: skip
-    wanted = truth == place if measure == "positive_predictive_value" else said == place
-    return wanted & among, among
+        return predictions == truth, everybody
+    among = {"true_positive_rate": truth == class_index, "false_positive_rate": truth != class_index,
+             "positive_predictive_value": predictions == class_index}[measure]  # fmt: skip
+    is_hit = truth == class_index if measure == "positive_predictive_value" else predictions == class_index
+    return is_hit & among, among
 
 
 class SampledSides(Sides):
@@ -426,27 +432,29 @@ class SampledSides(Sides):
         self._places = [[sums[WEIGHT].groups.index(group) for group in compared] for sums in self._samples]
         self._parts: dict[str, list[Floats]] = {}
 
-    def side(self, measure: Measure, place: int | None, groups: Sequence[int]) -> Side:
-        chosen = [[places[group] for group in groups] for places in self._places]
-        return _sampled_side(*(self._counted(measure, place, sample, chosen[sample]) for sample in (AFTER, BEFORE)))
+    def side(self, measure: Measure, class_index: int | None, groups: Sequence[int]) -> Side:
+        chosen = [[index_of[group] for group in groups] for index_of in self._places]
+        return _sampled_side(
+            *(self._counted(measure, class_index, sample, chosen[sample]) for sample in (AFTER, BEFORE))
+        )
 
-    def whole(self, measure: Measure, place: int | None) -> Side:
-        return _sampled_side(*(self._counted(measure, place, sample, slice(None)) for sample in (AFTER, BEFORE)))
+    def whole(self, measure: Measure, class_index: int | None) -> Side:
+        return _sampled_side(*(self._counted(measure, class_index, sample, slice(None)) for sample in (AFTER, BEFORE)))
 
-    def lone(self, measure: Measure, place: int | None, group: str) -> tuple[float, float]:
+    def lone(self, measure: Measure, class_index: int | None, group: str) -> tuple[float, float]:
         rates = [float("nan"), float("nan")]
         for sample in (AFTER, BEFORE) if self.absent[group][0] != Status.TOO_SMALL else ():
             groups = self._samples[sample][WEIGHT].groups
             if group in groups:
-                x, n, _, _ = self._counted(measure, place, sample, [groups.index(group)])
+                x, n, _, _ = self._counted(measure, class_index, sample, [groups.index(group)])
                 rates[sample] = x / n if n > 0 else float("nan")
         return rates[BEFORE], rates[AFTER]
 
-    def _counted(self, measure: Measure, place: int | None, sample: int, groups: list[int] | slice) -> Four:
+    def _counted(self, measure: Measure, class_index: int | None, sample: int, groups: list[int] | slice) -> Four:
         """Return successes, trials, their squared weights and the rows among them, of some groups together."""
         if measure.name not in self._parts:
             self._parts[measure.name] = [_sums_of(measure, sums) for sums in self._samples]
-        x, n, squares, rows = self._parts[measure.name][sample][:, groups, place or 0].sum(axis=1).tolist()
+        x, n, squares, rows = self._parts[measure.name][sample][:, groups, class_index or 0].sum(axis=1).tolist()
         return x, n, squares, rows
 
 
@@ -501,8 +509,8 @@ def _sides(
     else:
         now, then = sums(every[0]), sums(every[1])
     labels = (group_labels(cells, attributes, include_missing=spec.include_missing) for cells in every)
-    known = dict.fromkeys(group_name(group) for groups in labels for group in groups)
-    compared, absent = _compared(spec, list(known), now, then)
+    known_groups = dict.fromkeys(group_name(group) for groups in labels for group in groups)
+    compared, absent = _compared(spec, list(known_groups), now, then)
     view = View(
         attribute=tuple(attributes),
         shown=now[WEIGHT],
@@ -518,19 +526,19 @@ def _sides(
 
 
 def _compared(
-    spec: AuditSpec, known: list[str], now: Sums, then: Sums
+    spec: AuditSpec, groups: list[str], now: Sums, then: Sums
 ) -> tuple[list[str], dict[str, tuple[Status, Reason]]]:
     """Return the groups of both sides, and the others with the reason that they are not compared."""
     compared: list[str] = []
     absent: dict[str, tuple[Status, Reason]] = {}
     least = spec.suppress_below
     big = [set(big_enough(sums[ROWS], least, by_class=sums[ROWS].has_target)) for sums in (now, then)]
-    for group in known:
-        here, there = (group in sums[WEIGHT].groups for sums in (now, then))
-        if (here and group not in big[0]) or (there and group not in big[1]):
+    for group in groups:
+        in_now, in_then = (group in sums[WEIGHT].groups for sums in (now, then))
+        if (in_now and group not in big[0]) or (in_then and group not in big[1]):
             absent[group] = Status.TOO_SMALL, because(AuditReason.SUPPRESSED, least=least)
-        elif not (here and there):
-            absent[group] = Status.UNDEFINED, because(ChangeReason.NOT_EARLIER if here else ChangeReason.NOT_LATER)
+        elif not (in_now and in_then):
+            absent[group] = Status.UNDEFINED, because(ChangeReason.NOT_EARLIER if in_now else ChangeReason.NOT_LATER)
         else:
             compared.append(group)
     return compared, absent

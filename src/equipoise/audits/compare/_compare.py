@@ -115,24 +115,24 @@ def outcomes_of(before: Any, after: Any) -> Outcomes:
     if len(labels) > MOST_CLASSES or any(is_fraction(label) for label in labels):
         return _of_numbers(before, after)
     names = tuple(ordered(labels))
-    place = {label: number for number, label in enumerate(names)}
+    code_of = {label: number for number, label in enumerate(names)}
     first, second = (
-        np.array([-1 if label is None else place[label] for label in part.labels], dtype=np.int64)[part.codes]
+        np.array([-1 if label is None else code_of[label] for label in part.labels], dtype=np.int64)[part.codes]
         for part in coded
     )
-    known = (first >= 0) & (second >= 0)
-    if not known.any():
+    is_known = (first >= 0) & (second >= 0)
+    if not is_known.any():
         raise BadInput("No row has a prediction before and one after", help="check that the columns belong together.")
-    return Outcomes(known, (first != second).astype(np.float64), names, first, second)
+    return Outcomes(is_known, (first != second).astype(np.float64), names, first, second)
 
 
 def _of_numbers(before: Any, after: Any) -> Outcomes:
     first, second = as_floats(before, "the prediction before"), as_floats(after, "the prediction after")
-    known = np.isfinite(first) & np.isfinite(second)
-    if not known.any():
+    is_known = np.isfinite(first) & np.isfinite(second)
+    if not is_known.any():
         raise BadInput("No row has a prediction before and one after", help="check that the columns belong together.")
-    shift = np.where(known, second - first, 0.0)
-    return Outcomes(known, (shift != 0).astype(np.float64), shift=shift)
+    shift = np.where(is_known, second - first, 0.0)
+    return Outcomes(is_known, (shift != 0).astype(np.float64), shift=shift)
 
 
 def outcome_records(outcomes: Outcomes, spec: CompareSpec) -> Iterator[OutcomeRecord]:
@@ -152,18 +152,18 @@ def outcome_records(outcomes: Outcomes, spec: CompareSpec) -> Iterator[OutcomeRe
         if overall > 0:
             null = shares_of_groups(held, amounts[rows], codes, number, draws, generator).null
         tested = compare_with_null(observed / scale if overall > 0 else observed, null)
-        tested_groups = [place for place in attribute.tested(include_missing=spec.include_missing)
-                if draws and overall > 0 and max(least, 1) <= people[place] < len(codes)]  # fmt: skip
+        tested_groups = [group_index for group_index in attribute.tested(include_missing=spec.include_missing)
+                if draws and overall > 0 and max(least, 1) <= people[group_index] < len(codes)]  # fmt: skip
         for index, group in enumerate(attribute.groups):
-            made = _record(outcomes, attribute.name, group, rows & (attribute.codes == index), least)
+            record = _record(outcomes, attribute.name, group, rows & (attribute.codes == index), least)
             if index not in tested_groups:
-                yield made
+                yield record
                 continue
             ends = share_interval(
                 float(observed[index] / scale[index]), float(people[index] / len(codes)), float(tested.half[index])
             )
             yield replace(
-                made,
+                record,
                 difference=float(observed[index]),
                 low=ends[0] * float(scale[index]),
                 high=ends[1] * float(scale[index]),
@@ -202,10 +202,10 @@ def _moves(outcomes: Outcomes, rows: NDArray[np.bool_], least: int) -> Iterator[
         return
     number = len(outcomes.classes)
     cells = np.bincount(outcomes.before[rows] * number + outcomes.after[rows], minlength=number**2)
-    for place in np.flatnonzero(cells):
-        first, second = divmod(int(place), number)
+    for cell in np.flatnonzero(cells):
+        first, second = divmod(int(cell), number)
         if first != second:
-            people = int(cells[place])
+            people = int(cells[cell])
             yield Move(
                 before=outcomes.classes[first],
                 after=outcomes.classes[second],
@@ -220,17 +220,17 @@ def link_of(outcomes: Outcomes, scores: Floats, spec: CompareSpec) -> OutcomeLin
     amount = outcomes.moved[rows] if outcomes.shift is None else np.abs(outcomes.shift[rows])
     varied = len(score) > 1 and np.ptp(score) > 0 and np.ptp(amount) > 0
     correlation = float(stats.spearmanr(-score, amount).statistic) if varied else math.nan
-    found: dict[str, Any] = {
+    estimates: dict[str, Any] = {
         "people": int(rows.sum()), "moved": int(moved.sum()), "rank_correlation": correlation,
     }  # fmt: skip
     auc, spread = clustered_auc(held, -score, moved)
     if math.isnan(auc):
         why = because(CompareReason.ALL_MOVED if moved.all() else CompareReason.NONE_MOVED)
-        return OutcomeLink(**found, auc=auc, low=None, high=None, status=Status.UNDEFINED, reason=why)
+        return OutcomeLink(**estimates, auc=auc, low=None, high=None, status=Status.UNDEFINED, reason=why)
     sides = [int((held.sums(side) > 0).sum()) for side in (moved, ~moved)]
     if min(sides) < LEAST_UNITS or spread == 0:
         why = because(CompareReason.FEW_MOVED_OR_STAYED, least=LEAST_UNITS)
-        return OutcomeLink(**found, auc=auc, low=None, high=None, status=Status.TOO_SMALL, reason=why)
+        return OutcomeLink(**estimates, auc=auc, low=None, high=None, status=Status.TOO_SMALL, reason=why)
     level = CONFIDENCE if 0 < auc < 1 and held.effective > LEAST_EFFECTIVE else None
     low, high = (None, None) if level is None else map(float, auc_interval(auc, spread, level, held.effective - 1))
     # With midranks, AUC - 1/2 is the mean rank of the movers, minus that of all, over the number that stayed.
@@ -238,7 +238,8 @@ def link_of(outcomes: Outcomes, scores: Floats, spec: CompareSpec) -> OutcomeLin
         held, moved.astype(np.float64), stats.rankdata(-score), spec.draws, stream(spec.seed, "link")
     )
     tested = compare_with_null(ranks.observed, ranks.null)
-    return OutcomeLink(**found, auc=auc, low=low, high=high, level=level, p=float(tested.p[0]) if spec.draws else None)
+    p = float(tested.p[0]) if spec.draws else None
+    return OutcomeLink(**estimates, auc=auc, low=low, high=high, level=level, p=p)
 
 
 Progress = Callable[[str, float], None]
@@ -316,10 +317,11 @@ def compare(  # noqa: D417 - the other parameters are written from their declara
     >>> women.share_population, women.share_changed, women.finding
     (0.5, 1.0, True)
     """
-    given = {name: value for name, value in locals().items() if name not in ("before", "after", "progress", "command")}
+    elsewhere = ("before", "after", "progress", "command")
+    arguments = {name: value for name, value in locals().items() if name not in elsewhere}
     tell = progress or (lambda what, done: None)
     tell("Reading", 0.0)
-    spec = resolve_comparison(before, after, given)
+    spec = resolve_comparison(before, after, arguments)
     concept = None if direction is None else direction_of(spec)
     tell("Comparing", 0.15)
     scores = scored(spec.before, spec.after, None if spec.clustered else spec.units, spec)
@@ -349,11 +351,11 @@ def compare(  # noqa: D417 - the other parameters are written from their declara
 
 def _tested(spec: CompareSpec, scores: Scored, cut: Cut, floor: Scored | None) -> tuple[dict[str, Any], Reason | None]:
     """Return every record that has a test, all tests of the report corrected at once, and why no rule was found."""
-    known = scores.known
+    is_known = scores.known
     records = change_records(spec, scores, cut, floor)
-    columns = [column.only(known) for column in (*spec.people.attributes, *spec.people.described)]
+    columns = [column.only(is_known) for column in (*spec.people.attributes, *spec.people.described)]
     descriptions, why = describe_changed(
-        columns, cut, spec.units.only(known), least=spec.suppress_below, draws=spec.draws,
+        columns, cut, spec.units.only(is_known), least=spec.suppress_below, draws=spec.draws,
         generator=stream(spec.seed, "description"),
     )  # fmt: skip
     outcomes: list[OutcomeRecord] = []
@@ -483,8 +485,10 @@ def mirrored(records: Sequence[Any]) -> set[object]:
     return {name for name, tests in by_attribute.items() if len(tests) == 2 and _are_mirrored(*tests)}
 
 
-def _are_mirrored(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    return math.isclose(one[0], other[0], rel_tol=1e-9) and math.isclose(one[1], -other[1], rel_tol=1e-6, abs_tol=1e-12)
+def _are_mirrored(pair: tuple[float, float], other: tuple[float, float]) -> bool:
+    return math.isclose(pair[0], other[0], rel_tol=1e-9) and math.isclose(
+        pair[1], -other[1], rel_tol=1e-6, abs_tol=1e-12
+    )
 
 
 def _notes(result: CompareResult, spec: CompareSpec, scores: Scored, undescribed: Reason | None) -> Iterator[str]:

@@ -50,12 +50,12 @@ def features_of(columns: Sequence[Attribute | Quantity]) -> list[Feature]:
                 others = tuple(name for name in column.groups if name != group)
                 features.append(Feature(column.name, (column.codes == index).astype(np.float64), group, others))
             continue
-        known = ~np.isnan(column.values)
-        whole = bool((column.values[known] == np.rint(column.values[known])).all())
-        middle = float(np.median(column.values[known])) if known.any() else 0.0
-        features.append(Feature(column.name, np.where(known, column.values, middle), whole=whole))
-        if not known.all():
-            features.append(Feature(column.name, (~known).astype(np.float64), "(missing)", ("known",)))
+        is_known = ~np.isnan(column.values)
+        is_whole = bool((column.values[is_known] == np.rint(column.values[is_known])).all())
+        middle = float(np.median(column.values[is_known])) if is_known.any() else 0.0
+        features.append(Feature(column.name, np.where(is_known, column.values, middle), whole=is_whole))
+        if not is_known.all():
+            features.append(Feature(column.name, (~is_known).astype(np.float64), "(missing)", ("known",)))
     return features
 
 
@@ -104,9 +104,9 @@ class Rule:
 
     def _of(self, column: str) -> list[str]:
         steps = [(step, self.features[step.feature]) for step in self.steps]
-        own = [(step, feature) for step, feature in steps if feature.column == column]
-        named = [(step, feature) for step, feature in own if feature.group is not None]
-        return [*_of_groups(column, named), *_of_numbers(column, [pair for pair in own if pair[1].group is None])]
+        of_column = [(step, feature) for step, feature in steps if feature.column == column]
+        named = [(step, feature) for step, feature in of_column if feature.group is not None]
+        return [*_of_groups(column, named), *_of_numbers(column, [pair for pair in of_column if pair[1].group is None])]
 
 
 def _of_groups(column: str, steps: Sequence[tuple[Step, Feature]]) -> list[str]:
@@ -126,10 +126,10 @@ def _of_numbers(column: str, steps: Sequence[tuple[Step, Feature]]) -> list[str]
     """Join the steps on one number into one range."""
     if not steps:
         return []
-    whole = steps[0][1].whole
+    is_whole = steps[0][1].whole
     low = max((step.threshold for step, _ in steps if step.above), default=-math.inf)
     high = min((step.threshold for step, _ in steps if not step.above), default=math.inf)
-    if whole:  # above 29.5 is 30 and over
+    if is_whole:  # above 29.5 is 30 and over
         low, high = _next_whole(low), _next_whole(high)
         return [f"{column} {_range(low, high, 'under', 'and over', 'to under')}"]
     return [f"{column} {_range(low, high, 'up to', 'and more', 'to')}"]
@@ -187,9 +187,9 @@ def describe(
         return [], because(CompareReason.FEW_CHANGED_TO_DESCRIBE, units=changed, are=are, least=LEAST_CHANGED)
     halves = _halves(cut, units, generator)
     features = features_of(columns)
-    found = list(_found(features, cut.weights, halves.found_on, generator))
-    made = [_judged(rule, cut, units, halves.judged_by, least, draws, generator) for rule in found]
-    return made, None if made else because(CompareReason.NO_RULE)
+    rules = list(_found(features, cut.weights, halves.found_on, generator))
+    judged = [_judged(rule, cut, units, halves.judged_by, least, draws, generator) for rule in rules]
+    return judged, None if judged else because(CompareReason.NO_RULE)
 
 
 def _halves(cut: Cut, units: Units, generator: np.random.Generator) -> Halves:

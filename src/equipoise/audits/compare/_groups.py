@@ -94,37 +94,37 @@ def scored(before: Embedding, after: Embedding, profiles: Units | None, spec: Co
     kernel = spec.kernel
     radial: dict[str, Any] = {} if kernel == "linear" else {"bandwidth": spec.bandwidth, "seed": spec.seed}
     many = kernel == "rbf" and len(before) > MANY_ROWS
-    given = {"kernel": kernel, "self_term": spec.self_term, **radial}
+    options = {"kernel": kernel, "self_term": spec.self_term, **radial}
     if kernel == "linear" and spec.bandwidth is not None:
         raise BadInput("A bandwidth was given, and the kernel is linear", help="leave it out, or use --kernel rbf.")
     try:
-        found = pnka(before.points, after.points, **given, **({"approximate": "nystroem"} if many else {}))
+        similarity = pnka(before.points, after.points, **options, **({"approximate": "nystroem"} if many else {}))
     except BadInput as error:
         raise _by_their_names(error, {"before": before.name, "after": after.name}) from error
     notes: tuple[str, ...] = ()
-    if isinstance(found, Approximation):
+    if isinstance(similarity, Approximation):
         notes = (
-            f"The RBF kernel of {len(before):,} rows was approximated with {found.landmarks:,} landmarks; on "
-            f"{found.measured:,} rows scored both ways the scores were off by {found.mean_error:.2g} on average and "
-            f"{found.largest_error:.2g} at the most. CKA was left out.",
+            f"The RBF kernel of {len(before):,} rows was approximated with {similarity.landmarks:,} landmarks; on "
+            f"{similarity.measured:,} rows scored both ways the scores were off by {similarity.mean_error:.2g} on "
+            f"average and {similarity.largest_error:.2g} at the most. CKA was left out.",
         )
-        found = found.scores
-    values = np.asarray(found, dtype=np.float64)
+        similarity = similarity.scores
+    values = np.asarray(similarity, dtype=np.float64)
     if np.isnan(values).all():
         raise BadInput("No row has a score", help="look at the points: each lies at the mean of its space.")
     if profiles is not None:
         values = profiles.means(values)[profiles.codes]
     kinds = {working_dtype(space.points.dtype) for space in (before, after)}
     decimals = min(DECIMALS[kind] for kind in kinds)
-    known = values[~np.isnan(values)]
+    defined = values[~np.isnan(values)]
     alignment = math.nan if many else float(cka(before.points, after.points, kernel=kernel, **radial))
-    return Scored(values, np.round(known, decimals) + 0.0, alignment, notes, *_overlap(before, after))
+    return Scored(values, np.round(defined, decimals) + 0.0, alignment, notes, *_overlap(before, after))
 
 
 def _by_their_names(error: BadInput, names: Mapping[str, str]) -> BadInput:
     """Call the two sides by their own names: the second may be the rerun."""
-    given = re.sub(r"\b(before|after)\b", lambda found: names[found[1]], error.given)
-    return BadInput(given, available=error.available, help=error.help)
+    message = re.sub(r"\b(before|after)\b", lambda found: names[found[1]], error.given)
+    return BadInput(message, available=error.available, help=error.help)
 
 
 def _overlap(before: Embedding, after: Embedding) -> tuple[float, int | None]:
@@ -150,9 +150,9 @@ def histograms(scores: Floats, attributes: Sequence[Attribute], least: int) -> I
     yield _histogram(None, None, scores, edges, least)
     for attribute in attributes:
         for index, group in enumerate(attribute.groups):
-            own = scores[attribute.codes == index]
-            if len(own) >= least:
-                yield _histogram(attribute.name, group, own, edges, least)
+            group_scores = scores[attribute.codes == index]
+            if len(group_scores) >= least:
+                yield _histogram(attribute.name, group, group_scores, edges, least)
 
 
 def _histogram(attribute: str | None, group: str | None, scores: Floats, edges: Floats, least: int) -> Histogram:
@@ -213,12 +213,12 @@ def lowest(scores: Floats, share: float, ties: str) -> Cut:
     if ties not in TIES:
         raise BadInput(f"ties is {ties!r}", available=", ".join(TIES))
     values, class_of, sizes = np.unique(scores, return_inverse=True, return_counts=True)
-    whole, part = cut_prefix(np.cumsum(sizes).astype(np.float64), share, ties)
+    number_whole, part = cut_prefix(np.cumsum(sizes).astype(np.float64), share, ties)
     weight = np.zeros(len(values))
-    weight[:whole] = 1.0
+    weight[:number_whole] = 1.0
     if part:
-        weight[whole] = part
-    last = whole if part else whole - 1
+        weight[number_whole] = part
+    last = number_whole if part else number_whole - 1
     return Cut(weight[class_of.reshape(-1)], share, ties, float(values[last]), int(sizes[last]))
 
 
@@ -227,14 +227,14 @@ def cut_prefix(running: Floats, share: float, ties: str) -> tuple[int, float]:
 
     ``running`` is the running number of people over the classes, from the lowest score up.
     """
-    wanted = share * running[-1]
-    place = int(np.searchsorted(running, wanted * (1 - 1e-12)))
-    below = float(running[place - 1]) if place else 0.0
+    target = share * running[-1]
+    index = int(np.searchsorted(running, target * (1 - 1e-12)))
+    below = float(running[index - 1]) if index else 0.0
     if ties == "fractional":
-        part = (wanted - below) / (float(running[place]) - below)
-        return (place + 1, 0.0) if part > 1 - 1e-9 else (place, part)
-    takes_in = place == 0 or running[place] - wanted <= wanted - below
-    return (place + 1 if takes_in else place), 0.0
+        part = (target - below) / (float(running[index]) - below)
+        return (index + 1, 0.0) if part > 1 - 1e-9 else (index, part)
+    takes_in = index == 0 or running[index] - target <= target - below
+    return (index + 1 if takes_in else index), 0.0
 
 
 @dataclass(frozen=True)
@@ -283,85 +283,85 @@ def effect(share: float, population: float) -> tuple[float, float]:
 
 def change_records(spec: CompareSpec, scores: Scored, cut: Cut, floor: Scored | None) -> list[ChangeRecord]:
     """Return a record for everyone, then one for each group of each attribute."""
-    known, units, least = scores.known, spec.units, spec.suppress_below
-    held = units.only(known)
-    apart = cut.tells_apart
-    everyone = ChangeRecord(
+    is_known, units, least = scores.known, spec.units, spec.suppress_below
+    held = units.only(is_known)
+    is_separable = cut.tells_apart
+    overall = ChangeRecord(
         attribute=None,
         group=None,
-        people=len(known),
-        undefined=int((~known).sum()),
+        people=len(is_known),
+        undefined=int((~is_known).sum()),
         profiles=units.number,
-        **spread(scores.values[known]),
-        changed=cut.changed if apart else None,
-        share_changed=cut.reached if apart else math.nan,
-        status=Status.OK if apart else Status.UNDEFINED,
-        reason=None if apart else because(CompareReason.NOBODY_CHANGED_MORE),
+        **spread(scores.values[is_known]),
+        changed=cut.changed if is_separable else None,
+        share_changed=cut.reached if is_separable else math.nan,
+        status=Status.OK if is_separable else Status.UNDEFINED,
+        reason=None if is_separable else because(CompareReason.NOBODY_CHANGED_MORE),
     )
-    records = [everyone]
+    records = [overall]
     for attribute in spec.people.attributes:
-        own = attribute.only(known)
+        known_attribute = attribute.only(is_known)
         generator = stream(spec.seed, "most changed", attribute.name)
-        found = composition(own, cut, held, draws=spec.draws, generator=generator)
+        composed = composition(known_attribute, cut, held, draws=spec.draws, generator=generator)
         noise = None if floor is None else _noise(attribute, floor, cut)
-        tested = attribute.tested(include_missing=spec.include_missing) if apart and spec.draws else []
-        for place in range(len(attribute.groups)):
-            people = int((attribute.codes == place).sum())
+        tested = attribute.tested(include_missing=spec.include_missing) if is_separable and spec.draws else []
+        for group_index in range(len(attribute.groups)):
+            people = int((attribute.codes == group_index).sum())
             if people < least:
-                records.append(_hidden(attribute, place, least))
+                records.append(_hidden(attribute, group_index, least))
                 continue
-            record = _group_record(attribute, place, people, scores, units)
-            if apart:
-                record = _with_shares(record, found, place, noise)
-            records.append(_with_test(record, found, place) if place in tested else record)
+            record = _group_record(attribute, group_index, people, scores, units)
+            if is_separable:
+                record = _with_shares(record, composed, group_index, noise)
+            records.append(_with_test(record, composed, group_index) if group_index in tested else record)
     return records
 
 
-def _hidden(attribute: Attribute, place: int, least: int) -> ChangeRecord:
+def _hidden(attribute: Attribute, group_index: int, least: int) -> ChangeRecord:
     return ChangeRecord(
-        attribute=attribute.name, group=attribute.groups[place], people=None, undefined=None, profiles=None,
+        attribute=attribute.name, group=attribute.groups[group_index], people=None, undefined=None, profiles=None,
         **NO_SCORES, status=Status.TOO_SMALL, reason=because(AuditReason.SUPPRESSED, least=least),
     )  # fmt: skip
 
 
-def _group_record(attribute: Attribute, place: int, people: int, scores: Scored, units: Units) -> ChangeRecord:
-    rows = attribute.codes == place
-    known = rows & scores.known
-    nobody = not known.any()
+def _group_record(attribute: Attribute, group_index: int, people: int, scores: Scored, units: Units) -> ChangeRecord:
+    rows = attribute.codes == group_index
+    is_scored = rows & scores.known
+    nobody = not is_scored.any()
     return ChangeRecord(
         attribute=attribute.name,
-        group=attribute.groups[place],
+        group=attribute.groups[group_index],
         people=people,
-        undefined=people - int(known.sum()),
+        undefined=people - int(is_scored.sum()),
         profiles=len(np.unique(units.codes[rows])),
-        **spread(scores.values[known]),
+        **spread(scores.values[is_scored]),
         status=Status.UNDEFINED if nobody else Status.OK,
         reason=because(CompareReason.NO_SCORES) if nobody else None,
     )
 
 
-def _with_shares(record: ChangeRecord, found: Composition, place: int, noise: Floats | None) -> ChangeRecord:
-    share, population = float(found.share_changed[place]), float(found.share_population[place])
-    if found.people[place] == 0:
+def _with_shares(record: ChangeRecord, composed: Composition, group_index: int, noise: Floats | None) -> ChangeRecord:
+    share, population = float(composed.share_changed[group_index]), float(composed.share_population[group_index])
+    if composed.people[group_index] == 0:
         return record
     lift, h = effect(share, population)
     return replace(
         record,
-        changed=float(found.changed[place]),
+        changed=float(composed.changed[group_index]),
         share_changed=share,
         share_population=population,
         difference=share - population,
         lift=lift,
         h=h,
-        share_changed_profiles=float(found.share_changed_units[place]),
-        share_population_profiles=float(found.share_population_units[place]),
-        share_changed_rerun=None if noise is None else float(noise[place]),
+        share_changed_profiles=float(composed.share_changed_units[group_index]),
+        share_population_profiles=float(composed.share_population_units[group_index]),
+        share_changed_rerun=None if noise is None else float(noise[group_index]),
     )
 
 
-def _with_test(record: ChangeRecord, found: Composition, place: int) -> ChangeRecord:
-    p, half = float(found.p[place]), float(found.half[place])
-    if math.isnan(p) or found.people[place] == 0:
+def _with_test(record: ChangeRecord, composed: Composition, group_index: int) -> ChangeRecord:
+    p, half = float(composed.p[group_index]), float(composed.half[group_index])
+    if math.isnan(p) or composed.people[group_index] == 0:
         return record
     record = replace(record, p=p)
     if math.isnan(half) or not 0 < record.share_population < 1:
@@ -372,21 +372,21 @@ def _with_test(record: ChangeRecord, found: Composition, place: int) -> ChangeRe
 
 def _noise(attribute: Attribute, floor: Scored, cut: Cut) -> Floats | None:
     """Return the shares of the groups among those whom the rerun alone would make the most changed."""
-    known = floor.known
+    is_known = floor.known
     other = lowest(floor.ranked, cut.share, cut.ties)
     if not other.tells_apart:
         return None
-    parts = np.bincount(attribute.codes[known], weights=other.weights, minlength=len(attribute.groups))
+    parts = np.bincount(attribute.codes[is_known], weights=other.weights, minlength=len(attribute.groups))
     return np.asarray(parts / other.changed, dtype=np.float64)
 
 
 def floor_records(spec: CompareSpec, scores: Floats, floor: Floats) -> Iterator[FloorRecord]:
     """Yield a record for everyone, then for each group."""
-    known = ~np.isnan(scores) & ~np.isnan(floor)
-    yield _floor_record(None, None, scores, floor, known, spec.units, spec.suppress_below)
+    is_known = ~np.isnan(scores) & ~np.isnan(floor)
+    yield _floor_record(None, None, scores, floor, is_known, spec.units, spec.suppress_below)
     for attribute in spec.people.attributes:
         for index, group in enumerate(attribute.groups):
-            rows = known & (attribute.codes == index)
+            rows = is_known & (attribute.codes == index)
             yield _floor_record(attribute.name, group, scores, floor, rows, spec.units, spec.suppress_below)
 
 

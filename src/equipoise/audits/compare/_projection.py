@@ -91,15 +91,15 @@ class Separation:
 
 def direction_of(spec: CompareSpec) -> Direction:
     """Read a direction: ``sex=Male,Female`` (in each space one group's mean minus the other's), a file, an array."""
-    given, before, after = spec.direction, spec.before, spec.after
-    if isinstance(given, str) and "=" in given and not os.path.exists(given):
-        return _between_groups(given, before, after, spec.people.attributes, spec.suppress_below)
-    if isinstance(given, (str, os.PathLike)):
-        name, vectors = Path(given).name, _from_file(Path(given))
-    elif isinstance(given, Mapping):
-        name, vectors = "the direction", {str(key): as_array(value, "direction") for key, value in given.items()}
+    direction, before, after = spec.direction, spec.before, spec.after
+    if isinstance(direction, str) and "=" in direction and not os.path.exists(direction):
+        return _between_groups(direction, before, after, spec.people.attributes, spec.suppress_below)
+    if isinstance(direction, (str, os.PathLike)):
+        name, vectors = Path(direction).name, _from_file(Path(direction))
+    elif isinstance(direction, Mapping):
+        name, vectors = "the direction", {str(key): as_array(value, "direction") for key, value in direction.items()}
     else:
-        name, vectors = "the direction", {side: as_array(given, "direction") for side in SIDES}
+        name, vectors = "the direction", {side: as_array(direction, "direction") for side in SIDES}
     if set(vectors) != set(SIDES):
         raise BadInput(
             f"{name} has {', '.join(map(repr, vectors)) or 'nothing'}", available="one vector, or 'before' and 'after'"
@@ -228,12 +228,12 @@ def projection_records(spec: CompareSpec, direction: Direction) -> Iterator[Proj
         )
     )
     least = spec.suppress_below
-    everyone = np.ones(len(before), dtype=bool)
-    whole = _record(direction, None, None, before, after, everyone, least)
+    all_rows = np.ones(len(before), dtype=bool)
+    overall = _record(direction, None, None, before, after, all_rows, least)
     if direction.separations is not None:
         first, second = direction.separations
-        whole = replace(whole, separation_before=first.deviations, separation_after=second.deviations)
-    yield whole
+        overall = replace(overall, separation_before=first.deviations, separation_after=second.deviations)
+    yield overall
     for attribute in spec.people.attributes:
         for index, group in enumerate(attribute.groups):
             yield _record(direction, attribute.name, group, before, after, attribute.codes == index, least)
@@ -255,7 +255,7 @@ def _record(
             **hidden,
         )  # fmt: skip
     change, bounded = omega(before[rows], after[rows]), bounded_omega(before[rows], after[rows])
-    known = change[~np.isnan(change)]
+    defined = change[~np.isnan(change)]
     return ProjectionRecord(
         direction=name,
         attribute=attribute,
@@ -265,7 +265,7 @@ def _record(
         mean_after=float(after[rows].mean()),
         median_omega=_median(change),
         omega_undefined=int(np.isnan(change).sum()),
-        exploded=float((np.abs(known) > EXPLODED).mean()) if len(known) else float("nan"),
+        exploded=float((np.abs(defined) > EXPLODED).mean()) if len(defined) else float("nan"),
         median_bounded=_median(bounded),
         bounded_undefined=int(np.isnan(bounded).sum()),
         status=Status.UNDEFINED if any(direction.lost) else Status.OK,
@@ -279,5 +279,5 @@ def _why_lost(direction: Direction) -> Reason:
 
 
 def _median(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if len(known) else float("nan")
+    defined = values[~np.isnan(values)]
+    return float(np.median(defined)) if len(defined) else float("nan")

@@ -338,11 +338,11 @@ class CompareResult(NarratedResult):
         for index, record in enumerate(self.records):
             if record.attribute is not None:
                 yield _statement(record, record.difference, "contrast", "share_changed", "records", index)
-        for place, moved in enumerate(self.outcomes):
+        for position, moved in enumerate(self.outcomes):
             if moved.attribute is not None:
-                yield _statement(moved, moved.difference, "contrast", "share_moved", "outcomes", place)
-        for place, floor in enumerate(self.floor):
-            yield _statement(floor, floor.excess, "comparison", "excess_over_rerun", "floor", place)
+                yield _statement(moved, moved.difference, "contrast", "share_moved", "outcomes", position)
+        for position, floor in enumerate(self.floor):
+            yield _statement(floor, floor.excess, "comparison", "excess_over_rerun", "floor", position)
 
     @property
     def contrasts(self) -> Records[ChangeRecord]:
@@ -355,8 +355,8 @@ class CompareResult(NarratedResult):
 
     def to_dict(self) -> dict[str, float]:
         """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""
-        whole = {"pnka": self.similarity.pnka, "cka": self.similarity.cka}
-        return {name: value for name, value in whole.items() if not math.isnan(value)} | super().to_dict()
+        similarities = {"pnka": self.similarity.pnka, "cka": self.similarity.cka}
+        return {name: value for name, value in similarities.items() if not math.isnan(value)} | super().to_dict()
 
     def _name_parts(self, record: ChangeRecord) -> Sequence[str | None]:
         return record.attribute, record.group
@@ -368,11 +368,11 @@ def _statement(
     kind: str,
     measure: str,
     source: str,
-    place: int,
+    position: int,
 ) -> Finding:
     return Finding(
         kind=kind, measure=measure, attribute=() if record.attribute is None else (record.attribute,),
         group=record.group, estimate=estimate, low=record.low, high=record.high, level=record.level, p=record.p,
         p_adjusted=record.p_adjusted, n=record.people, status=record.status, reason=record.reason,
-        direction=direction_of(estimate, significant=record.finding), source=source, place=place,
+        direction=direction_of(estimate, significant=record.finding), source=source, place=position,
     )  # fmt: skip

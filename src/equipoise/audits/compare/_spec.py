@@ -102,45 +102,48 @@ OPTIONS = (
 )  # fmt: skip
 
 
-def resolve_comparison(before: object, after: object, given: Mapping[str, Any]) -> CompareSpec:
+def resolve_comparison(before: object, after: object, arguments: Mapping[str, Any]) -> CompareSpec:
     """Return the spec of what a caller gave; options that cannot be are refused before any file is opened."""
-    options = {name: given[name] for name in OPTIONS}
+    options = {name: arguments[name] for name in OPTIONS}
     check_options(COMPARE_OPTIONS, options, "compare")
-    share, least, row_id, rows = given["share"], given["suppress_below"], given["id"], given["rows"]
+    share, least, row_id, rows = arguments["share"], arguments["suppress_below"], arguments["id"], arguments["rows"]
     if not isinstance(share, (int, float)) or not 0 < share < 1:
         raise BadInput(f"The share is {share!r}", available="a number between 0 and 1, such as 0.1")
-    if given["show_rows"] and least > 1:
+    if arguments["show_rows"] and least > 1:
         raise BadInput(
             f"Rows of single people were asked for, and numbers about fewer than {least:,} people are to be hidden",
             help="leave out --show-rows (show_rows=) or --suppress-below (suppress_below=).",
         )
     labels_only = (
-        given["show_rows"] and row_id is not None and rows is not None and _no_ids(before, after, given["rerun"])
+        arguments["show_rows"]
+        and row_id is not None
+        and rows is not None
+        and _no_ids(before, after, arguments["rerun"])
     )
-    wanted = Wanted(
-        **{name: given[name] for name in ("sensitive_features", "describe", *PREDICTIONS, "cluster", "drop")},
+    request = Wanted(
+        **{name: arguments[name] for name in ("sensitive_features", "describe", *PREDICTIONS, "cluster", "drop")},
         id=None if labels_only else row_id,
-        bins=parse_bins(given["bins"]),
-        categorical=_texts(given["categorical"]),
-        missing=_texts(given["missing"]),
+        bins=parse_bins(arguments["bins"]),
+        categorical=_texts(arguments["categorical"]),
+        missing=_texts(arguments["missing"]),
         further={LABEL: row_id} if labels_only else {},
     )
-    spaces, dropped = _opened(before, after, given["rerun"], given["embedding"], rows, wanted)
+    spaces, dropped = _opened(before, after, arguments["rerun"], arguments["embedding"], rows, request)
     return CompareSpec(
         before=spaces["before"], after=spaces["after"], rerun=spaces.get("rerun"), dropped=dropped,
-        people=rows_of(spaces["before"], rows, wanted), direction=given["direction"], **options,
+        people=rows_of(spaces["before"], rows, request), direction=arguments["direction"], **options,
     )  # fmt: skip
 
 
-def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _texts(texts: str | Sequence[str]) -> tuple[str, ...]:
+    return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
 def _opened(
-    before: object, after: object, rerun: object, key: str | None, rows: object, wanted: Wanted
+    before: object, after: object, rerun: object, key: str | None, rows: object, request: Wanted
 ) -> tuple[dict[str, Embedding], DroppedRows | None]:
     """Open the points and bring them into the order of the first; with ``drop``, only rows that all of them have."""
-    by_id = wanted.id is not None
+    by_id = request.id is not None
     spaces: dict[str, Embedding] = {}
     for role, source in (("before", before), ("after", after), ("rerun", rerun)):
         if role == "rerun":
@@ -149,11 +152,11 @@ def _opened(
             _check_rerun(source, spaces)
         # Files are called by their names, arrays by the part they play.
         name = None if isinstance(source, str) or hasattr(source, "__fspath__") else role
-        space = open_embedding(source, key, id=wanted.id, name=name, drop=wanted.drop)
-        spaces[role] = space if wanted.drop or not spaces else align_embeddings(spaces["before"], space, by_id=by_id)
-    if not wanted.drop:
+        space = open_embedding(source, key, id=request.id, name=name, drop=request.drop)
+        spaces[role] = space if request.drop or not spaces else align_embeddings(spaces["before"], space, by_id=by_id)
+    if not request.drop:
         return spaces, None
-    row_ids = None if wanted.id is None or rows is None else read_row_ids(rows, wanted.id, wanted.missing)
+    row_ids = None if request.id is None or rows is None else read_row_ids(rows, request.id, request.missing)
     usable, dropped = drop_unusable(spaces, by_id=by_id, row_ids=row_ids)
     return dict(usable), dropped
 
@@ -224,130 +227,130 @@ class Wanted:
     def single(self) -> dict[str, object]:
         """The roles that one column each plays, where they were given."""
         roles = {role: getattr(self, role) for role in (*PREDICTIONS, "cluster")}
-        return {role: given for role, given in {**roles, **self.further}.items() if given is not None}
+        return {role: column for role, column in {**roles, **self.further}.items() if column is not None}
 
 
-def rows_of(embedding: Embedding, rows: object, wanted: Wanted) -> CompareRows:
+def rows_of(embedding: Embedding, rows: object, request: Wanted) -> CompareRows:
     """Read the columns and bring them into the order of the points; a cohort knows its own clusters."""
-    if isinstance(rows, Cohort) and wanted.cluster is None:
-        wanted = replace(wanted, cluster=rows.cluster)
-    if wanted.sensitive_features is None:
+    if isinstance(rows, Cohort) and request.cluster is None:
+        request = replace(request, cluster=rows.cluster)
+    if request.sensitive_features is None:
         raise BadInput("No groups were given", help="name a column with --group (sensitive_features=).")
-    if (wanted.prediction_before is None) != (wanted.prediction_after is None):
+    if (request.prediction_before is None) != (request.prediction_after is None):
         raise BadInput("One prediction was given", available="the predictions before and after, or neither")
-    if rows is not None or _are_names(wanted.sensitive_features, embedding):
-        return _of_names(embedding, rows, wanted)
-    return _of_arrays(embedding, wanted)
+    if rows is not None or _are_names(request.sensitive_features, embedding):
+        return _of_names(embedding, rows, request)
+    return _of_arrays(embedding, request)
 
 
-def _are_names(given: object, embedding: Embedding) -> bool:
+def _are_names(value: object, embedding: Embedding) -> bool:
     """Without a table, names are columns of the file that the points came from."""
     if embedding.path is None:
         return False
-    several = isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given)
-    return isinstance(given, str) or (several and len(given) != embedding.source_length)  # type: ignore[arg-type]
+    several = isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value)
+    return isinstance(value, str) or (several and len(value) != embedding.source_length)  # type: ignore[arg-type]
 
 
-def _names(given: object, role: str) -> list[str]:
-    names = [given] if isinstance(given, str) else given
+def _names(value: object, role: str) -> list[str]:
+    names = [value] if isinstance(value, str) else value
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise BadInput(
-            f"{role} is {type(given).__name__} where the name of a column is expected",
+            f"{role} is {type(value).__name__} where the name of a column is expected",
             available="column names together with a table of rows, or arrays without one",
         )
     return list(dict.fromkeys(names))
 
 
-def _of_names(embedding: Embedding, rows: object, wanted: Wanted) -> CompareRows:
-    groups, describe = _names(wanted.sensitive_features, "sensitive_features"), _names(wanted.describe, "describe")
+def _of_names(embedding: Embedding, rows: object, request: Wanted) -> CompareRows:
+    groups, describe = _names(request.sensitive_features, "sensitive_features"), _names(request.describe, "describe")
     if not groups:
         raise BadInput("No groups were given", help="name a column with --group (sensitive_features=).")
     single: dict[str, str] = {}
-    for role, name in wanted.single.items():
+    for role, name in request.single.items():
         if not isinstance(name, str):
             raise BadInput(f"{role} is {type(name).__name__}", available="the name of a column of the rows")
         single[role] = name
     named = {"sensitive_features": groups, "describe": describe, **{role: [name] for role, name in single.items()}}
     columns: dict[str, str] = {}
     for role, names in named.items():
-        option = "id" if role in wanted.further else role  # what only labels rows is named by the id
+        option = "id" if role in request.further else role  # what only labels rows is named by the id
         columns |= {name: TYPED[option] for name in names if name not in columns}
-    table = pair_rows(embedding, rows, columns=columns, id=wanted.id, missing=wanted.missing, drop=wanted.drop)
-    return _made(table, groups, describe, single, wanted)
+    table = pair_rows(embedding, rows, columns=columns, id=request.id, missing=request.missing, drop=request.drop)
+    return _made(table, groups, describe, single, request)
 
 
-def _of_arrays(embedding: Embedding, wanted: Wanted) -> CompareRows:
-    if wanted.id is not None:
+def _of_arrays(embedding: Embedding, request: Wanted) -> CompareRows:
+    if request.id is not None:
         raise BadInput("An id needs a table of rows", help="give the table with rows=, or leave id= out.")
-    if isinstance(wanted.sensitive_features, str):
+    if isinstance(request.sensitive_features, str):
         raise BadInput(
-            f"sensitive_features is the name {wanted.sensitive_features!r}, and there is no table to find it in",
+            f"sensitive_features is the name {request.sensitive_features!r}, and there is no table to find it in",
             help="give the table with rows=, or the groups as an array with one value a point.",
         )
-    groups = as_columns(wanted.sensitive_features)
-    nothing = isinstance(wanted.describe, (list, tuple)) and not wanted.describe
-    describe = {} if nothing else as_columns(wanted.describe, "describe")
+    groups = as_columns(request.sensitive_features)
+    nothing = isinstance(request.describe, (list, tuple)) and not request.describe
+    describe = {} if nothing else as_columns(request.describe, "describe")
     columns = {**describe, **groups}
     single = {}
-    for role, given in wanted.single.items():
+    for role, values in request.single.items():
         single[role] = f"{role.replace('_', ' ')} (given)"
-        columns[single[role]] = as_column(given, role)
+        columns[single[role]] = as_column(values, role)
     table = EagerTable(columns, "the arrays")
     check_same_length({embedding.name: embedding.source_length, "sensitive_features": table.rows})
-    return _made(rows_as_taken(table, embedding), list(groups), list(describe), single, wanted)
+    return _made(rows_as_taken(table, embedding), list(groups), list(describe), single, request)
 
 
 def _made(
-    table: EagerTable, groups: Sequence[str], describe: Sequence[str], single: Mapping[str, str], wanted: Wanted
+    table: EagerTable, groups: Sequence[str], describe: Sequence[str], single: Mapping[str, str], request: Wanted
 ) -> CompareRows:
-    for name in wanted.bins:
+    for name in request.bins:
         if name not in (*groups, *describe):
             raise BadInput(f"Bins were given for {name!r}, which is not a group column", available=", ".join(groups))
-    attributes = tuple(_attribute(table, name, wanted, group=True) for name in groups)
+    attributes = tuple(_attribute(table, name, request, group=True) for name in groups)
     for attribute in attributes:
         if len(attribute.tested(include_missing=False)) < 2:
-            known = attribute.groups[: len(attribute.groups) - attribute.has_missing]
-            only = f"one group only: {known[0]!r}" if known else "no values: every one is missing"
+            present_groups = attribute.groups[: len(attribute.groups) - attribute.has_missing]
+            only = f"one group only: {present_groups[0]!r}" if present_groups else "no values: every one is missing"
             raise BadInput(
-                f"The group column {attribute.name!r} has {only}{' (in the rows that --drop left)' * wanted.drop}",
+                f"The group column {attribute.name!r} has {only}{' (in the rows that --drop left)' * request.drop}",
                 available="at least two groups to compare",
                 help="leave this column out, or name another.",
             )
-    described = tuple(_described(table, name, wanted) for name in describe if name not in groups)
+    described = tuple(_described(table, name, request) for name in describe if name not in groups)
     predictions = None
     if PREDICTIONS[0] in single:
         predictions = (table.column(single[PREDICTIONS[0]]), table.column(single[PREDICTIONS[1]]))
-    cluster = _attribute(table, single["cluster"], wanted, group=False) if "cluster" in single else None
+    cluster = _attribute(table, single["cluster"], request, group=False) if "cluster" in single else None
     if cluster is not None and len(cluster.groups) < 2:
         raise BadInput(
             "The cluster column has one value only", available="an identifier shared by rows that belong together"
         )
     parts: dict[str, object] = {"groups": list(groups), "describe": list(describe), **single}
-    further = {role: table.column(single[role]) for role in wanted.further}
+    further = {role: table.column(single[role]) for role in request.further}
     return CompareRows(table.name, attributes, described, predictions, cluster, parts, further)
 
 
-def _attribute(table: EagerTable, name: str, wanted: Wanted, *, group: bool) -> Attribute:
-    request = wanted.bins.get(name) if group else None
-    if group and request is None:
-        check_group(table, name, table.peek(name), declared=name in wanted.categorical)
-    edges = None if request is None else edges_of(table, name, request)
+def _attribute(table: EagerTable, name: str, request: Wanted, *, group: bool) -> Attribute:
+    cuts = request.bins.get(name) if group else None
+    if group and cuts is None:
+        check_group(table, name, table.peek(name), declared=name in request.categorical)
+    edges = None if cuts is None else edges_of(table, name, cuts)
     coded = table.coded(Axis(name, edges))
     labels: list[Label] = list(coded.labels)
     if edges is not None:
         words = bin_names(edges)
         labels = [None if label is None else words[int(label)] for label in labels]
-    labels = [None if label in wanted.missing else label for label in labels]
+    labels = [None if label in request.missing else label for label in labels]
     return Attribute.of(name, coded.codes, labels)
 
 
-def _described(table: EagerTable, name: str, wanted: Wanted) -> Attribute | Quantity:
-    if table.is_number(name) and name not in wanted.bins and name not in wanted.categorical:
+def _described(table: EagerTable, name: str, request: Wanted) -> Attribute | Quantity:
+    if table.is_number(name) and name not in request.bins and name not in request.categorical:
         return Quantity(name, as_floats(table.column(name), f"the column {name!r}"))
-    made = _attribute(table, name, wanted, group=name in wanted.bins)
-    if len(made.groups) > MOST_DESCRIBED:
+    attribute = _attribute(table, name, request, group=name in request.bins)
+    if len(attribute.groups) > MOST_DESCRIBED:
         raise BadInput(
-            f"The column {name!r} has {len(made.groups):,} different values: too many to describe people by",
+            f"The column {name!r} has {len(attribute.groups):,} different values: too many to describe people by",
             available=f"numbers, or up to {MOST_DESCRIBED} values",
         )
-    return made
+    return attribute

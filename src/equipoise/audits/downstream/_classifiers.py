@@ -232,11 +232,11 @@ class Fits:
         self._fit, self._accuracy = fit, accuracy
         self._trained: dict[Classifier, tuple[Any, tuple[str, ...]]] = {}
 
-    def __call__(self, wanted: Classifier) -> tuple[Any, tuple[str, ...], Classifier]:
+    def __call__(self, classifier: Classifier) -> tuple[Any, tuple[str, ...], Classifier]:
         """Return the trained classifier, its warnings, and which one it is where dev rows chose among several."""
-        candidates = wanted.candidates
+        candidates = classifier.candidates
         if len(candidates) > 1 and self._accuracy is None:
-            raise no_dev_rows(wanted)
+            raise no_dev_rows(classifier)
         for candidate in candidates:
             if candidate not in self._trained:
                 self._trained[candidate] = self._fit(candidate)
@@ -257,50 +257,53 @@ def no_dev_rows(classifier: Classifier) -> BadInput:
     )
 
 
-def resolve_learners(given: object) -> dict[str, Classifier | Learner]:
+def resolve_learners(learners: object) -> dict[str, Classifier | Learner]:
     """Return what is to be trained by label: names, lines and tables with settings, or objects with fit and predict.
 
     A mapping gives labels of its own, unless it is the table of one classifier (it then has a ``name``).
     """
 
-    def resolve(label: str, wanted: object) -> Iterable[tuple[str, Classifier | Learner]]:
-        if not isinstance(wanted, str | Mapping):
-            name = label or type(wanted).__name__
-            return [(name, _checked(name, wanted, CLASSIFIER_SETTINGS))]
-        several = classifiers_of([wanted], "learner")
+    def resolve(label: str, learner: object) -> Iterable[tuple[str, Classifier | Learner]]:
+        if not isinstance(learner, str | Mapping):
+            name = label or type(learner).__name__
+            return [(name, _checked(name, learner, CLASSIFIER_SETTINGS))]
+        several = classifiers_of([learner], "learner")
         return [
-            (f"{label} ({one.label})" if label and len(several) > 1 else label or one.label, one) for one in several
+            (f"{label} ({classifier.label})" if label and len(several) > 1 else label or classifier.label, classifier)
+            for classifier in several
         ]
 
-    return _by_label([given] if names_classifier(given) else given, resolve, CLASSIFIER_SETTINGS)
+    return _by_label([learners] if names_classifier(learners) else learners, resolve, CLASSIFIER_SETTINGS)
 
 
-def resolve_probes(given: object, seed: int, known: Mapping[str, Callable[[int], Any]]) -> dict[str, Learner]:
+def resolve_probes(probes: object, seed: int, built_in: Mapping[str, Callable[[int], Any]]) -> dict[str, Learner]:
     """Return untrained learners by label: from names of ``known``, or objects with fit and predict."""
 
-    def resolve(label: str, wanted: object) -> Iterable[tuple[str, Learner]]:
-        name = label or (wanted if isinstance(wanted, str) else type(wanted).__name__)
-        if isinstance(wanted, str):
-            if wanted not in known:
-                raise unknown_name("learner", wanted, known, "the built-in learners")
-            wanted = known[wanted](seed)
-        return [(name, _checked(name, wanted, known))]
+    def resolve(label: str, learner: object) -> Iterable[tuple[str, Learner]]:
+        name = label or (learner if isinstance(learner, str) else type(learner).__name__)
+        if isinstance(learner, str):
+            if learner not in built_in:
+                raise unknown_name("learner", learner, built_in, "the built-in learners")
+            learner = built_in[learner](seed)
+        return [(name, _checked(name, learner, built_in))]
 
-    return _by_label([given] if isinstance(given, str) else given, resolve, known)
+    return _by_label([probes] if isinstance(probes, str) else probes, resolve, built_in)
 
 
 def _by_label(
-    given: object, resolve: Callable[[str, object], Iterable[tuple[str, Resolved]]], known: Iterable[str]
+    learners_given: object, resolve: Callable[[str, object], Iterable[tuple[str, Resolved]]], names: Iterable[str]
 ) -> dict[str, Resolved]:
     """Return learners by label, each label once."""
-    if isinstance(given, Mapping):
-        wanted = [(str(label), learner) for label, learner in given.items()]
+    if isinstance(learners_given, Mapping):
+        labelled = [(str(label), learner) for label, learner in learners_given.items()]
     else:
-        wanted = [("", learner) for learner in (given if isinstance(given, Iterable) else [given])]
-    if not wanted:
-        raise BadInput("No learner was given", available=", ".join(known))
+        labelled = [
+            ("", learner) for learner in (learners_given if isinstance(learners_given, Iterable) else [learners_given])
+        ]
+    if not labelled:
+        raise BadInput("No learner was given", available=", ".join(names))
     learners: dict[str, Resolved] = {}
-    for label, learner in wanted:
+    for label, learner in labelled:
         for name, resolved in resolve(label, learner):
             if name in learners:
                 raise BadInput(f"Two learners are called {name!r}", help="pass a mapping of names to learners.")
@@ -308,11 +311,11 @@ def _by_label(
     return learners
 
 
-def _checked(name: str, thing: object, known: Iterable[str]) -> Learner:
+def _checked(name: str, thing: object, names: Iterable[str]) -> Learner:
     if isinstance(thing, type) or not isinstance(thing, Learner):
         raise BadInput(
             f"The learner {name!r} has no fit and predict",
-            available=f"{', '.join(known)}, or an object with fit(points, classes) and predict(points)",
+            available=f"{', '.join(names)}, or an object with fit(points, classes) and predict(points)",
             help="pass an instance, not the class." if isinstance(thing, type) else "give it both.",
         )
     return thing
@@ -356,8 +359,8 @@ def _first_line(message: str) -> str:
 def predicted(learner: Learner, name: str, points: Points, number: int) -> Codes:
     """Return the predicted class numbers, or refuse what is not one of them a row."""
     classes = np.asarray(learner.predict(points))
-    whole = classes.dtype.kind in "iufb" and classes.shape == (len(points),)
-    if not whole or not np.isin(classes, np.arange(number)).all():
+    is_numeric = classes.dtype.kind in "iufb" and classes.shape == (len(points),)
+    if not is_numeric or not np.isin(classes, np.arange(number)).all():
         raise BadInput(
             f"The learner {name!r} predicted {classes.dtype} of shape {classes.shape}, not a class it was trained on",
             available=f"one of the numbers 0 to {number - 1} for each of the {len(points):,} rows",

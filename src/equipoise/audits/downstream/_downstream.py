@@ -110,11 +110,11 @@ def read_rows(points: object, target: object, groups: object, cluster: object, t
             )
     data = Rows(matrix, truth.codes, truth.groups, attributes, clusters, roles)
     if truth.has_missing:
-        known = truth.codes < len(truth.groups) - 1
+        has_class = truth.codes < len(truth.groups) - 1
         data.labels = truth.groups[:-1]
-        lost = int((~known).sum())
+        lost = int((~has_class).sum())
         data.notes.append(f"{plural(lost, 'row')} without a target {fitting(lost, 'was', 'were')} left out")
-        data.keep(known)
+        data.keep(has_class)
     if len(data.labels) < 2:
         raise BadInput(
             f"The target has {plural(len(data.labels), 'class', 'classes')}", available="two classes or more"
@@ -144,12 +144,12 @@ def split_rows(data: Rows, folds: int, seed: int) -> tuple[list[tuple[Codes, Cod
         if not len(parts[0][0]) or not len(parts[0][1]):
             raise BadInput(f"train leaves {sizes}", available="some of both")
     else:
-        apart = data.clusters is not None and not constant_in(data.classes, data.clusters)
-        if not apart:
+        by_cluster = data.clusters is not None and not constant_in(data.classes, data.clusters)
+        if not by_cluster:
             _leave_out_single_rows(data)
-        fold = stratified_folds(data.classes, data.clusters if apart else None, folds, stream(seed, "folds"))
+        fold = stratified_folds(data.classes, data.clusters if by_cluster else None, folds, stream(seed, "folds"))
         parts = [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(folds)]
-        words = f"{folds} folds, classes spread evenly" + (", no cluster on both sides" if apart else "")
+        words = f"{folds} folds, classes spread evenly" + (", no cluster on both sides" if by_cluster else "")
     for training, test in parts:
         _check_part(data, training, test)
     if data.clusters is not None and data.roles is not None and not constant_in(data.classes, data.clusters):
@@ -168,11 +168,11 @@ def _leave_out_single_rows(data: Rows) -> None:
     alone = plural(int((sizes == 1).sum()), "class with one row was", "classes with one row each were")
     data.notes.append(f"{alone} left out: nothing to learn from")
     data.keep(sizes[data.classes] > 1)
-    kept = np.flatnonzero(sizes > 1)
-    if len(kept) < 2:
+    classes = np.flatnonzero(sizes > 1)
+    if len(classes) < 2:
         raise BadInput("Fewer than two classes have two rows or more", available="two such classes or more")
-    data.classes = np.searchsorted(kept, data.classes)
-    data.labels = tuple(data.labels[code] for code in kept)
+    data.classes = np.searchsorted(classes, data.classes)
+    data.labels = tuple(data.labels[code] for code in classes)
 
 
 def _check_part(data: Rows, training: Codes, test: Codes) -> None:
@@ -197,10 +197,10 @@ def training_rows(
         return training, None
     groups = data.groups[attribute]
     if groups.has_missing:
-        known = groups.codes[training] < len(groups.groups) - 1
-        if not known.all():
+        has_group = groups.codes[training] < len(groups.groups) - 1
+        if not has_group.all():
             data.notes.append(f"rows without {attribute} were not trained on: they have no cell to balance")
-        training = training[known]
+        training = training[has_group]
     cells = data.classes[training] * len(groups.groups) + groups.codes[training]
     sizes = np.unique(cells, return_counts=True)[1]
     empty = len(np.unique(data.classes[training])) * len(groups.tested()) - len(sizes)
@@ -212,14 +212,14 @@ def training_rows(
     return training[chosen], weights
 
 
-def rebalancing(given: bool | str) -> Rebalance | None:
+def rebalancing(rebalance: bool | str) -> Rebalance | None:
     """Return the method of re-balancing: True is ``"up"``, which every learner can take and which loses nobody."""
-    if given is False:
+    if rebalance is False:
         return None
     for method in REBALANCED:
-        if given == method or (given is True and method == "up"):
+        if rebalance == method or (rebalance is True and method == "up"):
             return method
-    raise BadInput(f"rebalance was {given!r}", available="False, True (the same as 'up'), 'up', 'down', 'weights'")
+    raise BadInput(f"rebalance was {rebalance!r}", available="False, True (the same as 'up'), 'up', 'down', 'weights'")
 
 
 def rebalanced(cells: Codes, method: Rebalance, generator: np.random.Generator) -> tuple[Codes, Floats | None]:
@@ -335,7 +335,7 @@ def downstream(
     check_variant(variant)
     resolved = resolve_learners(learners)
     data = read_rows(points, target, groups, cluster, train)
-    given = len(data.points)
+    number_read = len(data.points)
     for learner in resolved.values():
         if isinstance(learner, Classifier) and len(learner.candidates) > 1 and not len(data.dev):
             raise no_dev_rows(learner)
@@ -377,7 +377,7 @@ def downstream(
         variant=variant,
         seed=seed,
         draws=draws,
-        rows=given,
+        rows=number_read,
         tested=sum(len(test) for _, test in split),
         notes=tuple(dict.fromkeys(data.notes)),
     )
@@ -413,10 +413,10 @@ def _tests_of(groups: Attribute) -> int:
     return len(MACRO_MEASURES) * (max(number - 1, 0) + (number > 2))
 
 
-def _references(given: Mapping[str, str] | str | None, groups: Mapping[str, Attribute]) -> dict[str, str]:
-    if given is None:
+def _references(reference: Mapping[str, str] | str | None, groups: Mapping[str, Attribute]) -> dict[str, str]:
+    if reference is None:
         return {}
-    named = {next(iter(groups)): given} if isinstance(given, str) and len(groups) == 1 else given
+    named = {next(iter(groups)): reference} if isinstance(reference, str) and len(groups) == 1 else reference
     if isinstance(named, str):
         raise BadInput(f"reference was {named!r} with several attributes", available="a mapping of attribute to group")
     for attribute, group in named.items():
@@ -435,8 +435,8 @@ def _held_out(
     """Return the rows that were tested, by the groups of an attribute, or as one group where there is none."""
     rows = guesses >= 0
     truth, clusters = data.classes[rows], None if data.clusters is None else data.clusters[rows]
-    everyone = Attribute("everyone", np.zeros(len(truth), dtype=np.int64), ("everyone",))
-    groups = everyone if attribute is None else data.groups[attribute].only(rows)
+    all_rows = Attribute("everyone", np.zeros(len(truth), dtype=np.int64), ("everyone",))
+    groups = all_rows if attribute is None else data.groups[attribute].only(rows)
     units, unit_name = _units(clusters, truth, groups)
     return HeldOutRows(
         shared=shared, attribute=attribute, truth=truth, guess=guesses[rows], classes=len(data.labels), by=groups,
@@ -450,8 +450,8 @@ def _units(clusters: Codes | None, truth: Codes, groups: Attribute) -> tuple[Cod
 
     Clusters inside classes that carry the group are no witnesses of their own about it: then classes are the units.
     """
-    known = np.isin(groups.codes, groups.tested())  # a row without a group says nothing about its class
-    by_class = len(groups.tested()) > 1 and carried_by(truth[known], groups.codes[known])
+    has_group = np.isin(groups.codes, groups.tested())  # a row without a group says nothing about its class
+    by_class = len(groups.tested()) > 1 and carried_by(truth[has_group], groups.codes[has_group])
     if by_class and (clusters is None or constant_in(clusters, truth)):
         return truth, "classes"
     return (None, "rows") if clusters is None else (clusters, "clusters")

@@ -107,7 +107,7 @@ class MacroNull:
         samples = sequential_permutation(
             {"": observed},
             lambda number, names: self.draw(number),
-            lambda name, drawn: statistic(drawn),
+            lambda name, sample: statistic(sample),
             most=self.most, needed=self.needed,
         )[""]  # fmt: skip
         return np.array([test.p for test in samples]), np.array([test.limited for test in samples])
@@ -149,10 +149,10 @@ def null_of(tested: HeldOutRows, compared: list[int]) -> MacroNull | None:
         return np.concatenate([macro_values(pairs, part, tested.variant) for part in tables])
 
     def draw(draws: int) -> Floats:
-        drawn = values(draws, False)
+        samples = values(draws, False)
         if within:
-            drawn[..., RECALL] = values(draws, True)[..., RECALL]
-        return drawn
+            samples[..., RECALL] = values(draws, True)[..., RECALL]
+        return samples
 
     tests: list[str | None] = [f"permutation of {tested.unit_name}"] * len(MACRO_MEASURES)
     if within:
@@ -193,7 +193,7 @@ class GroupValues:
         if not tested.sampling.draws:
             return np.full((2, len(tested.by.groups), len(MACRO_MEASURES)), np.nan)
         observed = self.pairs.margins(self.table)[1]
-        whole = tested.units is not None and constant_in(tested.truth, tested.units)
+        is_whole = tested.units is not None and constant_in(tested.truth, tested.units)
         units = tested.units_of(np.ones(len(tested.truth), dtype=bool))
         tables = (
             resampled_rows(self.table, tested.sampling.draws, tested.generator) if units is None
@@ -201,7 +201,7 @@ class GroupValues:
                 units, tested.by.codes, self.pairs, len(tested.by.groups), tested.sampling.draws, tested.generator
             )
         )  # fmt: skip
-        return np.concatenate([macro_values(self.pairs, part, tested.variant, observed, whole) for part in tables])
+        return np.concatenate([macro_values(self.pairs, part, tested.variant, observed, is_whole) for part in tables])
 
     def records(self) -> Iterator[DownstreamRecord]:
         """Yield the groups, then the gaps."""
@@ -248,12 +248,12 @@ class GroupValues:
         units = tested.units_of(rows)
         assert units is not None
         for group in groups:
-            own = (
+            classes = (
                 np.unique(units.of_row[tested.by.codes[rows] == group]) if units.group is None
                 else np.flatnonzero(units.group == group)
             )  # fmt: skip
-            if len(own) < 2:
-                return because(DownstreamReason.FEW_CLASSES, group=tested.by.groups[group], classes=len(own))
+            if len(classes) < 2:
+                return because(DownstreamReason.FEW_CLASSES, group=tested.by.groups[group], classes=len(classes))
         return None
 
     def _never_predicted(self, group: int, measure: int) -> Reason | None:
@@ -338,23 +338,24 @@ class GroupValues:
         null = null_of(tested, groups) if few is None else None
         p, limited, tests = _untested()
         if null is not None:
-            p, limited = null.p_values(lambda drawn: np.ptp(drawn, axis=-2))
+            p, limited = null.p_values(lambda sample: np.ptp(sample, axis=-2))
             tests = null.tests
         for measure in range(len(MACRO_MEASURES)):
             column = values[:, measure]
-            known = not np.isnan(column).any()
-            has_p = known and tests[measure] is not None
-            reason = few if known else because(DownstreamReason.UNDEFINED_IN_A_GROUP)
-            if known and null is not None and not has_p:
+            is_defined = not np.isnan(column).any()
+            has_p = is_defined and tests[measure] is not None
+            reason = few if is_defined else because(DownstreamReason.UNDEFINED_IN_A_GROUP)
+            if is_defined and null is not None and not has_p:
                 reason = because(DownstreamReason.NOT_PERMUTABLE)
             yield self._record(
-                measure, "largest gap", value=float(np.ptp(column)) if known else float("nan"),
+                measure, "largest gap", value=float(np.ptp(column)) if is_defined else float("nan"),
                 p=float(p[measure]) if has_p else None,
-                group=tested.by.groups[groups[int(column.argmin())]] if known else None,
-                against=tested.by.groups[groups[int(column.argmax())]] if known else None,
+                group=tested.by.groups[groups[int(column.argmin())]] if is_defined else None,
+                against=tested.by.groups[groups[int(column.argmax())]] if is_defined else None,
                 test=tests[measure] if has_p else None,
                 limited_by_draws=bool(limited[measure]) if has_p else None,
-                people=int(self.people[groups].sum()), status=Status.OK if known else Status.UNDEFINED, reason=reason,
+                people=int(self.people[groups].sum()), status=Status.OK if is_defined else Status.UNDEFINED,
+                reason=reason,
             )  # fmt: skip
 
 

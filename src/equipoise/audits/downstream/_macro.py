@@ -82,7 +82,11 @@ def class_pairs(truth: Codes, guess: Codes, classes: int) -> ClassPairs:
 
 
 def macro_values(
-    pairs: ClassPairs, tables: Floats, variant: str = "default", observed: Floats | None = None, whole: bool = False
+    pairs: ClassPairs,
+    tables: Floats,
+    variant: str = "default",
+    observed: Floats | None = None,
+    whole_units: bool = False,
 ) -> Floats:
     """Return the three measures, ``[..., measure]``, of tables ``[..., pair]``; NaN where nothing is defined.
 
@@ -90,10 +94,10 @@ def macro_values(
     group has. With ``whole`` classes are drawn whole, so one that is drawn twice counts twice in the mean.
     """
     hits, people, guesses = pairs.margins(tables)
-    everyone = tables.sum(axis=-1)
-    accuracy = ratio(hits.sum(axis=-1), everyone)
+    totals = tables.sum(axis=-1)
+    accuracy = ratio(hits.sum(axis=-1), totals)
     times = np.ones(people.shape)
-    if observed is not None and whole:
+    if observed is not None and whole_units:
         times = np.divide(people, observed, out=times, where=observed > 0)
     if variant == "paper":
         labels = (people > 0) | (guesses > 0)

@@ -164,10 +164,10 @@ def propagation(
         attribute, group = (key, None) if isinstance(key, str) else key
         gaps = _gaps(result, attribute, group)
         if not gaps:
-            known = dict.fromkeys((r.attribute, r.group) for r in result.records if r.kind == "gap")
+            attribute_groups = dict.fromkeys((r.attribute, r.group) for r in result.records if r.kind == "gap")
             raise BadInput(
                 f"There is no downstream gap for {key!r}",
-                available=listing(f"{name!r}, {of!r}" for name, of in known),
+                available=listing(f"{name!r}, {of!r}" for name, of in attribute_groups),
             )
         points += [_point(measure, attribute, float(value), record) for record in gaps]
     return tuple(points)

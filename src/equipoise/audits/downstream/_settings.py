@@ -67,14 +67,14 @@ class Setting:
         raise BadInput(f"{name} is {given!r}", available=f"{self.allowed} ({self.meaning})")
 
 
-def _from_text(given: str) -> object:
+def _from_text(text: str) -> object:
     """Return the number or truth that a text of the command line says, else the text."""
-    if given.lower() in ("true", "false"):
-        return given.lower() == "true"
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
     try:
-        return float(given)
+        return float(text)
     except ValueError:
-        return given
+        return text
 
 
 PENALTY = "the inverse strength of the L2 penalty"
@@ -141,15 +141,21 @@ class Classifier:
 
         So a trial of an earlier version keeps its meaning, and what names a trial asks for the same classifier again.
         """
-        known = CLASSIFIER_SETTINGS[self.name]
-        named = {n: v for n, v in self.values if v != known[n].default or known[n].default != known[n].stored}
+        declarations = CLASSIFIER_SETTINGS[self.name]
+        named = {
+            n: v
+            for n, v in self.values
+            if v != declarations[n].default or declarations[n].default != declarations[n].stored
+        }
         return {"name": self.name, **named} if named else self.name
 
     @property
     def code(self) -> str:
         """What differs from the stored meaning of the name, in the letters that names of stored arrays may have."""
-        known = CLASSIFIER_SETTINGS[self.name]
-        return "__".join(f"{known[n].code}_{_coded(value)}" for n, value in self.values if value != known[n].stored)
+        declarations = CLASSIFIER_SETTINGS[self.name]
+        return "__".join(
+            f"{declarations[n].code}_{_coded(value)}" for n, value in self.values if value != declarations[n].stored
+        )
 
     @property
     def candidates(self) -> tuple[Classifier, ...]:
@@ -184,13 +190,13 @@ def stored_classifier(name: str, code: str = "") -> Classifier:
     >>> stored_classifier("logistic_regression", "c_0p01__std_no").source
     'logistic_regression:C=0.01'
     """
-    known = CLASSIFIER_SETTINGS.get(name)
-    if known is None:
+    declarations = CLASSIFIER_SETTINGS.get(name)
+    if declarations is None:
         return Classifier(name, ())
     coded = dict(part.rsplit("_", 1) for part in code.split("__")) if code else {}
     values = [
         (setting, _decoded(declared.default, coded[declared.code]) if declared.code in coded else declared.stored)
-        for setting, declared in known.items()
+        for setting, declared in declarations.items()
     ]
     return Classifier(name, tuple(values))
 
@@ -203,57 +209,58 @@ def classifier_from_source(source: str) -> Classifier:
     return next(iter(classifiers_of([source])))
 
 
-def names_classifier(given: object) -> bool:
+def names_classifier(value: object) -> bool:
     """Tell whether something names a classifier of ``CLASSIFIER_SETTINGS``, with or without settings."""
-    return isinstance(given, str) or (isinstance(given, Mapping) and "name" in given)
+    return isinstance(value, str) or (isinstance(value, Mapping) and "name" in value)
 
 
-def classifiers_of(given: Sequence[object], what: str = "classifier") -> list[Classifier]:
+def classifiers_of(requested: Sequence[object], what: str = "classifier") -> list[Classifier]:
     """Return the classifiers that names, lines and tables ask for, each once; a list of values is one for each.
 
     >>> [classifier.label for classifier in classifiers_of(["svm", "logistic_regression:C=0.1,1,standardise=true"])]
     ['svm', 'logistic_regression:C=0.1,standardise=true', 'logistic_regression:standardise=true']
     """
-    return list(dict.fromkeys(classifier for wanted in given for classifier in _expanded(wanted, what)))
+    return list(dict.fromkeys(classifier for value in requested for classifier in _expanded(value, what)))
 
 
-def _expanded(given: object, what: str) -> Iterator[Classifier]:
-    name, settings = _parsed(given, what)
+def _expanded(classifier: object, what: str) -> Iterator[Classifier]:
+    name, settings = _parsed(classifier, what)
     if name not in CLASSIFIER_SETTINGS:
         raise unknown_name(what, name, CLASSIFIER_SETTINGS, "those that are trained on an embedding")
-    known = CLASSIFIER_SETTINGS[name]
+    declarations = CLASSIFIER_SETTINGS[name]
     for setting in settings:
-        if setting not in known:
+        if setting not in declarations:
+            first = next(iter(declarations))
             raise BadInput(
                 f"The classifier {name} has no setting {setting!r}",
-                available="; ".join(f"{other}: {declared.allowed}" for other, declared in known.items()),
-                help=f"write it as {name}:{next(iter(known))}={_text(next(iter(known.values())).default)}.",
+                available="; ".join(f"{other}: {declared.allowed}" for other, declared in declarations.items()),
+                help=f"write it as {name}:{first}={_text(declarations[first].default)}.",
             )
     several: list[list[Value]] = []
-    for setting, declared in known.items():
+    for setting, declared in declarations.items():
         chosen = settings.get(setting, declared.default)
         listed = chosen if isinstance(chosen, Sequence) and not isinstance(chosen, str) else [chosen]
         if not listed:
             raise BadInput(f"{setting} of {name} is an empty list", available=f"{declared.allowed}, or a list of such")
         several.append([declared.read(f"{setting} of {name}", value) for value in listed])
     for values in product(*several):
-        yield Classifier(name, tuple(zip(known, values, strict=True)))
+        yield Classifier(name, tuple(zip(declarations, values, strict=True)))
 
 
-def _parsed(given: object, what: str) -> tuple[str, Mapping[str, object]]:
+def _parsed(classifier: object, what: str) -> tuple[str, Mapping[str, object]]:
     """Return the name and the settings of a line or of a table."""
-    if isinstance(given, Mapping):
-        if not isinstance(given.get("name"), str):
+    if isinstance(classifier, Mapping):
+        if not isinstance(classifier.get("name"), str):
             raise BadInput(
-                f"A {what} is {dict(given)!r}", available=f"a table with a name: {listing(CLASSIFIER_SETTINGS)}",
+                f"A {what} is {dict(classifier)!r}", available=f"a table with a name: {listing(CLASSIFIER_SETTINGS)}",
                 help='write it as { name = "logistic_regression", C = 0.1 }.',
             )  # fmt: skip
-        return given["name"], {str(key): value for key, value in given.items() if key != "name"}
-    if not isinstance(given, str):
+        return classifier["name"], {str(key): value for key, value in classifier.items() if key != "name"}
+    if not isinstance(classifier, str):
         raise BadInput(
-            f"A {what} is {given!r}", available=f"a name or a table with a name: {listing(CLASSIFIER_SETTINGS)}"
+            f"A {what} is {classifier!r}", available=f"a name or a table with a name: {listing(CLASSIFIER_SETTINGS)}"
         )
-    name, _, line = given.partition(":")
+    name, _, line = classifier.partition(":")
     settings: dict[str, list[str]] = {}
     setting = None
     for part in filter(None, (part.strip() for part in line.split(","))):
@@ -263,7 +270,7 @@ def _parsed(given: object, what: str) -> tuple[str, Mapping[str, object]]:
             settings[setting] = []
         elif setting is None:
             raise BadInput(
-                f"The {what} {given!r} has the value {part!r} without a setting",
+                f"The {what} {classifier!r} has the value {part!r} without a setting",
                 available=f"NAME:SETTING=VALUE, with settings {listing(CLASSIFIER_SETTINGS.get(name.strip(), ()))}",
                 help=f"write it as {name.strip()}:C=0.1,1,10.",
             )

@@ -295,15 +295,15 @@ def audit_embedding(  # noqa: D417 - the other parameters are written from their
     >>> result.value("recall_at_k_gap", attribute="group") > 0.2
     True
     """
-    given = {name: value for name, value in locals().items() if name not in ("points", "progress", "command")}
-    return _audited(resolve_embedding(points, given), progress or (lambda stage, done: None), command)
+    arguments = {name: value for name, value in locals().items() if name not in ("points", "progress", "command")}
+    return _audited(resolve_embedding(points, arguments), progress or (lambda stage, done: None), command)
 
 
 def _audited(spec: EmbeddingAuditSpec, progress: Progress, command: Iterable[str] | None) -> AuditResult:
     progress("Measuring the space", 0.02)
-    whole = whole_space(spec)
-    spaces = {attribute.name: compared_space(whole, spec, attribute) for attribute in spec.attributes}
-    records = MultipleTesting().finish(list(_records(spec, whole, spaces, progress)))
+    whole_tally = whole_space(spec)
+    spaces = {attribute.name: compared_space(whole_tally, spec, attribute) for attribute in spec.attributes}
+    records = MultipleTesting().finish(list(_records(spec, whole_tally, spaces, progress)))
     progress("Probing the embedding for groups", 0.6)
     leaked = _leakage(spec)
     progress("Training classifiers", 0.75)
@@ -311,7 +311,7 @@ def _audited(spec: EmbeddingAuditSpec, progress: Progress, command: Iterable[str
     progress("Drawing the map", 0.97)
     return AuditResult(
         schema=SCHEMA,
-        records=(*_row_records(spec, whole.dropped), *records),
+        records=(*_row_records(spec, whole_tally.dropped), *records),
         provenance=_provenance(spec, command),
         card=suppressed_card(_card(spec), spec.suppress_below),
         notes=tuple(_notes(spec, spaces, leaked, trained)),
@@ -325,7 +325,7 @@ def _audited(spec: EmbeddingAuditSpec, progress: Progress, command: Iterable[str
 
 
 def _records(
-    spec: EmbeddingAuditSpec, whole: EmbeddingTally, spaces: Mapping[str, EmbeddingTally], progress: Progress
+    spec: EmbeddingAuditSpec, whole_tally: EmbeddingTally, spaces: Mapping[str, EmbeddingTally], progress: Progress
 ) -> Iterator[Record]:
     tests = sum(tests_of(space) for space in spaces.values())
     for number, attribute in enumerate(spec.attributes):
@@ -333,11 +333,11 @@ def _records(
         measuring = partial(_measuring, progress, attribute.name, share)
         context = Context(attribute.name, spec.least_people, spec.draws, spec.seed, measuring, tests)
         if number == 0:
-            yield from everyone_records(whole, context)
+            yield from everyone_records(whole_tally, context)
         yield from attribute_records(embedded, context)
         small = [group for group in sizes_of(spec, attribute) if group not in embedded.groups]
         if small:
-            yield from small_records(grouped(whole, spec, attribute, small), context)
+            yield from small_records(grouped(whole_tally, spec, attribute, small), context)
 
 
 def _measuring(progress: Progress, attribute: str, share: float, measure: str) -> None:

@@ -96,8 +96,8 @@ def permuted_alignment(value: Callable[[EmbeddingMoments, int], Floats]) -> Call
         def by_sums(permuted: EmbeddingTally) -> Floats:
             groups = len(permuted.groups)
             codes = permuted.codes[first]
-            whole = (*permuted.groups, None)
-            return value(regrouped(moments, np.where(codes < 0, groups, codes), whole), groups)
+            all_groups = (*permuted.groups, None)
+            return value(regrouped(moments, np.where(codes < 0, groups, codes), all_groups), groups)
 
         return by_sums
 
@@ -108,11 +108,11 @@ def regrouped(moments: EmbeddingMoments, group: Codes, labels: tuple[str | None,
     """Return the sums of whole groups put together: ``group`` says where each goes. Second moments are left out."""
     keys = moments.cells[:, 0] * len(labels) + group[moments.cells[:, 1]]
     order = np.argsort(keys, kind="stable")
-    kept, starts = np.unique(keys[order], return_index=True)
+    present, starts = np.unique(keys[order], return_index=True)
     number, total, square = (
         np.add.reduceat(sums[order], starts, axis=0) for sums in (moments.number, moments.total, moments.square)
     )
-    cells = np.stack([kept // len(labels), kept % len(labels)], axis=1)
+    cells = np.stack([present // len(labels), present % len(labels)], axis=1)
     return replace(moments, cells=cells, number=number, total=total, square=square, second=None, groups=labels)
 
 
@@ -163,8 +163,8 @@ def _parts(embedded: EmbeddingTally) -> tuple[Codes, Codes]:
     A part is the rows of a unit that have its group; all rows that are never given a group are one more.
     """
     units = permuted_units(embedded)
-    whole = np.where(carried_codes(embedded, units) >= 0, units.of_row, -1)
-    _, first, part = np.unique(whole, return_index=True, return_inverse=True)
+    unit_of = np.where(carried_codes(embedded, units) >= 0, units.of_row, -1)
+    _, first, part = np.unique(unit_of, return_index=True, return_inverse=True)
     return first, part.reshape(-1)
 
 
@@ -326,8 +326,8 @@ def _permuted(
     draws: tuple[int, int],
 ) -> dict[str, NullSample]:  # fmt: skip
     """Test, by each rule, how often permuted groups are as far apart: on either side where the gap is signed."""
-    known = [variant for variant, gap in gaps.items() if not np.isnan(gap)]
-    if not known:
+    defined = [variant for variant, gap in gaps.items() if not np.isnan(gap)]
+    if not defined:
         return {}
     prepare, units = _STATISTICS[measure.name].prepare, permuted_units(embedded)
     under_null = measure.by_class if prepare is None else prepare(embedded)
@@ -339,12 +339,12 @@ def _permuted(
         # Who is majoritised depends on the rows as they are, not on how large a group became by permuting.
         return np.array([[float(group_gap(drawn, embedded, measure.better, variant))] for drawn in values])
 
-    observed = {variant: gaps[variant] for variant in known}
+    observed = {variant: gaps[variant] for variant in defined}
     if prepare is not None or units.mixed:
         # What is permuted is a cheaper form of the value, or without rows that disagree with their unit; what it is
         # compared with is the same.
         values = values_of(carried_codes(embedded, units) if units.mixed else embedded.codes)
-        observed = {variant: gaps_of(variant, [values])[0] for variant in known}
+        observed = {variant: gaps_of(variant, [values])[0] for variant in defined}
     most, needed = draws
     samples = sequential_permutation(
         observed,
@@ -352,7 +352,7 @@ def _permuted(
         gaps_of,
         most=most,
         needed=needed,
-        signed=[variant for variant in known if variant not in GAP_RULES],
+        signed=[variant for variant in defined if variant not in GAP_RULES],
         largest_batch=BATCH,
     )
     return {variant: sample for variant, [sample] in samples.items()}

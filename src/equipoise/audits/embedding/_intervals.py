@@ -98,8 +98,8 @@ def drawn_units(embedded: EmbeddingTally) -> GroupedUnits:
 
 def permuted_units(embedded: EmbeddingTally) -> GroupedUnits:
     """Return the first of the caller's units, classes and rows that carry the group."""
-    given = () if embedded.unit is None else (embedded.unit.codes,)
-    return _carrying(embedded, tuple(codes for codes in given if not _parts_of_classes(embedded, codes)))
+    codes_of_units = () if embedded.unit is None else (embedded.unit.codes,)
+    return _carrying(embedded, tuple(codes for codes in codes_of_units if not _parts_of_classes(embedded, codes)))
 
 
 def _parts_of_classes(embedded: EmbeddingTally, codes: Codes) -> bool:
@@ -160,27 +160,29 @@ def query_spread(
     to 1, and does not shrink to a point where every query is answered.
     """
     units, groups, per_query = drawn_units(embedded), len(embedded.groups), of(embedded.space)
-    known = (embedded.codes >= 0) & ~np.isnan(per_query)
-    cell = units.of_row[known] * groups + embedded.codes[known]
+    is_known = (embedded.codes >= 0) & ~np.isnan(per_query)
+    cell = units.of_row[is_known] * groups + embedded.codes[is_known]
     sums = np.stack(
         [
             np.bincount(cell, weights=weights, minlength=units.number * groups).reshape(units.number, groups)
-            for weights in (per_query[known], np.ones(int(known.sum())))
+            for weights in (per_query[is_known], np.ones(int(is_known.sum())))
         ],
         axis=-1,
     )
-    asked = sums[..., 1] > 0
-    used = (asked if units.group is None else asked & (units.group[:, None] == np.arange(groups))).sum(axis=0)
+    has_queries = sums[..., 1] > 0
+    used = (has_queries if units.group is None else has_queries & (units.group[:, None] == np.arange(groups))).sum(
+        axis=0
+    )
     totals = np.zeros((draws, groups, 2))
     # Units of one group are drawn among themselves, with the few rows of other groups that they may have.
-    for members in [asked.any(axis=1)] if units.group is None else (units.group[:, None] == np.arange(groups)).T:
-        part, there = sums[members & asked.any(axis=1)], asked[members].any(axis=0)
+    for members in [has_queries.any(axis=1)] if units.group is None else (units.group[:, None] == np.arange(groups)).T:
+        part, groups_present = sums[members & has_queries.any(axis=1)], has_queries[members].any(axis=0)
         if len(part):
-            resampled = bootstrap_totals(part[:, there].reshape(len(part), -1), generator, draws)
-            totals[:, there] += resampled.reshape(draws, -1, 2)
-    drawn = ratio(totals[..., 0], totals[..., 1])
+            resampled = bootstrap_totals(part[:, groups_present].reshape(len(part), -1), generator, draws)
+            totals[:, groups_present] += resampled.reshape(draws, -1, 2)
+    samples = ratio(totals[..., 0], totals[..., 1])
     # A group of few units is missing from some draws; the others tell its spread.
-    centred = drawn - _mean(drawn)
+    centred = samples - _mean(samples)
     covariance = _mean(centred[:, :, None] * centred[:, None, :])
     correction = used / np.maximum(used - 1, 1)
     variance = np.diagonal(covariance) * correction
@@ -201,8 +203,8 @@ def query_spread(
 
 
 def _mean(values: Floats) -> Floats:
-    known = ~np.isnan(values)
-    return np.asarray(np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1))
+    is_defined = ~np.isnan(values)
+    return np.asarray(np.where(is_defined, values, 0.0).sum(axis=0) / np.maximum(is_defined.sum(axis=0), 1))
 
 
 def linearised(values: Floats, influence: Floats, units: Floats, unit: UnitName, method: IntervalMethod) -> Spread:
@@ -211,8 +213,8 @@ def linearised(values: Floats, influence: Floats, units: Floats, unit: UnitName,
     centred = influence - influence.mean(axis=0) if number else influence
     covariance = centred.T @ centred * number / max(number - 1, 1)
     reach = t_quantile(units) * np.sqrt(np.diagonal(covariance))
-    known = (units >= FEWEST_UNITS) & ~np.isnan(values)
-    low, high = (np.where(known, edge, np.nan) for edge in (values - reach, values + reach))
+    is_known = (units >= FEWEST_UNITS) & ~np.isnan(values)
+    low, high = (np.where(is_known, edge, np.nan) for edge in (values - reach, values + reach))
     return Spread(low, high, covariance, units, unit, method)
 
 
@@ -236,15 +238,15 @@ def mutual_information_spread(embedded: EmbeddingTally, values: Floats, *, adjus
 def _left_out(classes: Codes, clusters: Codes, units: Codes, table: Contingency, chance: float) -> Floats:
     """Return (I - chance) / (mean entropy - chance) without each unit, from what its rows take off the sums x log x."""
     sizes = np.bincount(units)
-    whole = _x_log_x(table.rows - sizes)
+    of_all = _x_log_x(table.rows - sizes)
     joint = classes * len(table.clusters) + clusters
     without = [
         float(_x_log_x(counts).sum()) + _taken_off(codes, units, len(sizes))
         for codes, counts in ((joint, table.cells), (classes, table.classes), (clusters, table.clusters))
     ]
     with np.errstate(invalid="ignore", divide="ignore"):
-        mutual = (without[0] - without[1] - without[2] + whole) / (table.rows - sizes)
-        entropy = (whole - (without[1] + without[2]) / 2) / (table.rows - sizes)
+        mutual = (without[0] - without[1] - without[2] + of_all) / (table.rows - sizes)
+        entropy = (of_all - (without[1] + without[2]) / 2) / (table.rows - sizes)
         return np.asarray((mutual - chance) / (entropy - chance), dtype=np.float64)
 
 
@@ -282,8 +284,8 @@ def subsampled(
         if units.name == "rows":
             scale = (1 / size) / (1 / (size - size // 2) - 1 / len(members))
         else:
-            half, whole = int(numbers[group]) // 2, numbers[group]
-            scale = (1 / whole) / (1 / half - 1 / whole)
+            half, full = int(numbers[group]) // 2, numbers[group]
+            scale = (1 / full) / (1 / half - 1 / full)
         variance[group] = np.nanvar(parts, ddof=1) * scale
     covariance = np.diag(np.where(np.isnan(variance), 0.0, variance))
     fewest = np.minimum(numbers, number)
@@ -295,12 +297,12 @@ def _part(
     members: NDArray[np.int64], units: GroupedUnits, size: int, generator: np.random.Generator
 ) -> NDArray[np.int64]:
     """Return half as many rows as are compared, or the rows of half the units, at most so many."""
-    wanted = size - size // 2
+    number = size - size // 2
     if units.name != "rows":
         several = np.unique(units.of_row[members])
         chosen = generator.permutation(several)[: len(several) // 2]
         members = members[np.isin(units.of_row[members], chosen)]
-    return np.sort(generator.permutation(members)[:wanted])
+    return np.sort(generator.permutation(members)[:number])
 
 
 def uniformity_spread(embedded: EmbeddingTally, values: Floats, generator: np.random.Generator, draws: int) -> Spread:
@@ -376,8 +378,8 @@ def _added(embedded: EmbeddingTally, classes: Coded, units: GroupedUnits) -> tup
 
 
 def _subtract(sums: Floats, values: Floats, pairs: Pairs, unit_of: NDArray[np.int64], groups: int) -> None:
-    known = pairs.cells[:, 1] < groups
-    np.subtract.at(sums, (unit_of[pairs.cells[known, 0]], pairs.cells[known, 1]), values[known])
+    has_group = pairs.cells[:, 1] < groups
+    np.subtract.at(sums, (unit_of[pairs.cells[has_group, 0]], pairs.cells[has_group, 1]), values[has_group])
 
 
 def _rows_added(
@@ -386,8 +388,8 @@ def _rows_added(
     """Return, per row and group, the row's pairs: with all of its class if it is of the group, else with members."""
     rows, groups = len(codes), len(embedded.groups)
     cell_of, number, total, square = _cells(moments, len(classes.labels))
-    whole = [_by_class(moments.cells[:, 0], sums[:-1], len(classes.labels)) for sums in (number, total, square)]
-    apart, count = np.empty((rows, groups)), np.empty((rows, groups))
+    class_sums = [_by_class(moments.cells[:, 0], sums[:-1], len(classes.labels)) for sums in (number, total, square)]
+    distances, count = np.empty((rows, groups)), np.empty((rows, groups))
     for start in range(0, rows, CHUNK_ROWS):
         chunk = np.arange(start, min(start + CHUNK_ROWS, rows))
         points = embedded.space.rows(chunk) - np.asarray(moments.pivot)
@@ -395,12 +397,12 @@ def _rows_added(
         for group in range(groups):
             member = codes[chunk] == group
             cell = cell_of[of_row, group]
-            n, Q = (np.where(member, everyone[of_row], part[cell]) for everyone, part in
-                    ((whole[0], number), (whole[2], square)))  # fmt: skip
-            S = np.where(member[:, None], whole[1][of_row], total[cell])
-            apart[chunk, group] = n * norms + Q - 2 * np.einsum("ij,ij->i", points, S)
+            n, Q = (np.where(member, of_class[of_row], part[cell]) for of_class, part in
+                    ((class_sums[0], number), (class_sums[2], square)))  # fmt: skip
+            S = np.where(member[:, None], class_sums[1][of_row], total[cell])
+            distances[chunk, group] = n * norms + Q - 2 * np.einsum("ij,ij->i", points, S)
             count[chunk, group] = n - member
-    return apart, count
+    return distances, count
 
 
 def _cells(moments: EmbeddingMoments, classes: int) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
@@ -415,6 +417,6 @@ def _cells(moments: EmbeddingMoments, classes: int) -> tuple[NDArray[np.int64], 
 
 
 def _by_class(class_of: NDArray[np.int64], sums: Floats, classes: int) -> Floats:
-    whole = np.zeros((classes, *sums.shape[1:]))
-    np.add.at(whole, class_of, sums)
-    return whole
+    sums_of_class = np.zeros((classes, *sums.shape[1:]))
+    np.add.at(sums_of_class, class_of, sums)
+    return sums_of_class

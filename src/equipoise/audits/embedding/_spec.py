@@ -95,40 +95,43 @@ class EmbeddingAuditSpec:
         """Return the group of every row, by attribute; None where a row has none."""
         groups = {}
         for attribute in self.attributes:
-            known = attribute.groups[: len(attribute.groups) - attribute.has_missing]
-            groups[attribute.name] = np.array([*known, None], dtype=object)[attribute.codes]
+            names = attribute.groups[: len(attribute.groups) - attribute.has_missing]
+            groups[attribute.name] = np.array([*names, None], dtype=object)[attribute.codes]
         return groups
 
 
-def resolve_embedding(points: object, given: Mapping[str, Any]) -> EmbeddingAuditSpec:
+def resolve_embedding(points: object, arguments: Mapping[str, Any]) -> EmbeddingAuditSpec:
     """Return the spec of what a caller gave: a file with points and a table of rows, or arrays."""
-    if given["target"] is None:
+    if arguments["target"] is None:
         raise BadInput(
             "No target was given", available="the class of every point", help="name it with --target (target=)."
         )
-    options = {name: given[name] for name in OPTIONS}
+    options = {name: arguments[name] for name in OPTIONS}
     check_options((option for option in AUDIT_OPTIONS if option.used_by(EMBEDDING)), options, "audit")
-    drop, row_id, missing = given["drop"], given["id"], _names(given["missing"])
-    opened = _opened(points, given["embedding"], row_id, drop=drop)
+    drop, row_id, missing = arguments["drop"], arguments["id"], _names(arguments["missing"])
+    opened = _opened(points, arguments["embedding"], row_id, drop=drop)
     dropped = None
     if drop:
-        row_ids = None if row_id is None or given["rows"] is None else read_row_ids(given["rows"], row_id, missing)
+        rows = arguments["rows"]
+        row_ids = None if row_id is None or rows is None else read_row_ids(rows, row_id, missing)
         usable, dropped = drop_unusable({"points": opened}, by_id=row_id is not None, row_ids=row_ids)
         opened = usable["points"]
-    wanted = Wanted(
-        sensitive_features=given["sensitive_features"],
-        cluster=given["cluster"],
+    request = Wanted(
+        sensitive_features=arguments["sensitive_features"],
+        cluster=arguments["cluster"],
         id=row_id,
         drop=drop,
-        bins=parse_bins(given["bins"]),
-        categorical=_names(given["categorical"]),
+        bins=parse_bins(arguments["bins"]),
+        categorical=_names(arguments["categorical"]),
         missing=missing,
-        further={role: given[role] for role in ("target", "train", "downstream_target") if given[role] is not None},
+        further={
+            role: arguments[role] for role in ("target", "train", "downstream_target") if arguments[role] is not None
+        },
     )
-    _check_points(opened, given["k"])
-    people = rows_of(opened, given["rows"], wanted)
+    _check_points(opened, arguments["k"])
+    people = rows_of(opened, arguments["rows"], request)
     _check_classes(people.further["target"])
-    train, downstream = people.further.get("train"), given["downstream"]
+    train, downstream = people.further.get("train"), arguments["downstream"]
     return EmbeddingAuditSpec(
         embedding=opened,
         dropped=dropped,
@@ -139,15 +142,15 @@ def resolve_embedding(points: object, given: Mapping[str, Any]) -> EmbeddingAudi
         downstream_target=people.further.get("downstream_target"),
         train=None if train is None else roles_of(train),
         columns=people.columns,
-        majoritised=_sides("majoritised", given["majoritised"], people.attributes),
-        minoritised=_sides("minoritised", given["minoritised"], people.attributes),
+        majoritised=_sides("majoritised", arguments["majoritised"], people.attributes),
+        minoritised=_sides("minoritised", arguments["minoritised"], people.attributes),
         learners=tuple(CLASSIFIER_SETTINGS) if downstream is True else downstream or (),
         **options,
     )
 
 
-def _names(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _names(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _opened(points: object, key: str | None, id: str | None, *, drop: bool) -> Embedding:
@@ -162,15 +165,15 @@ def _opened(points: object, key: str | None, id: str | None, *, drop: bool) -> E
     return open_embedding(points, None if file_ending(Path(points)) == NPY else key, id=id, drop=drop)
 
 
-def _sides(side: str, given: object, attributes: Sequence[Attribute]) -> dict[str, tuple[str, ...]]:
+def _sides(side: str, value: object, attributes: Sequence[Attribute]) -> dict[str, tuple[str, ...]]:
     """Return the groups on one side of the gap, for each attribute that has some named."""
-    if given is None:
+    if value is None:
         return {}
-    if not isinstance(given, Mapping):
-        raise BadInput(f"{side} is {given!r}", available="a mapping such as {'race': ['White']}")
+    if not isinstance(value, Mapping):
+        raise BadInput(f"{side} is {value!r}", available="a mapping such as {'race': ['White']}")
     groups = {attribute.name: attribute.groups for attribute in attributes}
     sides: dict[str, tuple[str, ...]] = {}
-    for name, chosen in given.items():
+    for name, chosen in value.items():
         if name not in groups:
             raise unknown_name("attribute", str(name), groups, "the groups of this audit")
         several = list(chosen) if isinstance(chosen, Iterable) and not isinstance(chosen, str) else [chosen]
@@ -255,17 +258,17 @@ def whole_space(spec: EmbeddingAuditSpec) -> EmbeddingTally:
 
 
 def grouped(
-    whole: EmbeddingTally, spec: EmbeddingAuditSpec, attribute: Attribute, groups: Collection[str]
+    tally: EmbeddingTally, spec: EmbeddingAuditSpec, attribute: Attribute, groups: Collection[str]
 ) -> EmbeddingTally:
     """Return the same space in some groups of an attribute; rows of other groups are in none."""
-    kept = tuple(group for group in attribute.groups if group in groups)
-    code = np.array([kept.index(group) if group in kept else -1 for group in attribute.groups], dtype=np.int64)
-    return replace(whole, codes=code[attribute.codes][spec.has_class], groups=kept)
+    present = tuple(group for group in attribute.groups if group in groups)
+    code = np.array([present.index(group) if group in present else -1 for group in attribute.groups], dtype=np.int64)
+    return replace(tally, codes=code[attribute.codes][spec.has_class], groups=present)
 
 
-def compared_space(whole: EmbeddingTally, spec: EmbeddingAuditSpec, attribute: Attribute) -> EmbeddingTally:
+def compared_space(tally: EmbeddingTally, spec: EmbeddingAuditSpec, attribute: Attribute) -> EmbeddingTally:
     """Return the space in the groups that are compared, with the sides of their gaps."""
-    space = grouped(whole, spec, attribute, compared_groups(spec, attribute))
+    space = grouped(tally, spec, attribute, compared_groups(spec, attribute))
     sides = (majoritised(spec, attribute), spec.minoritised.get(attribute.name, ()))
     first, second = (tuple(group for group in side if group in space.groups) for side in sides)
     return replace(space, majoritised=first, minoritised=second)

@@ -47,11 +47,11 @@ def worst_first(straddling: Iterable[Straddle]) -> list[Straddle]:
 
 def straddling(runs: Runs, performance: Collection[str]) -> tuple[list[Straddle], list[str]]:
     """Return the classes that straddle the rule, and notes about metrics it cannot be applied to."""
-    own = runs.where(_of_one_class(runs.labels["by"]))
+    by_class = runs.where(_of_one_class(runs.labels["by"]))
     metrics = runs.labels["metric"].labels
     notes, fit = [], np.ones(len(metrics), dtype=bool)
     for code, name in enumerate(metrics):
-        values = own.values[own.labels["metric"].codes == code]
+        values = by_class.values[by_class.labels["metric"].codes == code]
         if name in performance:
             fit[code] = False
         elif len(values) and (values.max() > 1 or values.min() < 0):
@@ -60,11 +60,11 @@ def straddling(runs: Runs, performance: Collection[str]) -> tuple[list[Straddle]
                 f"The 20% rule is not applied to {name}: its values range from {values.min():g} to {values.max():g}, "
                 "and the rule is for shares between 0 and 1."
             )
-    own = own.where(fit[own.labels["metric"].codes])
-    groups = (_straddle(own, rows) for rows in _groups(own, ("technique", "metric", "by")))
-    found = [straddle for straddle in groups if straddle is not None]
-    places = {name: number for number, name in enumerate(ordered({straddle.by for straddle in found}))}
-    return sorted(found, key=lambda straddle: (straddle.technique, straddle.metric, places[straddle.by])), notes
+    by_class = by_class.where(fit[by_class.labels["metric"].codes])
+    groups = (_straddle(by_class, rows) for rows in _groups(by_class, ("technique", "metric", "by")))
+    straddles = [straddle for straddle in groups if straddle is not None]
+    rank_of = {name: number for number, name in enumerate(ordered({straddle.by for straddle in straddles}))}
+    return sorted(straddles, key=lambda straddle: (straddle.technique, straddle.metric, rank_of[straddle.by])), notes
 
 
 def _straddle(runs: Runs, rows: Whole) -> Straddle | None:
@@ -82,8 +82,8 @@ def _straddle(runs: Runs, rows: Whole) -> Straddle | None:
 
 def _of_one_class(by: Coded) -> NDArray[np.bool_]:
     """Tell which rows are about one class; the others are about the whole run."""
-    known = np.array([label is not None for label in by.labels], dtype=bool)
-    return np.asarray(known[by.codes], dtype=bool)
+    is_named = np.array([label is not None for label in by.labels], dtype=bool)
+    return np.asarray(is_named[by.codes], dtype=bool)
 
 
 def _key(runs: Runs, roles: tuple[str, ...]) -> Whole:
@@ -112,27 +112,27 @@ def whole_runs(runs: Runs, families: Mapping[str, str]) -> tuple[Runs, list[str]
     """
     of_class = _of_one_class(runs.labels["by"])
     _check_unmixed(runs, of_class)
-    whole, parts = runs.where(~of_class), runs.where(of_class)
+    overall, parts = runs.where(~of_class), runs.where(of_class)
     has_whole = np.zeros(len(runs.labels["metric"].labels), dtype=bool)
-    has_whole[whole.labels["metric"].codes] = True
+    has_whole[overall.labels["metric"].codes] = True
     parts = parts.where(~has_whole[parts.labels["metric"].codes])
     if len(parts) == 0:
-        return whole, []
-    kept, notes = _common(parts, families)
-    mean = _means(parts.where(kept))
+        return overall, []
+    selection, notes = _common(parts, families)
+    mean = _means(parts.where(selection))
     both = {
         role: Coded(np.concatenate([coded.codes, mean.labels[role].codes]), coded.labels)
-        for role, coded in whole.labels.items()
+        for role, coded in overall.labels.items()
     }
-    values = np.concatenate([whole.values, mean.values])
+    values = np.concatenate([overall.values, mean.values])
     return Runs(name=runs.name, columns=runs.columns, labels=both, values=values), notes
 
 
 def _check_unmixed(runs: Runs, of_class: NDArray[np.bool_]) -> None:
     """Refuse a metric that some techniques tell for the whole run and others only by class."""
-    whole, parts = set(runs.where(~of_class).cells()), set(runs.where(of_class).cells())
-    metrics = {metric for _, metric in whole}
-    for technique, metric in sorted(parts - whole):
+    overall, parts = set(runs.where(~of_class).cells()), set(runs.where(of_class).cells())
+    metrics = {metric for _, metric in overall}
+    for technique, metric in sorted(parts - overall):
         if metric in metrics:
             raise BadInput(
                 f"{technique!r} has {metric!r} by class only, while other techniques have it for the whole run too",
@@ -151,22 +151,22 @@ def _common(parts: Runs, families: Mapping[str, str]) -> tuple[NDArray[np.bool_]
         labels={**parts.labels, "family": Coded(family[parts.labels["technique"].codes], tuple(roots))},
         values=parts.values,
     )
-    kept, notes = np.ones(len(parts), dtype=bool), []
+    selection, notes = np.ones(len(parts), dtype=bool), []
     for rows in _groups(grouped, ("family", "metric")):
-        here = grouped.where(rows)
-        runs = int(_key(here, ("technique", "run")).max()) + 1
-        times = np.bincount(here.labels["by"].codes, minlength=len(here.labels["by"].labels))
+        part = grouped.where(rows)
+        runs = int(_key(part, ("technique", "run")).max()) + 1
+        times = np.bincount(part.labels["by"].codes, minlength=len(part.labels["by"].labels))
         lost = (times > 0) & (times < runs)
-        kept[rows] = ~lost[here.labels["by"].codes]
+        selection[rows] = ~lost[part.labels["by"].codes]
         if lost.any():
-            names = ordered(str(here.labels["by"].labels[code]) for code in np.flatnonzero(lost))
-            metric = here.labels["metric"].labels[here.labels["metric"].codes[0]]
-            root = roots[here.labels["family"].codes[0]]
+            names = ordered(str(part.labels["by"].labels[code]) for code in np.flatnonzero(lost))
+            metric = part.labels["metric"].labels[part.labels["metric"].codes[0]]
+            root = roots[part.labels["family"].codes[0]]
             notes.append(
                 f"{metric} of {root} and its baseline is a mean over classes without {listing(names)}: "
                 "not every run has a value there."
             )
-    return kept, notes
+    return selection, notes
 
 
 def _means(parts: Runs) -> Runs:

@@ -140,10 +140,12 @@ def _from_median(ranked: Floats) -> float:
 
 def series_of(runs: Runs, cells: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Series]:
     """Gather the rows of each technique and metric; a cell without rows has a series without values."""
-    found = {(technique, metric): Series(technique, metric, (), np.empty(0)) for technique, metric in cells}
+    by_cell = {(technique, metric): Series(technique, metric, (), np.empty(0)) for technique, metric in cells}
     technique, metric, run = (runs.labels[role] for role in ("technique", "metric", "run"))
-    place = {label: number for number, label in enumerate(ordered(label for label in run.labels if label is not None))}
-    rank = np.array([place[label or ""] for label in run.labels], dtype=np.int64)[run.codes]
+    rank_of = {
+        label: number for number, label in enumerate(ordered(label for label in run.labels if label is not None))
+    }
+    rank = np.array([rank_of[label or ""] for label in run.labels], dtype=np.int64)[run.codes]
     order = np.lexsort((rank, metric.codes, technique.codes))
     cell = technique.codes[order] * len(metric.labels) + metric.codes[order]
     starts = np.flatnonzero(np.diff(cell, prepend=-1))
@@ -152,26 +154,26 @@ def series_of(runs: Runs, cells: Iterable[tuple[str, str]]) -> dict[tuple[str, s
         name = (str(technique.labels[technique.codes[rows[0]]]), str(metric.labels[metric.codes[rows[0]]]))
         names = tuple(str(run.labels[code]) for code in run.codes[rows])
         partners = () if pair is None else tuple(pair.labels[code] for code in pair.codes[rows])
-        found[name] = Series(*name, names, runs.values[rows], partners)
-    return found
+        by_cell[name] = Series(*name, names, runs.values[rows], partners)
+    return by_cell
 
 
 def paired(technique: Series, baseline: Series, column: str) -> tuple[Floats, Floats]:
     """Return the values of both sides where they share a value of the pairing column, in the same order."""
-    places = []
+    indices = []
     for series in (technique, baseline):
-        found = {label: index for index, label in enumerate(series.pairs) if label is not None}
-        known = [label for label in series.pairs if label is not None]
-        if len(found) < len(known):
-            twice = next(label for index, label in enumerate(known) if label in known[:index])
+        index_of = {label: index for index, label in enumerate(series.pairs) if label is not None}
+        labels = [label for label in series.pairs if label is not None]
+        if len(index_of) < len(labels):
+            twice = next(label for index, label in enumerate(labels) if label in labels[:index])
             raise BadInput(
                 f"{series.technique!r} has several runs on {series.metric!r} with {column} {twice!r}",
                 available="one run of each technique for each value of the pairing column",
                 help="pair by a column that tells the runs apart, or average the runs of each value first.",
             )
-        places.append(found)
-    common = [label for label in places[0] if label in places[1]]
-    rows = [[found[label] for label in common] for found in places]
+        indices.append(index_of)
+    common = [label for label in indices[0] if label in indices[1]]
+    rows = [[index_of[label] for label in common] for index_of in indices]
     return technique.values[rows[0]], baseline.values[rows[1]]
 
 
@@ -324,19 +326,19 @@ def _studentised(
     """Test by permutation and by t, and take the larger p. One-sided in the observed direction is half of two-sided."""
     together = 1 if plan.correction == "none" else None
     if plan.pair is None:
-        found = permutation_test(x, y, tests=together, threshold=plan.threshold)
+        test = permutation_test(x, y, tests=together, threshold=plan.threshold)
         ways = [math.comb(len(a) + len(b), len(a)) for a, b in zip(x, y, strict=True)]
         # Of equal sizes, the sides can be exchanged: two arrangements are as extreme.
         twins = [2 if len(a) == len(b) else 1 for a, b in zip(x, y, strict=True)]
     else:
         differences = [a - b for a, b in zip(x, y, strict=True)]
-        found = permutation_test(differences, tests=together, threshold=plan.threshold)
+        test = permutation_test(differences, tests=together, threshold=plan.threshold)
         ways, twins = [2 ** len(a) for a in x], [2] * len(x)
-    p = np.fmax(found.p, [t_p(*estimate) for estimate in estimates])
-    p = np.where(np.isnan(found.p), np.nan, p)
+    p = np.fmax(test.p, [t_p(*estimate) for estimate in estimates])
+    p = np.where(np.isnan(test.p), np.nan, p)
     times = 0.5 if plan.alternative == "observed" else 1.0
     smallest = [times * min(twin / way, 1.0) for twin, way in zip(twins, ways, strict=True)]
-    return _Tested(times * p, smallest, found.draws.tolist(), found.limited.tolist())
+    return _Tested(times * p, smallest, test.draws.tolist(), test.limited.tolist())
 
 
 def _ranked(

@@ -166,8 +166,8 @@ def evidence(
     baselines = baselines_of(rows, baseline)
     order = in_order(baselines)
     cells = sorted(rows.cells(), key=_place(order, rows.names("metric")))
-    whole, classes, notes = _whole(rows, baselines, named)
-    series = series_of(whole, cells)
+    overall, classes, notes = _whole(rows, baselines, named)
+    series = series_of(overall, cells)
     scope = _scope(plan)
     compared = _compared(cells, series, baselines, plan)
     records = _records([series[cell] for cell in cells], compared, plan, named, scope)
@@ -193,9 +193,9 @@ def _plan(test: str, alternative: str, correction: str, threshold: float, pair: 
         "test": (test, TESTS), "alternative": (alternative, ALTERNATIVES), "correction": (correction, CORRECTIONS),
         "spread": (spread, SPREADS),
     }  # fmt: skip
-    for name, (chosen, known) in choices.items():
-        if chosen not in known:
-            raise unknown_name(name, str(chosen), known, "evidence")
+    for name, (chosen, allowed) in choices.items():
+        if chosen not in allowed:
+            raise unknown_name(name, str(chosen), allowed, "evidence")
     if not 0 < threshold < 1:
         raise BadInput(f"The threshold is {threshold!r}", available="a number between 0 and 1, such as 0.05")
     if pair is not None and test == PERMUTATION:
@@ -213,8 +213,10 @@ def _plan(test: str, alternative: str, correction: str, threshold: float, pair: 
     )
 
 
-def _performance(rows: Runs, given: str | Iterable[str]) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys((given,) if isinstance(given, str) else (str(name) for name in given)))
+def _performance(rows: Runs, performance: str | Iterable[str]) -> tuple[str, ...]:
+    names = tuple(
+        dict.fromkeys((performance,) if isinstance(performance, str) else (str(name) for name in performance))
+    )
     metrics = rows.names("metric")
     for name in names:
         if name not in metrics:
@@ -225,24 +227,24 @@ def _performance(rows: Runs, given: str | Iterable[str]) -> tuple[str, ...]:
 def _place(order: Sequence[str], metrics: Iterable[str]) -> Callable[[tuple[str, str]], tuple[int, int]]:
     """Return how to sort cells: by family, baselines first, then by metric."""
     techniques = {name: index for index, name in enumerate(order)}
-    places = {name: index for index, name in enumerate(ordered(metrics))}
-    return lambda cell: (techniques[cell[0]], places[cell[1]])
+    position_of = {name: index for index, name in enumerate(ordered(metrics))}
+    return lambda cell: (techniques[cell[0]], position_of[cell[1]])
 
 
 def _whole(rows: Runs, baselines: Baselines, performance: Sequence[str]) -> tuple[Runs, list[Straddle], list[str]]:
     """Return one value a run, the classes that flip, and notes on what was left out."""
-    known = ~np.isnan(rows.values)
+    is_defined = ~np.isnan(rows.values)
     notes = []
-    if not known.all():
-        dropped = int((~known).sum())
+    if not is_defined.all():
+        dropped = int((~is_defined).sum())
         has = fitting(dropped, "was dropped: it has", "were dropped: they have")
         notes.append(f"{dropped:,} of {plural(len(rows), 'row')} {has} no value.")
-    valued = rows.where(known)
+    valued = rows.where(is_defined)
     if "by" not in rows.labels:
         return valued, [], notes
     classes, unfit = straddling(valued, performance)
-    whole, left_out = whole_runs(valued, {name: root_of(name, baselines) for name in baselines})
-    return whole, classes, [*notes, *left_out, *unfit]
+    overall, left_out = whole_runs(valued, {name: root_of(name, baselines) for name in baselines})
+    return overall, classes, [*notes, *left_out, *unfit]
 
 
 def _scope(plan: Plan) -> str:
@@ -262,74 +264,79 @@ def _compared(
         for technique, metric in cells
         if (above := baselines[technique]) is not None
     ]
-    return {(found.technique.technique, found.technique.metric): found for found in compare(couples, plan)}
+    return {
+        (comparison.technique.technique, comparison.technique.metric): comparison
+        for comparison in compare(couples, plan)
+    }
 
 
 def _records(
     cells: Sequence[Series], compared: Mapping[Cell, Comparison], plan: Plan, performance: Sequence[str], scope: str
 ) -> list[EvidenceRecord]:
-    verdicts = {cell: decide(found, plan) for cell, found in compared.items()}
+    verdicts = {cell: decide(comparison, plan) for cell, comparison in compared.items()}
     records = []
-    for own in cells:
-        cell = (own.technique, own.metric)
+    for single in cells:
+        cell = (single.technique, single.metric)
         if cell not in compared:
-            records.append(_alone(own, scope))
+            records.append(_alone(single, scope))
             continue
         others = [
-            (compared[own.technique, name], verdicts[own.technique, name][0])
+            (compared[single.technique, name], verdicts[single.technique, name][0])
             for name in performance
-            if own.metric not in performance and (own.technique, name) in compared
+            if single.metric not in performance and (single.technique, name) in compared
         ]
-        records.append(_judged(compared[cell], verdicts[cell], others, plan, scope, own.metric in performance))
+        records.append(_judged(compared[cell], verdicts[cell], others, plan, scope, single.metric in performance))
     return records
 
 
-def _alone(own: Series, scope: str) -> EvidenceRecord:
+def _alone(single: Series, scope: str) -> EvidenceRecord:
     """Return the record of a baseline: what it is, without a verdict."""
     return EvidenceRecord(
-        technique=own.technique, baseline=None, metric=own.metric, runs=len(own), baseline_runs=None, mean=own.mean,
-        stdev=own.stdev, maxdiff=own.maxdiff, min=own.min, max=own.max, scope=scope, spread=own.spread,
-        relative_spread=own.relative_spread,
+        technique=single.technique, baseline=None, metric=single.metric, runs=len(single), baseline_runs=None,
+        mean=single.mean,
+        stdev=single.stdev, maxdiff=single.maxdiff, min=single.min, max=single.max, scope=scope, spread=single.spread,
+        relative_spread=single.relative_spread,
     )  # fmt: skip
 
 
 def _judged(
-    found: Comparison, decided: tuple[Verdict, Reason], performance: Sequence[tuple[Comparison, Verdict]], plan: Plan,
+    comparison: Comparison, decided: tuple[Verdict, Reason], performance: Sequence[tuple[Comparison, Verdict]],
+    plan: Plan,
     scope: str, is_performance: bool,
 ) -> EvidenceRecord:  # fmt: skip
-    own = found.technique
-    costs, why = ((), ()) if is_performance else costs_of(found, performance, plan.threshold, plan.spread)
-    reasons = [decided[1], *asides(found, plan.pair), because(EvidenceReason.COSTS, costs=why) if why else None]
+    treated = comparison.technique
+    costs, why = ((), ()) if is_performance else costs_of(comparison, performance, plan.threshold, plan.spread)
+    reasons = [decided[1], *asides(comparison, plan.pair), because(EvidenceReason.COSTS, costs=why) if why else None]
     return replace(
-        _alone(own, scope),
-        baseline=found.baseline.technique,
-        baseline_runs=len(found.baseline),
+        _alone(treated, scope),
+        baseline=comparison.baseline.technique,
+        baseline_runs=len(comparison.baseline),
         test=plan.test,
         alternative=plan.alternative,
         correction=plan.correction,
-        p=found.p,
-        p_adjusted=found.p_adjusted,
-        d=found.d,
-        band=effect_band(found.d),
-        levene_p=found.levene_p,
-        overlap=found.overlap,
-        prob_single_run_misleads=found.misleads,
+        p=comparison.p,
+        p_adjusted=comparison.p_adjusted,
+        d=comparison.d,
+        band=effect_band(comparison.d),
+        levene_p=comparison.levene_p,
+        overlap=comparison.overlap,
+        prob_single_run_misleads=comparison.misleads,
         verdict=decided[0],
         reason=all_reasons(reasons),
         costs=costs,
-        difference=found.difference,
-        low=found.low,
-        high=found.high,
-        level=found.level,
-        draws=found.draws if plan.test in STUDENTISED else None,
-        limited_by_draws=found.limited if plan.test in STUDENTISED else None,
+        difference=comparison.difference,
+        low=comparison.low,
+        high=comparison.high,
+        level=comparison.level,
+        draws=comparison.draws if plan.test in STUDENTISED else None,
+        limited_by_draws=comparison.limited if plan.test in STUDENTISED else None,
         error_rate=plan.error_rate,
-        spread_p=found.spread_p,
+        spread_p=comparison.spread_p,
         spread_rule=plan.spread,
-        margin=found.margin,
-        equivalence_p=None if found.margin is None else found.equivalence_p,
-        equivalence_p_adjusted=None if found.margin is None else found.equivalence_adjusted,
-        equivalent=is_equivalent(found.equivalence_adjusted, plan.threshold),
+        margin=comparison.margin,
+        equivalence_p=None if comparison.margin is None else comparison.equivalence_p,
+        equivalence_p_adjusted=None if comparison.margin is None else comparison.equivalence_adjusted,
+        equivalent=is_equivalent(comparison.equivalence_adjusted, plan.threshold),
     )
 
 
@@ -362,12 +369,12 @@ def _notes_of(plan: Plan, records: Sequence[EvidenceRecord]) -> Iterator[str]:
 
 def _absent(cells: Iterable[tuple[str, str]], baselines: Baselines, performance: Iterable[str]) -> list[str]:
     """Say which techniques have no performance, so that an empty list of costs is not taken for none."""
-    there = set(cells)
+    present = set(cells)
     return [
         f"{technique} has no runs on {name}: what it costs there is unknown."
         for name in performance
         for technique, above in baselines.items()
-        if above is not None and (technique, name) not in there
+        if above is not None and (technique, name) not in present
     ]
 
 
@@ -376,11 +383,11 @@ def _pairable(series: Mapping[tuple[str, str], Series], baselines: Baselines, pl
     if plan.pair is not None:
         return []
     sides = [
-        (set(own.runs), set(series[above, metric].runs))
-        for (technique, metric), own in series.items()
+        (set(treated.runs), set(series[above, metric].runs))
+        for (technique, metric), treated in series.items()
         if (above := baselines.get(technique)) is not None and (above, metric) in series
     ]
-    if not sides or any(one != other or len(one) < 2 for one, other in sides):
+    if not sides or any(runs != other or len(runs) < 2 for runs, other in sides):
         return []
     return [
         "Techniques and their baselines have the same run ids. If equal ids mean the same seed or split, pair them "
@@ -411,12 +418,12 @@ def _provenance(
     )
 
 
-def margins_of(rows: Runs, given: float | Mapping[str, float] | None) -> dict[str, float]:
+def margins_of(rows: Runs, requested: float | Mapping[str, float] | None) -> dict[str, float]:
     """Return the margin of each metric that has one."""
-    if given is None:
+    if requested is None:
         return {}
     metrics = rows.names("metric")
-    margins = dict(given) if isinstance(given, Mapping) else dict.fromkeys(metrics, given)
+    margins = dict(requested) if isinstance(requested, Mapping) else dict.fromkeys(metrics, requested)
     for metric, margin in margins.items():
         if metric not in metrics:
             raise unknown_name("metric", str(metric), metrics, f"{rows.name}, to have a margin")
@@ -427,11 +434,11 @@ def margins_of(rows: Runs, given: float | Mapping[str, float] | None) -> dict[st
 
 def margins_given(texts: Sequence[str]) -> float | dict[str, float] | None:
     """Read margins as they are typed: one number for all metrics, or METRIC=NUMBER as often as there are metrics."""
-    found: dict[str, float] = {}
+    margins: dict[str, float] = {}
     for text in texts:
         metric, sign, number = text.rpartition("=")
         try:
-            found[metric] = float(number)
+            margins[metric] = float(number)
         except ValueError:
             raise BadInput(f"The margin {text!r} is not a number", available=ALLOWED_MARGIN, help=MARGIN_HELP) from None
         if not sign and len(texts) > 1:
@@ -440,4 +447,4 @@ def margins_given(texts: Sequence[str]) -> float | dict[str, float] | None:
                 available="one number, or a number for each of some metrics",
                 help=MARGIN_HELP,
             )
-    return found.get("", found or None)
+    return margins.get("", margins or None)

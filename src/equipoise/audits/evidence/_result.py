@@ -232,9 +232,11 @@ def technique_headlines(
     for record in records:
         if record.verdict is not None:
             by_technique.setdefault(record.technique, []).append(record)
-    made = []
-    for technique, own in by_technique.items():
-        effects = [Effect(record, means.get((str(record.baseline), record.metric), math.nan)) for record in own]
+    headlines = []
+    for technique, technique_records in by_technique.items():
+        effects = [
+            Effect(record, means.get((str(record.baseline), record.metric), math.nan)) for record in technique_records
+        ]
 
         def those(
             verdict: str, *, of_performance: bool, among: Sequence[Effect] = tuple(effects)
@@ -244,19 +246,19 @@ def technique_headlines(
                 if effect.record.verdict == verdict and (effect.record.metric in performance) == of_performance
             )  # fmt: skip
 
-        made.append(
+        headlines.append(
             TechniqueHeadline(
                 technique=technique,
-                baseline=str(own[0].baseline),
+                baseline=str(technique_records[0].baseline),
                 lower=those(Verdict.LOWER, of_performance=False),
                 higher=those(Verdict.HIGHER, of_performance=False),
                 performance_lower=those(Verdict.LOWER, of_performance=True),
                 performance_higher=those(Verdict.HIGHER, of_performance=True),
-                unshown=tuple(record for record in own if record.verdict == Verdict.NONE),
-                undecided=tuple(record for record in own if record.verdict == Verdict.UNDECIDED),
+                unshown=tuple(record for record in technique_records if record.verdict == Verdict.NONE),
+                undecided=tuple(record for record in technique_records if record.verdict == Verdict.UNDECIDED),
             )
         )
-    return tuple(sorted(made, key=lambda headline: (not headline.confirmed, -_largest(headline))))
+    return tuple(sorted(headlines, key=lambda headline: (not headline.confirmed, -_largest(headline))))
 
 
 def _largest(headline: TechniqueHeadline) -> float:

@@ -69,10 +69,10 @@ class Runs:
     def __len__(self) -> int:
         return len(self.values)
 
-    def where(self, kept: NDArray[Any]) -> Runs:
+    def where(self, selection: NDArray[Any]) -> Runs:
         """Return the rows that are kept; names that no row has any more stay known."""
-        labels = {role: Coded(coded.codes[kept], coded.labels) for role, coded in self.labels.items()}
-        return replace(self, labels=labels, values=self.values[kept])
+        labels = {role: Coded(coded.codes[selection], coded.labels) for role, coded in self.labels.items()}
+        return replace(self, labels=labels, values=self.values[selection])
 
     def label(self, role: str, row: int) -> str:
         """Return the name that a row has in a role."""
@@ -87,8 +87,8 @@ class Runs:
         """Return the techniques and metrics that occur together."""
         technique, metric = self.labels["technique"], self.labels["metric"]
         width = len(metric.labels)
-        found = np.unique(technique.codes * width + metric.codes).tolist()
-        return [(str(technique.labels[code // width]), str(metric.labels[code % width])) for code in found]
+        pairs = np.unique(technique.codes * width + metric.codes).tolist()
+        return [(str(technique.labels[code // width]), str(metric.labels[code % width])) for code in pairs]
 
     def fingerprint(self) -> str:
         """Hash what the rows say, whatever their order."""
@@ -107,47 +107,49 @@ class Runs:
 
 def read_runs(runs: object, *, missing: str | Iterable[str] = (), value: object, **roles: object) -> Runs:
     """Read rows and refuse what cannot be judged. Roles that are None are left out."""
-    given = {role: column for role, column in {**roles, "value": value}.items() if column is not None}
+    columns_given = {role: column for role, column in {**roles, "value": value}.items() if column is not None}
     for role in (*NAMES, "value"):
-        if role not in given:
+        if role not in columns_given:
             raise BadInput(f"No {role} was given", help=f"name its column with --{role} ({role}=).")
     texts = (missing,) if isinstance(missing, str) else tuple(missing)
-    table, columns = _table(runs, given, texts)
+    table, columns = _table(runs, columns_given, texts)
     memory = table.in_memory(list(dict.fromkeys(columns.values())))
     if memory.rows == 0:
         raise BadInput(f"{table.name} has no rows", available="at least one row a run")
-    found = Runs(
+    read = Runs(
         name=table.name,
         columns=columns,
         labels={role: factorise(memory.column(columns[role])) for role in (*NAMES, *OPTIONAL) if role in columns},
         values=_numbers(memory.column(columns["value"]), columns["value"]),
     )
-    _check_names(found)
-    _check_finite(found)
-    _check_once(found)
-    return found
+    _check_names(read)
+    _check_finite(read)
+    _check_once(read)
+    return read
 
 
-def _table(runs: object, given: Mapping[str, object], missing: Sequence[str]) -> tuple[Table, dict[str, str]]:
+def _table(runs: object, columns_given: Mapping[str, object], missing: Sequence[str]) -> tuple[Table, dict[str, str]]:
     """Return the rows as a table, and the column of each role."""
     if runs is None:
-        named = [role for role, column in given.items() if isinstance(column, str)]
+        named = [role for role, column in columns_given.items() if isinstance(column, str)]
         if named:
             raise BadInput(
-                "No runs were given" if len(named) == len(given) else f"No array was given for {listing(named)}",
+                "No runs were given"
+                if len(named) == len(columns_given)
+                else f"No array was given for {listing(named)}",
                 available="runs and the names of their columns, or arrays for technique, metric, run and value",
                 help="pass the file or frame first, or every one of those as an array.",
             )
-        arrays = {role: as_column(column, role) for role, column in given.items()}
+        arrays = {role: as_column(column, role) for role, column in columns_given.items()}
         return EagerTable(arrays, "the runs"), {role: role for role in arrays}
-    for role, column in given.items():
+    for role, column in columns_given.items():
         if not isinstance(column, str):
             raise BadInput(
                 f"{role} is {type(column).__name__} where the name of a column is expected",
                 available="column names together with runs, or arrays without",
                 help="pass the array as a column of the runs, or leave the runs out and pass arrays only.",
             )
-    columns = {role: str(column) for role, column in given.items()}
+    columns = {role: str(column) for role, column in columns_given.items()}
     if isinstance(runs, (str, os.PathLike)):
         table: Table = LazyTable(open_table(runs, missing=missing), Path(runs).name)
         _check_header(table, columns)
@@ -161,14 +163,14 @@ def _table(runs: object, given: Mapping[str, object], missing: Sequence[str]) ->
 def _check_long(table: Table, columns: Mapping[str, str]) -> None:
     """Notice a wide table, which has one row per run and one column per metric: neither metric nor value is there."""
     absent = [role for role in ("metric", "value") if columns[role] not in table.columns]
-    kept = [columns[role] for role in ("technique", "run") if columns[role] in table.columns]
-    numbers = [name for name in table.columns if name not in kept and table.is_number(name)]
-    if len(absent) == 2 and kept and numbers:
+    identifying = [columns[role] for role in ("technique", "run") if columns[role] in table.columns]
+    numbers = [name for name in table.columns if name not in identifying and table.is_number(name)]
+    if len(absent) == 2 and identifying and numbers:
         raise BadInput(
             f"{table.name} has no columns {columns['metric']!r} and {columns['value']!r}; it seems to be wide, with "
             f"one column per metric ({listing(numbers, 4)})",
             available="one row per technique, run and metric, with its value",
-            help=f"make it long: frame.melt(id_vars={kept!r}, var_name={columns['metric']!r}, "
+            help=f"make it long: frame.melt(id_vars={identifying!r}, var_name={columns['metric']!r}, "
             f"value_name={columns['value']!r}).",
         )
 
@@ -276,25 +278,27 @@ def _row(runs: Runs, row: int, *, value: bool = True) -> str:
 def baselines_of(runs: Runs, baseline: object) -> Baselines:
     """Return the baseline of each technique, or refuse."""
     techniques = runs.names("technique")
-    wanted = label_of(baseline)
+    baseline_name = label_of(baseline)
     if len(techniques) < 2:
         raise BadInput(
             f"There is one technique only: {techniques[0]!r}",
             available="a baseline and at least one technique to compare with it",
             help="add the runs of the baseline (the training without the technique) to the file.",
         )
-    if (wanted is None) == ("baseline" not in runs.labels):
-        problem = "No baseline was given" if wanted is None else "A baseline and a column of baselines were both given"
+    if (baseline_name is None) == ("baseline" not in runs.labels):
+        problem = (
+            "No baseline was given" if baseline_name is None else "A baseline and a column of baselines were both given"
+        )
         raise BadInput(
             problem,
             available=listing(techniques),
             help="name one technique with --baseline (baseline=), "
             "or the column that names each technique's own with --baseline-column (baseline_column=).",
         )
-    if wanted is not None:
-        if wanted not in techniques:
-            raise unknown_name("technique", wanted, techniques, f"{runs.name}, to be the baseline")
-        baselines: Baselines = {name: None if name == wanted else wanted for name in techniques}
+    if baseline_name is not None:
+        if baseline_name not in techniques:
+            raise unknown_name("technique", baseline_name, techniques, f"{runs.name}, to be the baseline")
+        baselines: Baselines = {name: None if name == baseline_name else baseline_name for name in techniques}
     else:
         baselines = _named_in_column(runs, techniques)
     _check_metrics(runs, baselines)
@@ -304,10 +308,10 @@ def baselines_of(runs: Runs, baseline: object) -> Baselines:
 def _named_in_column(runs: Runs, techniques: list[str]) -> Baselines:
     technique, baseline = runs.labels["technique"], runs.labels["baseline"]
     named: dict[str, set[str]] = {name: set() for name in techniques}
-    for own, other in set(zip(technique.codes.tolist(), baseline.codes.tolist(), strict=True)):
+    for technique_code, other in set(zip(technique.codes.tolist(), baseline.codes.tolist(), strict=True)):
         label = baseline.labels[other]
         if label is not None:
-            named[str(technique.labels[own])].add(label)
+            named[str(technique.labels[technique_code])].add(label)
     for name, others in named.items():
         if len(others) > 1:
             raise BadInput(
@@ -317,21 +321,21 @@ def _named_in_column(runs: Runs, techniques: list[str]) -> Baselines:
             )
         for other in others - named.keys():
             raise unknown_name("technique", other, techniques, f"{runs.name}, though {name!r} names it as its baseline")
-    found = {name: next(iter(others - {name}), None) for name, others in named.items()}
-    used = {other for other in found.values() if other is not None}
+    baselines = {name: next(iter(others - {name}), None) for name, others in named.items()}
+    used = {other for other in baselines.values() if other is not None}
     if not used:
         raise BadInput(
             f"The column {runs.columns['baseline']!r} names no baseline for any technique",
             help="write the name of its baseline beside each technique.",
         )
-    lost = [name for name, other in found.items() if other is None and name not in used]
+    lost = [name for name, other in baselines.items() if other is None and name not in used]
     if lost:
         raise BadInput(
             f"{plural(len(lost), 'technique has', 'techniques have')} no baseline and "
             f"{fitting(len(lost), 'is', 'are')} none: {listing(lost)}",
             help=f"name their baseline in {runs.columns['baseline']!r}, or leave their rows out.",
         )
-    return found
+    return baselines
 
 
 def _check_metrics(runs: Runs, baselines: Baselines) -> None:
@@ -340,25 +344,25 @@ def _check_metrics(runs: Runs, baselines: Baselines) -> None:
     for technique, metric in sorted(cells):
         baseline = baselines[technique]
         if baseline is not None and (baseline, metric) not in cells:
-            known = listing(other for name, other in sorted(cells) if name == baseline)
+            baseline_metrics = listing(other for name, other in sorted(cells) if name == baseline)
             raise BadInput(
                 f"The baseline {baseline!r} has no runs on {metric!r}, but {technique!r} has",
-                available=f"the metrics of {baseline!r}: {known}",
+                available=f"the metrics of {baseline!r}: {baseline_metrics}",
                 help="add the baseline's runs on that metric, or leave the metric out.",
             )
 
 
 def root_of(technique: str, baselines: Baselines) -> str:
     """Return the baseline at the end of the line: baselines may have baselines."""
-    seen = [technique]
-    while (above := baselines[seen[-1]]) is not None:
-        if above in seen:
+    path = [technique]
+    while (above := baselines[path[-1]]) is not None:
+        if above in path:
             raise BadInput(
-                f"The baselines go round in a circle: {' > '.join([*seen, above])}",
+                f"The baselines go round in a circle: {' > '.join([*path, above])}",
                 help="leave the baseline of one of them empty.",
             )
-        seen.append(above)
-    return seen[-1]
+        path.append(above)
+    return path[-1]
 
 
 def in_order(baselines: Baselines) -> list[str]:
@@ -369,5 +373,5 @@ def in_order(baselines: Baselines) -> list[str]:
         depth[name], above = 0, name
         while (other := baselines[above]) is not None:
             depth[name], above = depth[name] + 1, other
-    place = {name: number for number, name in enumerate(ordered(baselines))}
-    return sorted(baselines, key=lambda name: (place[roots[name]], depth[name], place[name]))
+    rank_of = {name: number for number, name in enumerate(ordered(baselines))}
+    return sorted(baselines, key=lambda name: (rank_of[roots[name]], depth[name], rank_of[name]))

@@ -122,8 +122,8 @@ class _Sizes:
     pairs: int | None
 
     @classmethod
-    def of(cls, found: Comparison) -> _Sizes:
-        return cls(len(found.technique), len(found.baseline), found.pairs)
+    def of(cls, comparison: Comparison) -> _Sizes:
+        return cls(len(comparison.technique), len(comparison.baseline), comparison.pairs)
 
     def __str__(self) -> str:
         if self.pairs is not None:
@@ -142,9 +142,11 @@ class _Means:
     interval: tuple[float, float, float] | None
 
     @classmethod
-    def of(cls, found: Comparison, *, decides: bool) -> _Means:
-        interval = (found.low, found.high, found.level) if decides and not math.isnan(found.low) else None
-        return cls(found.technique.mean, found.baseline.mean, _Sizes.of(found), found.difference, interval)
+    def of(cls, comparison: Comparison, *, decides: bool) -> _Means:
+        has_interval = decides and not math.isnan(comparison.low)
+        interval = (comparison.low, comparison.high, comparison.level) if has_interval else None
+        means = comparison.technique.mean, comparison.baseline.mean
+        return cls(*means, _Sizes.of(comparison), comparison.difference, interval)
 
     def __str__(self) -> str:
         difference = ""
@@ -154,68 +156,69 @@ class _Means:
         return f"mean {self.technique:.4g} against {self.baseline:.4g}{difference}, {self.sizes}"
 
 
-def decide(found: Comparison, plan: Plan) -> tuple[Verdict, Reason]:
+def decide(comparison: Comparison, plan: Plan) -> tuple[Verdict, Reason]:
     """Return the verdict and the reason for it."""
-    technique, baseline = found.technique, found.baseline
+    technique, baseline = comparison.technique, comparison.baseline
     for side in (technique, baseline):
         if len(side) == 0:
             return Verdict.UNDECIDED, because(EvidenceReason.NO_RUNS, technique=side.technique, metric=side.metric)
-    if found.pairs == 0:
+    if comparison.pairs == 0:
         return Verdict.UNDECIDED, because(EvidenceReason.NO_PARTNERS, technique=technique.technique, pair=plan.pair)
-    if math.isnan(found.p):
-        return Verdict.UNDECIDED, because(EvidenceReason.ONE_RUN, runs=_Sizes.of(found))
-    if not within(found.attainable, plan.threshold):
-        return Verdict.UNDECIDED, _too_few(found, plan)
+    if math.isnan(comparison.p):
+        return Verdict.UNDECIDED, because(EvidenceReason.ONE_RUN, runs=_Sizes.of(comparison))
+    if not within(comparison.attainable, plan.threshold):
+        return Verdict.UNDECIDED, _too_few(comparison, plan)
     numbers = {
-        "means": _Means.of(found, decides=plan.test in STUDENTISED), "p": found.p_adjusted,
+        "means": _Means.of(comparison, decides=plan.test in STUDENTISED), "p": comparison.p_adjusted,
         "corrected": "" if plan.correction == "none" else " after correction",
     }  # fmt: skip
-    if not within(found.p_adjusted, plan.threshold):
+    if not within(comparison.p_adjusted, plan.threshold):
         return Verdict.NONE, because(EvidenceReason.NOT_SIGNIFICANT, **numbers)
-    if plan.test in STUDENTISED and not interval_excludes(found.low, found.high):
+    if plan.test in STUDENTISED and not interval_excludes(comparison.low, comparison.high):
         return Verdict.NONE, because(EvidenceReason.INTERVAL_INCLUDES_ZERO, **numbers)
-    if found.difference * found.lean <= 0:
-        equal = found.difference == 0
+    if comparison.difference * comparison.lean <= 0:
+        equal = comparison.difference == 0
         code = EvidenceReason.RANKS_DIFFER_MEANS_EQUAL if equal else EvidenceReason.MEANS_POINT_THE_OTHER_WAY
         return Verdict.UNDECIDED, because(code, **numbers)
-    return (Verdict.LOWER if found.difference < 0 else Verdict.HIGHER), because(EvidenceReason.SIGNIFICANT, **numbers)
+    verdict = Verdict.LOWER if comparison.difference < 0 else Verdict.HIGHER
+    return verdict, because(EvidenceReason.SIGNIFICANT, **numbers)
 
 
-def _too_few(found: Comparison, plan: Plan) -> Reason:
-    corrected = within(found.smallest, plan.threshold)
+def _too_few(comparison: Comparison, plan: Plan) -> Reason:
+    corrected = within(comparison.smallest, plan.threshold)
     few = because(
         EvidenceReason.FEW_RUNS_AFTER_CORRECTION if corrected else EvidenceReason.FEW_RUNS,
-        runs=_Sizes.of(found), smallest=found.smallest, attainable=min(found.attainable, 1.0),
+        runs=_Sizes.of(comparison), smallest=comparison.smallest, attainable=min(comparison.attainable, 1.0),
         correction=NAMES[plan.correction], threshold=plan.threshold,
     )  # fmt: skip
-    enough, what = _enough(found, plan), "runs of each" if found.pairs is None else "pairs"
+    enough, what = _enough(comparison, plan), "runs of each" if comparison.pairs is None else "pairs"
     if enough is None:
         return few
     more = because(EvidenceReason.MORE_RUNS_COULD_DECIDE, enough=enough, what=what)
     return Reason(few.code, parts=(few, more))
 
 
-def _enough(found: Comparison, plan: Plan) -> int | None:
+def _enough(comparison: Comparison, plan: Plan) -> int | None:
     """Return how many runs of each could show a difference, at the same number of comparisons."""
     side: Literal["two-sided", "less"] = "two-sided" if plan.alternative == "two-sided" else "less"
     times = 1.0
     if plan.correction == "holm":
-        if found.attainable >= 1:
+        if comparison.attainable >= 1:
             return None
-        times = found.attainable / found.smallest
+        times = comparison.attainable / comparison.smallest
     for number in range(2, 65):
-        least = smallest_p(number, number, side) if found.pairs is None else smallest_paired_p(number, side)
+        least = smallest_p(number, number, side) if comparison.pairs is None else smallest_paired_p(number, side)
         if within(least * times, plan.threshold):
             return number
     return None
 
 
-def asides(found: Comparison, pair: str | None, *, copies: bool = True) -> Iterator[Reason]:
+def asides(comparison: Comparison, pair: str | None, *, copies: bool = True) -> Iterator[Reason]:
     """Yield what else must be known to read the numbers: what is undefined, and why.
 
     ``copies`` says whether the test takes equal runs for runs of their own, as tests on ranks do.
     """
-    technique, baseline = found.technique, found.baseline
+    technique, baseline = comparison.technique, comparison.baseline
     sides = (technique, baseline)
     if not (len(technique) and len(baseline)):
         return
@@ -229,16 +232,16 @@ def asides(found: Comparison, pair: str | None, *, copies: bool = True) -> Itera
         yield because(EvidenceReason.COPIES if equal else EvidenceReason.COPIES_WITHOUT_D)
     if technique.mean == baseline.mean:
         yield because(EvidenceReason.MEANS_EQUAL)
-    yield from _about_levene(found, sides)
-    if found.limited:
-        yield because(EvidenceReason.LIMITED_BY_DRAWS, draws=found.draws)
-    lost = sum(len(side) for side in sides) - 2 * (found.pairs or 0)
-    if pair is not None and found.pairs is not None and lost:
+    yield from _about_levene(comparison, sides)
+    if comparison.limited:
+        yield because(EvidenceReason.LIMITED_BY_DRAWS, draws=comparison.draws)
+    lost = sum(len(side) for side in sides) - 2 * (comparison.pairs or 0)
+    if pair is not None and comparison.pairs is not None and lost:
         yield because(EvidenceReason.UNPAIRED_RUNS, runs=lost, pair=pair, are=fitting(lost, "is", "are"))
 
 
-def _about_levene(found: Comparison, sides: Sequence[Series]) -> Iterator[Reason]:
-    if not math.isnan(found.levene_p) or any(len(side) == 1 for side in sides):
+def _about_levene(comparison: Comparison, sides: Sequence[Series]) -> Iterator[Reason]:
+    if not math.isnan(comparison.levene_p) or any(len(side) == 1 for side in sides):
         return
     centred = [side for side in sides if side.relative is None]
     if any(len(side) < MIN_FOR_LEVENE for side in sides):
@@ -250,19 +253,19 @@ def _about_levene(found: Comparison, sides: Sequence[Series]) -> Iterator[Reason
         yield because(EvidenceReason.LEVENE_UNDEFINED)
 
 
-def spread_is_higher(found: Comparison, threshold: float, spread: SpreadRule = "relative") -> bool:
+def spread_is_higher(comparison: Comparison, threshold: float, spread: SpreadRule = "relative") -> bool:
     """Tell whether the runs of the technique spread more around their median: as they are, or relative to their mean.
 
     A technique that halves a bias and leaves its standard deviation alone spreads more relative to its mean, and costs
     nothing: what counts is the spread as it is. Relative is the rule of Qian et al. (2021).
     """
     if spread == "relative":
-        return within(found.levene_adjusted, threshold) and found.wider > 0
-    return within(found.spread_adjusted, threshold) and found.spread_wider > 0
+        return within(comparison.levene_adjusted, threshold) and comparison.wider > 0
+    return within(comparison.spread_adjusted, threshold) and comparison.spread_wider > 0
 
 
 def costs_of(
-    found: Comparison,
+    comparison: Comparison,
     performance: Sequence[tuple[Comparison, Verdict]],
     threshold: float,
     spread: SpreadRule = "relative",
@@ -280,10 +283,10 @@ def costs_of(
         for other in lower
     ]  # fmt: skip
     why += [because(EvidenceReason.PERFORMANCE_VARIES_MORE, metric=other.technique.metric) for other in wider]
-    if spread_is_higher(found, threshold, spread):
+    if spread_is_higher(comparison, threshold, spread):
         costs.append(METRIC_VARIANCE)
-        p = found.levene_adjusted if spread == "relative" else found.spread_adjusted
-        why.append(because(EvidenceReason.METRIC_VARIES_MORE, metric=found.technique.metric, p=p))
+        p = comparison.levene_adjusted if spread == "relative" else comparison.spread_adjusted
+        why.append(because(EvidenceReason.METRIC_VARIES_MORE, metric=comparison.technique.metric, p=p))
     why += [because(EvidenceReason.PERFORMANCE_UNDECIDED, metric=other.technique.metric) for other in unknown]
     return tuple(costs), tuple(why)
 
@@ -321,18 +324,18 @@ def variance_changes(
     compared: Iterable[Comparison], threshold: float, spread: SpreadRule = "relative"
 ) -> Iterator[VarianceChange]:
     """Yield a change for each comparison; a corrected p up to the threshold is a finding."""
-    for found in compared:
-        own = found.technique
+    for comparison in compared:
+        treated = comparison.technique
         yield VarianceChange(
-            technique=own.technique,
-            baseline=found.baseline.technique,
-            metric=own.metric,
-            ratio=_ratio(own.relative_spread, found.baseline.relative_spread, len(own)),
-            levene_p_adjusted=found.levene_adjusted,
-            change=_change(found.levene_adjusted, found.wider, threshold),
-            absolute_ratio=_ratio(own.spread, found.baseline.spread, len(own)),
-            absolute_p_adjusted=found.spread_adjusted,
-            absolute_change=_change(found.spread_adjusted, found.spread_wider, threshold),
+            technique=treated.technique,
+            baseline=comparison.baseline.technique,
+            metric=treated.metric,
+            ratio=_ratio(treated.relative_spread, comparison.baseline.relative_spread, len(treated)),
+            levene_p_adjusted=comparison.levene_adjusted,
+            change=_change(comparison.levene_adjusted, comparison.wider, threshold),
+            absolute_ratio=_ratio(treated.spread, comparison.baseline.spread, len(treated)),
+            absolute_p_adjusted=comparison.spread_adjusted,
+            absolute_change=_change(comparison.spread_adjusted, comparison.spread_wider, threshold),
             spread=spread,
         )
 

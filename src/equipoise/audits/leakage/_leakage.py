@@ -322,8 +322,8 @@ def _sampled(rows: Codes, codes: Codes, sample: int, least: int, generator: np.r
     missing = np.concatenate([first[~np.isin(first, chosen)] for first in firsts])
     # What is added for a small group is taken off the end of those drawn beyond the least of theirs.
     spare = chosen[~np.isin(chosen, np.concatenate(firsts))]
-    kept = chosen[~np.isin(chosen, spare[max(len(spare) - len(missing), 0) :])]
-    return np.sort(np.concatenate([kept, missing]))
+    sampled = chosen[~np.isin(chosen, spare[max(len(spare) - len(missing), 0) :])]
+    return np.sort(np.concatenate([sampled, missing]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -456,8 +456,8 @@ def _permutation(
     def permute(times: int, names: Sequence[str]) -> Floats:
         return np.concatenate([_balanced(part, pairs.truth) for part in tables(times, generator)])
 
-    def widened(name: str, drawn: Floats) -> Floats:
-        return np.asarray(1 / number + (drawn - 1 / number) * np.sqrt(widening))[:, None]
+    def widened(name: str, samples: Floats) -> Floats:
+        return np.asarray(1 / number + (samples - 1 / number) * np.sqrt(widening))[:, None]
 
     observed = {"balanced accuracy": _balanced(table, pairs.truth)}
     [sample] = sequential_permutation(observed, permute, widened, most=most, needed=needed)["balanced accuracy"]

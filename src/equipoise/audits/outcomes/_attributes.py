@@ -101,7 +101,7 @@ def records_of_attribute(
         label: _of_counts(spec, tallies, cells, where, label, testing, first=first)
         for label, cells in tallies.counts.items()
     }
-    records = [record for made in by_label.values() for record in made]
+    records = [record for of_label in by_label.values() for record in of_label]
     if tallies.multilabel:
         records += over_labels(by_label, strict=spec.strict)
     if tallies.label_rows is not None:
@@ -152,14 +152,14 @@ def _of_counts(
     generator = stream(spec.seed, "audit", *where.attributes, label, where.split, where.control)
     for needs in ("predictions", "counts") if TARGET_AXIS in cells.axes else ("predictions",):
         view = _count_view(spec, tallies, cells, where, label, generator, by_class=needs == "counts")
-        made = _made(spec, view, needs, first=first)
+        measured = _made(spec, view, needs, first=first)
         if spec.draws:
-            made = testing.add_gaps(gap_tests(made, view, generator, spec.draws, where.tests), view.risk)
-            made = list(with_drawn_intervals(made, view, generator, spec.draws))
+            measured = testing.add_gaps(gap_tests(measured, view, generator, spec.draws, where.tests), view.risk)
+            measured = list(with_drawn_intervals(measured, view, generator, spec.draws))
             testing.add(rate_contrasts(view, needs))
-        made = list(marked_approximate(made, view.behind))
-        kept = big_enough(view.rows, spec.suppress_below, by_class=needs == "counts") if view.rows else []
-        records += suppressed(made, kept, spec.suppress_below)
+        measured = list(marked_approximate(measured, view.behind))
+        visible = big_enough(view.rows, spec.suppress_below, by_class=needs == "counts") if view.rows else []
+        records += suppressed(measured, visible, spec.suppress_below)
     return records
 
 
@@ -178,12 +178,12 @@ def _count_view(
         confusion_of(cells, attributes, include_missing=True, classes=classes, column=column)
         for column in (WEIGHT, ROWS, SQUARES)
     )
-    known = confusion_of(cells, attributes, include_missing=spec.include_missing, classes=classes)
-    kept = big_enough(rows, spec.suppress_below, by_class=by_class)
-    compared = known.only([group for group in known.groups if group in kept])
-    drawn, behind = _drawn(tallies, where, label, everybody, generator, spec.draws)
+    confusion = confusion_of(cells, attributes, include_missing=spec.include_missing, classes=classes)
+    visible = big_enough(rows, spec.suppress_below, by_class=by_class)
+    compared = confusion.only([group for group in confusion.groups if group in visible])
+    samples, behind = _drawn(tallies, where, label, everybody, generator, spec.draws)
     return where.view(
-        spec, everybody, compared, rows=rows, squares=squares, drawn=drawn, behind=behind, label=label,
+        spec, everybody, compared, rows=rows, squares=squares, drawn=samples, behind=behind, label=label,
         favourable=where.favourable, strict=spec.strict, variant=spec.variant,
     )  # fmt: skip
 
@@ -217,21 +217,21 @@ def _of_scores(
 ) -> list[Record]:
     assert tallies.scores is not None
     assert tallies.score_class is not None
-    kept = visible_groups(spec, tallies, where.attributes)
+    visible = visible_groups(spec, tallies, where.attributes)
     view = where.view(
         spec,
         tallies.histogram(where.attributes, include_missing=True),
-        tallies.histogram(where.attributes, include_missing=spec.include_missing, only=kept),
+        tallies.histogram(where.attributes, include_missing=spec.include_missing, only=visible),
     )
-    made = _made(spec, view, "scores", first=first)
+    measured = _made(spec, view, "scores", first=first)
     generator = stream(spec.seed, "scores", *where.attributes, where.split)
     if spec.draws and spec.cluster is not None:
-        drawn = clustered_score_evidence(view, tallies.scores, tallies.score_class, generator, spec.draws)
-        made = value_records(made, view, SCORES, drawn, testing)
+        evidence = clustered_score_evidence(view, tallies.scores, tallies.score_class, generator, spec.draws)
+        measured = value_records(measured, view, SCORES, evidence, testing)
     elif spec.draws:
-        made = value_records(made, view, SCORES, score_evidence(view, generator, spec.draws), testing)
-        made = list(with_calibration(made, view, generator))
-    return list(suppressed(made, kept, spec.suppress_below))
+        measured = value_records(measured, view, SCORES, score_evidence(view, generator, spec.draws), testing)
+        measured = list(with_calibration(measured, view, generator))
+    return list(suppressed(measured, visible, spec.suppress_below))
 
 
 def _of_residuals(
@@ -239,13 +239,13 @@ def _of_residuals(
 ) -> list[Record]:
     assert tallies.residuals is not None
     of = (tallies.residuals, where.attributes, tallies.pivot)
-    kept = visible_groups(spec, tallies, where.attributes)
+    visible = visible_groups(spec, tallies, where.attributes)
     view = where.view(
         spec,
         residuals_of(*of, include_missing=True),
-        residuals_of(*of, include_missing=spec.include_missing, only=kept),
+        residuals_of(*of, include_missing=spec.include_missing, only=visible),
     )
-    made = _made(spec, view, "residuals", first=first)
+    measured = _made(spec, view, "residuals", first=first)
     generator = stream(spec.seed, "residuals", *where.attributes, where.split, where.control)
     if spec.draws:
         evidence = (
@@ -253,8 +253,8 @@ def _of_residuals(
             if spec.cluster is None
             else clustered_residual_evidence(view, tallies.residuals, generator, spec.draws)
         )
-        made = value_records(made, view, REGRESSION, evidence, testing)
-    return list(suppressed(made, kept, spec.suppress_below))
+        measured = value_records(measured, view, REGRESSION, evidence, testing)
+    return list(suppressed(measured, visible, spec.suppress_below))
 
 
 def records_of_control(
@@ -269,9 +269,9 @@ def records_of_control(
     for value in values:
         part = tallies.where(CONTROL_AXIS, value)
         control = f"{name}={value}"
-        made = records_of_attribute(spec, part, attributes, favourable, split, testing, tests, control, len(values))
-        strata[control] = (float(part.card_cells.rows), made)
-    each = [record for _, made in strata.values() for record in made]
+        measured = records_of_attribute(spec, part, attributes, favourable, split, testing, tests, control, len(values))
+        strata[control] = (float(part.card_cells.rows), measured)
+    each = [record for _, measured in strata.values() for record in measured]
     return [*each, *_over_strata(name, strata)]
 
 
@@ -281,20 +281,20 @@ def _over_strata(control: str, strata: Mapping[str, tuple[float, Sequence[Record
     Strata have no row in common, so their p-values are put together by Fisher's method: groups were permuted within
     each. The bounds of the strata hold all together, and so does their mean.
     """
-    kept: dict[tuple[object, ...], list[tuple[str, float, Record]]] = {}
+    by_test: dict[tuple[object, ...], list[tuple[str, float, Record]]] = {}
     for stratum, (people, records) in strata.items():
         for record in records:
             if record.kind in ("gap", "ratio"):
                 key = (record.measure, record.attribute, record.scope, record.class_, record.label, record.split)
-                kept.setdefault(key, []).append((stratum, people, record))
-    for found in kept.values():
-        defined = [(people, record.value) for _, people, record in found if record.defined]
+                by_test.setdefault(key, []).append((stratum, people, record))
+    for stratum_records in by_test.values():
+        defined = [(people, record.value) for _, people, record in stratum_records if record.defined]
         total = sum(people for people, _ in defined)
         value = sum(people * value for people, value in defined) / total if total else float("nan")
-        lost = [stratum for stratum, _, record in found if not record.defined]
-        low = _mean_bound([(people, record) for _, people, record in found if record.defined])
+        lost = [stratum for stratum, _, record in stratum_records if not record.defined]
+        low = _mean_bound([(people, record) for _, people, record in stratum_records if record.defined])
         yield replace(
-            without_tests(found[0][2]),
+            without_tests(stratum_records[0][2]),
             control=control,
             group=None,
             against=None,
@@ -303,11 +303,13 @@ def _over_strata(control: str, strata: Mapping[str, tuple[float, Sequence[Record
             denominator=None,
             low=low,
             interval=None if low is None else "lower-bound",
-            p=_together([record.p for _, _, record in found if record.p is not None]),
+            p=_together([record.p for _, _, record in stratum_records if record.p is not None]),
             status=Status.OK if defined else Status.UNDEFINED,
             reason=all_reasons(
                 [
-                    because(AuditReason.MEAN_OVER_STRATA, kept=len(defined), total=len(found), control=control),
+                    because(
+                        AuditReason.MEAN_OVER_STRATA, kept=len(defined), total=len(stratum_records), control=control
+                    ),
                     because(AuditReason.STRATA_LEFT_OUT, names=tuple(lost)) if lost else None,
                 ]
             ),
@@ -317,10 +319,10 @@ def _over_strata(control: str, strata: Mapping[str, tuple[float, Sequence[Record
 def _mean_bound(strata: Sequence[tuple[float, Record]]) -> float | None:
     """Return the weighted mean of the strata's lower bounds, where each has one."""
     bounds = [(people, record.low) for people, record in strata]
-    known = [(people, low) for people, low in bounds if low is not None]
-    if not known or len(known) < len(bounds):
+    defined = [(people, low) for people, low in bounds if low is not None]
+    if not defined or len(defined) < len(bounds):
         return None
-    return sum(people * low for people, low in known) / sum(people for people, _ in known)
+    return sum(people * low for people, low in defined) / sum(people for people, _ in defined)
 
 
 def _together(p_values: Sequence[float]) -> float | None:
@@ -386,15 +388,15 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
     groups = view.compared.groups
     if len(groups) < 2:
         return
-    place = group_places(rows.axes, view.attribute, groups)
-    kept = place >= 0
-    people = np.bincount(place[kept], minlength=len(groups)).astype(np.float64)
-    units = _units(rows, place, kept, len(groups))
+    group_codes = group_places(rows.axes, view.attribute, groups)
+    has_group = group_codes >= 0
+    people = np.bincount(group_codes[has_group], minlength=len(groups)).astype(np.float64)
+    units = _units(rows, group_codes, has_group, len(groups))
     totals = np.asarray(units.sum(axis=0), dtype=np.float64)[None]
     behind = None if rows.cluster is None else cluster_counts(units[:, : len(groups)], groups)
-    drawn = bootstrap_totals(units, generator, draws)
+    resampled = bootstrap_totals(units, generator, draws)
     pairs = opponents(view.compared.groups, view.reference, people)
-    observed, samples = (_differences(sums, len(groups), rows.target.shape[1], pairs) for sums in (totals, drawn))
+    observed, samples = (_differences(sums, len(groups), rows.target.shape[1], pairs) for sums in (totals, resampled))
     for name in CONTRASTED_LABELS:
         for number, (group, others, called) in enumerate(pairs):
             value = float(observed[name][0, number])
@@ -409,23 +411,25 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
             yield contrast_by_error(
                 about, value, spread, undefined=because(AuditReason.NO_COMMON_LABEL) if undefined else None,
                 few=few or (None if clusters is None else too_few_clusters(clusters)), clusters=clusters,
-                how="bootstrap",
+                method="bootstrap",
             )  # fmt: skip
 
 
-def _units(rows: LabelRows, place: NDArray[np.int64], kept: NDArray[np.bool_], groups: int) -> sparse.csc_array:
+def _units(
+    rows: LabelRows, group_codes: NDArray[np.int64], has_group: NDArray[np.bool_], groups: int
+) -> sparse.csc_array:
     """Return a sparse row a unit (a row, or a cluster): its groups, and what is predicted, true and both, by label."""
-    number, labels = int(kept.sum()), rows.target.shape[1]
-    target, guess, own = rows.target[kept], rows.prediction[kept], place[kept]
-    parts = [sparse.csc_array((np.ones(number), (np.arange(number), own)), shape=(number, groups))]
+    number, labels = int(has_group.sum()), rows.target.shape[1]
+    target, guess, codes = rows.target[has_group], rows.prediction[has_group], group_codes[has_group]
+    parts = [sparse.csc_array((np.ones(number), (np.arange(number), codes)), shape=(number, groups))]
     for truth in (guess, target, target & guess):
         unit, label = np.nonzero(truth)
-        columns = own[unit] * labels + label
+        columns = codes[unit] * labels + label
         parts.append(sparse.csc_array((np.ones(len(unit)), (unit, columns)), shape=(number, groups * labels)))
     units = sparse.csc_array(sparse.hstack(parts, format="csc"))
     if rows.cluster is None:
         return units
-    clusters, of_row = np.unique(rows.cluster[kept], return_inverse=True)
+    clusters, of_row = np.unique(rows.cluster[has_group], return_inverse=True)
     together = sparse.csr_array((np.ones(number), (of_row, np.arange(number))), shape=(len(clusters), number))
     return sparse.csc_array(together @ units)
 
@@ -433,26 +437,28 @@ def _units(rows: LabelRows, place: NDArray[np.int64], kept: NDArray[np.bool_], g
 def _differences(sums: Floats, groups: int, labels: int, pairs: list[tuple[int, list[int], str]]) -> dict[str, Floats]:
     """Return each rate's mean difference over labels, ``[draw, pair]``."""
     people = sums[:, :groups, None]
-    predicted, positives, found = (
+    predicted, positives, hits = (
         sums[:, groups + part * groups * labels : groups + (part + 1) * groups * labels].reshape(-1, groups, labels)
         for part in range(3)
     )
     parts = {
         "selection_rate": (predicted, np.broadcast_to(people, predicted.shape)),
-        "true_positive_rate": (found, positives),
-        "false_positive_rate": (predicted - found, people - positives),
+        "true_positive_rate": (hits, positives),
+        "false_positive_rate": (predicted - hits, people - positives),
     }
-    made: dict[str, Floats] = {}
+    differences: dict[str, Floats] = {}
     for name, (numerator, denominator) in parts.items():
         columns = []
         for group, others, _ in pairs:
-            own = ratio(numerator[:, group], denominator[:, group])
+            rates = ratio(numerator[:, group], denominator[:, group])
             rest = ratio(numerator[:, others].sum(axis=1), denominator[:, others].sum(axis=1))
-            difference = own - rest
-            known = ~np.isnan(difference)
-            columns.append(ratio(np.where(known, difference, 0.0).sum(axis=1), known.sum(axis=1).astype(np.float64)))
-        made[name] = np.stack(columns, axis=1)
-    return made
+            difference = rates - rest
+            is_defined = ~np.isnan(difference)
+            columns.append(
+                ratio(np.where(is_defined, difference, 0.0).sum(axis=1), is_defined.sum(axis=1).astype(np.float64))
+            )
+        differences[name] = np.stack(columns, axis=1)
+    return differences
 
 
 # The rates that are also pooled over labels before they are divided.

@@ -116,13 +116,13 @@ def audit(  # noqa: D417 - the other parameters are written from their declarati
     >>> result.favourable
     '1'
     """
-    given = {name: value for name, value in locals().items() if name not in ("data", "against", "command")}
-    spec = resolve(data, given)
+    arguments = {name: value for name, value in locals().items() if name not in ("data", "against", "command")}
+    spec = resolve(data, arguments)
     changed = against is not None or spec.names_earlier
     if changed:
         check_change(spec, against)
     spec = with_threshold(spec)
-    earlier = None if against is None else resolve_earlier(data, against, given)
+    earlier = None if against is None else resolve_earlier(data, against, arguments)
     tallies = tallies_of_counts(spec, data) if isinstance(data, Counts) else tally(spec)
     before = before_of(spec, tallies, earlier, against) if changed else None
     return _answer(spec, tallies, before, command)
@@ -174,14 +174,14 @@ def _answer(spec: AuditSpec, tallies: Tallies, before: Before | None, command: I
 def _favourable(spec: AuditSpec, tallies: Tallies, classes: Sequence[str]) -> str | None:
     if spec.task == "regression":
         return None
-    wanted = spec.favourable
+    favourable = spec.favourable
     if tallies.multilabel:
         return None
-    if wanted is None:
+    if favourable is None:
         return positive_class(classes)
-    wanted = match_class(wanted, classes) or wanted
-    check_favourable(wanted, classes)
-    return wanted
+    favourable = match_class(favourable, classes) or favourable
+    check_favourable(favourable, classes)
+    return favourable
 
 
 def _splits(tallies: Tallies) -> list[str | None]:
@@ -235,9 +235,9 @@ def _card(spec: AuditSpec, tallies: Tallies) -> CohortCard:
     for row in card.groups:
         present = {}
         for label, cells in tallies.counts.items():
-            here = cells.where(f"group:{row.attribute}", [None if row.group == shown(None) else row.group])
-            here = here if row.split is None else here.where(SPLIT_AXIS, [row.split])
-            present[str(label)] = here.where(TARGET_AXIS, [tallies.classes_of(label)[-1]]).rows
+            cells_of_group = cells.where(f"group:{row.attribute}", [None if row.group == shown(None) else row.group])
+            cells_of_group = cells_of_group if row.split is None else cells_of_group.where(SPLIT_AXIS, [row.split])
+            present[str(label)] = cells_of_group.where(TARGET_AXIS, [tallies.classes_of(label)[-1]]).rows
         rows.append(replace(row, classes=present))
     return replace(card, classes=labels, groups=tuple(rows))
 
@@ -248,14 +248,14 @@ def _notes(spec: AuditSpec, tallies: Tallies, favourable: str | None, bins: int,
         dropped = fitting(number, "was dropped: it has", "were dropped: they have")
         yield f"{number:,} of {plural(total, 'row')} {dropped} no {what}."
     cells = tallies.card_cells
-    how = "counted as a group" if spec.include_missing else "shown, and left out of gaps"
-    told = [(f"group:{attribute}", attribute, f"{how}.") for attribute in spec.groups]
-    told += [
+    treatment = "counted as a group" if spec.include_missing else "shown, and left out of gaps"
+    remarks = [(f"group:{attribute}", attribute, f"{treatment}.") for attribute in spec.groups]
+    remarks += [
         (axis, column, f"in no {axis} and left out of those numbers.")
         for axis, column in ((SPLIT_AXIS, spec.split), (CONTROL_AXIS, spec.control))
         if column is not None
     ]
-    for axis, column, what in told:
+    for axis, column, what in remarks:
         if axis in cells.axes and None in cells.axis(axis):
             number = cells.where(axis, [None]).rows
             lacking = fitting(number, f"has no {column}: it is", f"have no {column}: they are")
@@ -363,14 +363,14 @@ def four_fifths(
         if r.kind == "ratio to group" and r.scope == "favourable" and r.control is None:
             ratios.setdefault((r.attribute, r.split), []).append(r)
     # Rates are drawn in the order they were told in, which the seed makes repeatable; after the last ratio none are.
-    last = max((number for number, place in enumerate(rates) if place in ratios), default=-1)
-    drawn = {place: _posterior_draws(rates[place], generator) for place in list(rates)[: last + 1]}
-    for place, record in ((place, record) for place, ratio in ratios.items() for record in ratio):
+    last = max((number for number, scope in enumerate(rates) if scope in ratios), default=-1)
+    posterior = {scope: _posterior_draws(rates[scope], generator) for scope in list(rates)[: last + 1]}
+    for scope, record in ((scope, record) for scope, ratio in ratios.items() for record in ratio):
         group, against = str(record.group), str(record.against)
-        own, other = rates[place][group], rates[place][against]
-        highest = other.value >= max(r.value for name, r in rates[place].items() if r.defined and not is_missing(name))
+        rate, other = rates[scope][group], rates[scope][against]
+        highest = other.value >= max(r.value for name, r in rates[scope].items() if r.defined and not is_missing(name))
         named = len(record.attribute) == 1 and reference.get(record.attribute[0]) == against
-        share = (own.denominator or 0.0) / total if total else 0.0
+        share = (rate.denominator or 0.0) / total if total else 0.0
         yield FourFifths(
             attribute=record.attribute,
             group=group,
@@ -378,7 +378,7 @@ def four_fifths(
             basis="highest rate" if highest else "reference" if named else "largest group",
             split=record.split,
             ratio=record.value,
-            probability_broken=_probability(drawn[place], group, HIGHEST if highest else against),
+            probability_broken=_probability(posterior[scope], group, HIGHEST if highest else against),
             share=share,
             small=share < SMALL_SHARE,
             low=record.low,
@@ -390,18 +390,18 @@ def four_fifths(
 
 def _posterior_draws(rates: Mapping[str, Record], generator: np.random.Generator) -> dict[str | None, np.ndarray]:
     """Draw the rates of all groups at once; under ``HIGHEST`` is the highest in each draw."""
-    made: dict[str | None, np.ndarray] = {}
+    draws: dict[str | None, np.ndarray] = {}
     for group, rate in rates.items():
         if rate.defined and rate.effective_n is not None and not is_missing(group):
             x, n = rate.value * rate.effective_n, rate.effective_n
-            made[group] = generator.beta(x + 0.5, max(n - x, 0.0) + 0.5, DRAWS)
-    if made:
-        made[HIGHEST] = np.max(list(made.values()), axis=0)
-    return made
+            draws[group] = generator.beta(x + 0.5, max(n - x, 0.0) + 0.5, DRAWS)
+    if draws:
+        draws[HIGHEST] = np.max(list(draws.values()), axis=0)
+    return draws
 
 
-def _probability(drawn: Mapping[str | None, np.ndarray], group: str, against: str | None) -> float:
+def _probability(posterior: Mapping[str | None, np.ndarray], group: str, against: str | None) -> float:
     """Return how often a group's rate is below four fifths of another's, or of the highest in the same draw."""
-    if group not in drawn or against not in drawn:
+    if group not in posterior or against not in posterior:
         return float("nan")
-    return float((drawn[group] < RULE * drawn[against]).mean())
+    return float((posterior[group] < RULE * posterior[against]).mean())

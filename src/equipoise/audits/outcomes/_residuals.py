@@ -87,9 +87,9 @@ def residual_evidence(view: View, rows: NumberRows | None, generator: np.random.
     shown = {name: spread(view.shown) for name, spread in SPREADS.items()}
     if rows is not None:
         shown = _jackknifed(rows, view, shown, generator)
-    places = [view.shown.groups.index(group) for group in view.compared.groups]
-    compared = {name: errors[places] for name, errors in shown.items()}
-    if len(places) < 2:
+    indices = [view.shown.groups.index(group) for group in view.compared.groups]
+    compared = {name: errors[indices] for name, errors in shown.items()}
+    if len(indices) < 2:
         return Evidence(shown, compared)
     of_gaps, of_contrasts = ({}, {}) if rows is None else _permuted(rows, view, generator, draws)
     gaps = {}
@@ -102,20 +102,23 @@ def residual_evidence(view: View, rows: NumberRows | None, generator: np.random.
 
 
 def _jackknifed(
-    rows: NumberRows, view: View, known: dict[str, Floats], generator: np.random.Generator
+    rows: NumberRows, view: View, spreads: dict[str, Floats], generator: np.random.Generator
 ) -> dict[str, Floats]:
     """Return the jackknife's standard errors, NaN where there are too few people for any."""
-    places, sums = rows.places(view.attribute, view.shown.groups), rows.sums(view.shown.pivot)
+    group_codes, sums = rows.places(view.attribute, view.shown.groups), rows.sums(view.shown.pivot)
     measures = {name: get_measure(name).by_class for name in SPREADS}
-    found = [
+    group_errors = [
         jackknife(
-            sums[places == group], lambda left: residual_moments(left, ("",), view.shown.pivot), measures, generator
+            sums[group_codes == group],
+            lambda left: residual_moments(left, ("",), view.shown.pivot),
+            measures,
+            generator,
         )
         for group in range(len(view.shown.groups))
     ]
     return {
-        name: np.where(np.isnan(errors), np.nan, np.array([errors_of[name] for errors_of in found]))
-        for name, errors in known.items()
+        name: np.where(np.isnan(errors), np.nan, np.array([errors_of[name] for errors_of in group_errors]))
+        for name, errors in spreads.items()
     }
 
 
@@ -130,34 +133,34 @@ def _permuted(
         for number, (group, others, _) in enumerate(pairs if statistic.contrasted else ()):
             statistics[f"{statistic.name} {number}"] = _apart(statistic, group, others, of.weight)
     blocks = row_blocks(rows.sums(of.pivot), rows.places(view.attribute, of.groups), len(of.groups), generator)
-    found = block_p(
+    p_values = block_p(
         blocks, lambda sums: residual_moments(sums, of.groups, of.pivot), statistics, generator, draws, view.tests
     )  # fmt: skip
-    contrasts = {name: [found[f"{name} {number}"] for number in range(len(pairs))] for name in CONTRASTED}
-    return {statistic.gap: found[statistic.gap] for statistic in STATISTICS}, contrasts
+    contrasts = {name: [p_values[f"{name} {number}"] for number in range(len(pairs))] for name in CONTRASTED}
+    return {statistic.gap: p_values[statistic.gap] for statistic in STATISTICS}, contrasts
 
 
-def _spread_out(one: ValueStatistic) -> Statistic:
+def _spread_out(measured: ValueStatistic) -> Statistic:
     """Cochran's Q of all groups; NaN where one of them has no value or no error."""
 
     def statistic(of: ResidualMoments) -> Floats:
-        values, errors = one.values(of), SPREADS[one.name](of)
-        known = ~np.isnan(values) & (errors > 0)
-        return np.where(known.all(axis=-1), heterogeneity(values, errors), np.nan)
+        values, errors = measured.values(of), SPREADS[measured.name](of)
+        is_defined = ~np.isnan(values) & (errors > 0)
+        return np.where(is_defined.all(axis=-1), heterogeneity(values, errors), np.nan)
 
     return statistic
 
 
-def _apart(one: ValueStatistic, group: int, others: list[int], sizes: Floats) -> Statistic:
+def _apart(measured: ValueStatistic, group: int, others: list[int], sizes: Floats) -> Statistic:
     """The distance of a group from others in units of its error; groups without an error are left out."""
 
     def statistic(of: ResidualMoments) -> Floats:
-        values, errors = one.values(of), SPREADS[one.name](of)
-        known = ~np.isnan(values + errors)
-        weights = np.where(known, sizes, 0.0)[..., others]
+        values, errors = measured.values(of), SPREADS[measured.name](of)
+        is_defined = ~np.isnan(values + errors)
+        weights = np.where(is_defined, sizes, 0.0)[..., others]
         weights = weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-300)
         rest, spread = (
-            (weights**power * np.where(known, part, 0.0)[..., others] ** power).sum(axis=-1)
+            (weights**power * np.where(is_defined, part, 0.0)[..., others] ** power).sum(axis=-1)
             for power, part in ((1, values), (2, errors))
         )
         return ratio(np.abs(values[..., group] - rest), np.sqrt(errors[..., group] ** 2 + spread))

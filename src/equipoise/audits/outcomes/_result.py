@@ -151,8 +151,8 @@ class AuditResult(NarratedResult, GroupResult):
     def gated(self, measure: Measured) -> Sequence[Record]:
         """Return what a gate looks at: the favourable class if one is declared, else the overall number."""
         scope = "favourable" if self.favourable is not None and get_measure(measure.name).classwise else "overall"
-        found = self.find(measure.name, scope=scope, control=None, kind=measure.kind)
-        return [record for record in found if record.label is None and record.variant not in NOT_GATED]
+        records = self.find(measure.name, scope=scope, control=None, kind=measure.kind)
+        return [record for record in records if record.label is None and record.variant not in NOT_GATED]
 
     def _statements(self) -> Iterable[Finding]:
         return (*super()._statements(), *change_statements(self.changes))
@@ -172,11 +172,11 @@ class AuditResult(NarratedResult, GroupResult):
         names = (attribute,) if isinstance(attribute, str) else tuple(attribute)
         self._check_asked(measure, names)
         scopes = [scope] if scope is not None else ["favourable", "overall"]
-        for wanted in scopes:
-            found = self.find(measure, attribute=names, scope=wanted, control=None, label=None)
+        for candidate in scopes:
+            records = self.find(measure, attribute=names, scope=candidate, control=None, label=None)
             values = {
                 record.split: record.value
-                for record in found
+                for record in records
                 if record.kind in ONE_NUMBER and record.variant not in OTHER_RULES
             }
             if len(values) > 1:
@@ -186,10 +186,10 @@ class AuditResult(NarratedResult, GroupResult):
                 )
             if values:
                 return next(iter(values.values()))
-        told = listing(dict.fromkeys(record.scope for record in self.find(measure, attribute=names)))
+        scopes_held = listing(dict.fromkeys(record.scope for record in self.find(measure, attribute=names)))
         raise BadInput(
             f"{measure} of {' & '.join(names)} is not one number in the scope {listing(scopes)}",
-            available=f"gaps, ratios and summaries; {measure} has records in the scope {told}",
+            available=f"gaps, ratios and summaries; {measure} has records in the scope {scopes_held}",
             help=f"look at all of them: find({measure!r}, attribute={attribute!r}).",
         )
 
@@ -197,8 +197,8 @@ class AuditResult(NarratedResult, GroupResult):
         """Refuse a measure or an attribute that this audit does not have, with the nearest that it has."""
         single = [record for record in self.records if record.kind in ONE_NUMBER]
         if not self.find(measure):
-            known = dict.fromkeys(name for record in single for name in (record.alias, record.measure) if name)
-            raise unknown_name("measure", measure, known, "this audit")
+            names = dict.fromkeys(name for record in single for name in (record.alias, record.measure) if name)
+            raise unknown_name("measure", measure, names, "this audit")
         attributes = {" & ".join(record.attribute): None for record in single if record.attribute}
         if " & ".join(attribute) not in attributes:
             raise unknown_name("attribute", " & ".join(attribute), attributes, "this audit")
@@ -234,22 +234,22 @@ def _parted(records: Sequence[Record], favourable: str | None) -> tuple[list[Rec
 
 def _class_in_caption(table: Table) -> Table:
     """Name a class that is the same in every row once; rows of measures that know no class have none."""
-    place, measure = table.headings.index(CLASS), table.headings.index("measure")
-    classes = {row[place] for row in table.rows} - {None}
-    without = {row[measure] for row in table.rows if row[place] is None}
-    if len(classes) != 1 or without & {row[measure] for row in table.rows if row[place] is not None}:
+    column, measure = table.headings.index(CLASS), table.headings.index("measure")
+    classes = {row[column] for row in table.rows} - {None}
+    without = {row[measure] for row in table.rows if row[column] is None}
+    if len(classes) != 1 or without & {row[measure] for row in table.rows if row[column] is not None}:
         return table
     of = f"class: {classes.pop()}" + (", where a measure is of one class" if without else "")
     return replace(
         table,
         caption=f"{table.caption}; {of}",
-        headings=_dropped(table.headings, place),
-        rows=tuple(_dropped(row, place) for row in table.rows),
+        headings=_dropped(table.headings, column),
+        rows=tuple(_dropped(row, column) for row in table.rows),
     )
 
 
-def _dropped(cells: tuple[Any, ...], place: int) -> tuple[Any, ...]:
-    return (*cells[:place], *cells[place + 1 :])
+def _dropped(cells: tuple[Any, ...], column: int) -> tuple[Any, ...]:
+    return (*cells[:column], *cells[column + 1 :])
 
 
 def _rates(records: Iterable[Record]) -> Table:
@@ -413,8 +413,8 @@ def flat_embedding(
         )  # fmt: skip
 
 
-def _space_row(headings: Sequence[str], record: object, **given: object) -> list[object]:
-    values = (given[name] if name in given else getattr(record, name, None) for name in headings)
+def _space_row(headings: Sequence[str], record: object, **columns: object) -> list[object]:
+    values = (columns[name] if name in columns else getattr(record, name, None) for name in headings)
     return [str(value) if isinstance(value, Reason) else value for value in values]
 
 

@@ -65,11 +65,11 @@ class TopK:
     share: float | None = None
 
     @classmethod
-    def of(cls, given: object) -> TopK:
+    def of(cls, top: object) -> TopK:
         """Read 10, 0.1 or "10%"."""
-        value: object = given
-        if isinstance(given, str):
-            text = given.strip()
+        value: object = top
+        if isinstance(top, str):
+            text = top.strip()
             try:
                 value = float(text[:-1]) / 100 if text.endswith("%") else int(text) if text.isdigit() else float(text)
             except ValueError:
@@ -81,7 +81,7 @@ class TopK:
         if isinstance(value, (float, np.floating)) and value >= 1 and float(value).is_integer():
             return cls(number=int(value))
         raise BadInput(
-            f"top is {given!r}", available="a whole number of 1 or more, or a share such as 10%", help="write --top 10."
+            f"top is {top!r}", available="a whole number of 1 or more, or a share such as 10%", help="write --top 10."
         )
 
     @property
@@ -115,9 +115,9 @@ def ranked_values(scores: Floats, tops: Sequence[TopK]) -> Floats:
     total = np.concatenate([[0.0], np.cumsum(discounts(number))])
     columns = [(total[ends] - total[starts]) / np.maximum(ends - starts, 1)]
     columns += [np.clip((top.size(number) - starts) / np.maximum(ends - starts, 1), 0.0, 1.0) for top in tops]
-    found = np.empty((number, len(columns)))
-    found[order] = np.repeat(np.stack(columns, axis=1), ends - starts, axis=0)
-    return found
+    means = np.empty((number, len(columns)))
+    means[order] = np.repeat(np.stack(columns, axis=1), ends - starts, axis=0)
+    return means
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,10 +169,10 @@ class RankedRows:
         numbers = self.numbers()
         if self.query is None:
             return RowMeans(numbers, codes, groups)
-        place = self.query * groups + codes
+        cell = self.query * groups + codes
         size = self.queries * groups
-        counts = np.bincount(place, minlength=size).reshape(self.queries, groups).astype(np.float64)
-        sums = [np.bincount(place, weights=column, minlength=size) for column in numbers.T]
+        counts = np.bincount(cell, minlength=size).reshape(self.queries, groups).astype(np.float64)
+        sums = [np.bincount(cell, weights=column, minlength=size) for column in numbers.T]
         table = np.stack(sums, axis=1).reshape(self.queries, groups, -1)
         return ClusterMeans(np.asarray(table, dtype=np.float64), counts)
 
@@ -183,10 +183,10 @@ class RankedRows:
         sums = np.bincount(query * groups + codes, weights=weights, minlength=self.queries * groups)
         table = sums.reshape(self.queries, groups)
         total = table.sum(axis=1)
-        known = total > 0
-        if not known.any():
+        has_total = total > 0
+        if not has_total.any():
             return np.full(groups, np.nan)
-        return np.asarray((table[known] / total[known, None]).mean(axis=0), dtype=np.float64)
+        return np.asarray((table[has_total] / total[has_total, None]).mean(axis=0), dtype=np.float64)
 
 
 # What a ranking calls the roles that columns have in other audits.
@@ -247,7 +247,7 @@ def ranking(  # noqa: D417 - the other parameters are written from their declara
             "Neither a score nor a rank was given" if score is None else "Both a score and a rank were given",
             help="name one column with --score (score=; higher is better) or --rank (rank=; 1 is best).",
         )
-    given = {
+    arguments = {
         "score": score if rank is None else rank, "cluster": query, "target": relevance,
         "sensitive_features": sensitive_features, "reference": reference, "bins": bins, "categorical": categorical,
         "missing": missing, "intersections": intersections, "include_missing": include_missing,
@@ -257,14 +257,14 @@ def ranking(  # noqa: D417 - the other parameters are written from their declara
     source = data
     if isinstance(data, Cohort):
         source = data.columns
-        given["sensitive_features"] = sensitive_features if sensitive_features is not None else list(data.groups)
-    spec = resolve(source, given, CALLED if rank is None else {**CALLED, "score": "rank"})
+        arguments["sensitive_features"] = sensitive_features if sensitive_features is not None else list(data.groups)
+    spec = resolve(source, arguments, CALLED if rank is None else {**CALLED, "score": "rank"})
     tops = _tops(top, queries=spec.cluster is not None)
     return _Audit(spec, tops, by_rank=rank is not None).result(command)
 
 
-def _tops(given: object, *, queries: bool) -> tuple[TopK, ...]:
-    several = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+def _tops(value: object, *, queries: bool) -> tuple[TopK, ...]:
+    several = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
     if not len(several):
         several = (TOP_OF_QUERIES if queries else TOP_OF_ALL,)
     return tuple(dict.fromkeys(map(TopK.of, several)))
@@ -313,8 +313,8 @@ class _Audit:
         )
 
     def _statistics(self, ranked: RankedRows) -> list[GroupStatistic]:
-        found = [*(replace(SELECTION, label=top.label) for top in self.tops), EXPOSURE]
-        return found if ranked.relevance is None else [*found, BEYOND_MERIT]
+        statistics = [*(replace(SELECTION, label=top.label) for top in self.tops), EXPOSURE]
+        return statistics if ranked.relevance is None else [*statistics, BEYOND_MERIT]
 
     def _groups(self, cells: Cells, attribute: Sequence[str]) -> list[str]:
         return [group_name(labels) for labels in group_labels(cells, list(attribute), include_missing=True)]
@@ -349,7 +349,7 @@ class _Audit:
         self, values: Floats, groups: Sequence[str], attribute: tuple[str, ...], people: NDArray[np.int64]
     ) -> Record:
         """Return the smallest exposure per merit over the largest (disparate treatment ratio)."""
-        kept = [
+        compared = [
             index for index, group in enumerate(groups)
             if people[index] >= max(self.spec.suppress_below, 1) and not np.isnan(values[index])
             and (self.spec.include_missing or not is_missing(group))
@@ -358,9 +358,9 @@ class _Audit:
             measure="exposure_per_merit_ratio", kind="ratio", attribute=attribute, value=float("nan"),
             status=Status.UNDEFINED, reason=because(AuditReason.FEW_GROUPS_WITH_MERIT),
         )  # fmt: skip
-        if len(kept) < 2 or not max(values[kept]) > 0:
+        if len(compared) < 2 or not max(values[compared]) > 0:
             return record
-        low, high = (kept[int(pick(values[kept]))] for pick in (np.argmin, np.argmax))
+        low, high = (compared[int(pick(values[compared]))] for pick in (np.argmin, np.argmax))
         return replace(
             record, value=float(values[low] / values[high]), group=groups[low], against=groups[high],
             status=Status.OK, reason=None,
@@ -439,9 +439,9 @@ class _Rows:
         parts: list[bytes] = []
         for name, coded in named.items():
             order = sorted(range(len(coded.labels)), key=lambda code: (coded.labels[code] is None, coded.labels[code]))
-            places = np.empty(len(order), dtype=np.int64)
-            places[order] = np.arange(len(order))
-            columns.append(places[coded.codes])
+            rank_of = np.empty(len(order), dtype=np.int64)
+            rank_of[order] = np.arange(len(order))
+            columns.append(rank_of[coded.codes])
             parts += [name.encode(), repr([coded.labels[code] for code in order]).encode()]
         rows = np.lexsort(columns)
         return fingerprint_of([*parts, *(np.ascontiguousarray(column[rows]).tobytes() for column in columns)])
@@ -465,32 +465,32 @@ def _read(spec: AuditSpec, *, by_rank: bool) -> _Rows:
     scores = as_floats(table.column(spec.score), f"the {what} column {spec.score!r}")
     if np.isinf(scores).any():
         raise BadInput(f"The {what} column {spec.score!r} has infinite values", available="finite numbers")
-    kept = ~np.isnan(scores)
-    dropped = {what: int((~kept).sum())}
+    selection = ~np.isnan(scores)
+    dropped = {what: int((~selection).sum())}
     query, named_queries = None, None
     if spec.cluster is not None:
         coded = named_labels(table.coded(Axis(spec.cluster)), {}, spec.missing)
         unknown = np.array([label is None for label in coded.labels], dtype=bool)[coded.codes]
-        dropped["query"] = int((unknown & kept).sum())
-        kept &= ~unknown
-        query = np.unique(coded.codes[kept], return_inverse=True)[1].reshape(-1).astype(np.int64)
-        named_queries = Coded(coded.codes[kept], coded.labels)
-    if not kept.any():
+        dropped["query"] = int((unknown & selection).sum())
+        selection &= ~unknown
+        query = np.unique(coded.codes[selection], return_inverse=True)[1].reshape(-1).astype(np.int64)
+        named_queries = Coded(coded.codes[selection], coded.labels)
+    if not selection.any():
         raise BadInput(f"No row has a {what}" + (" and a query" if spec.cluster else ""), help="check the columns.")
-    merit = None if relevance is None else _merit(table.column(relevance), relevance, kept)
+    merit = None if relevance is None else _merit(table.column(relevance), relevance, selection)
     groups = {
-        name: Coded(coded.codes[kept], coded.labels)
+        name: Coded(coded.codes[selection], coded.labels)
         for name, coded in (
             (name, named_labels(table.coded(axis), words.get(name, {}), spec.missing)) for name, axis in axes.items()
         )
     }
-    signed = -scores[kept] if by_rank else scores[kept]
+    signed = -scores[selection] if by_rank else scores[selection]
     lost = {name: number for name, number in dropped.items() if number}
     return _Rows(signed, merit, query, named_queries, groups, len(scores), lost)
 
 
-def _merit(column: object, name: str, kept: NDArray[np.bool_]) -> Floats:
-    values = as_floats(column, f"the relevance column {name!r}")[kept]
+def _merit(column: object, name: str, selection: NDArray[np.bool_]) -> Floats:
+    values = as_floats(column, f"the relevance column {name!r}")[selection]
     if not np.isfinite(values).all():
         number = int((~np.isfinite(values)).sum())
         raise BadInput(

@@ -41,17 +41,17 @@ class RankingMeasure:
 
 
 def _measures() -> dict[str, RankingMeasure]:
-    found = []
+    measures = []
     for statistic in STATISTICS:
-        found += [
+        measures += [
             RankingMeasure(statistic.name, statistic.kind, statistic.better),
             RankingMeasure(statistic.gap, "gap", "low"),
         ]
-        found += [] if statistic.ratio is None else [RankingMeasure(statistic.ratio, "ratio", "high")]
-    found += [RankingMeasure(name, "value", "none") for name in ("people_share", "exposure_share", "merit_share")]
-    found.append(RankingMeasure("exposure_per_merit", "value", "high"))
-    found.append(RankingMeasure("exposure_per_merit_ratio", "ratio", "high"))
-    return {measure.name: measure for measure in found}
+        measures += [] if statistic.ratio is None else [RankingMeasure(statistic.ratio, "ratio", "high")]
+    measures += [RankingMeasure(name, "value", "none") for name in ("people_share", "exposure_share", "merit_share")]
+    measures.append(RankingMeasure("exposure_per_merit", "value", "high"))
+    measures.append(RankingMeasure("exposure_per_merit_ratio", "ratio", "high"))
+    return {measure.name: measure for measure in measures}
 
 
 MEASURES = _measures()
