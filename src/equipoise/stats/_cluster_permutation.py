@@ -38,8 +38,8 @@ class Units:
     @classmethod
     def of_codes(cls, codes: Codes) -> Units:
         """Number units that were told by any codes."""
-        values, places = np.unique(codes, return_inverse=True)
-        return cls(places.astype(np.int64).reshape(-1), len(values))
+        values, unit_codes = np.unique(codes, return_inverse=True)
+        return cls(unit_codes.astype(np.int64).reshape(-1), len(values))
 
     @cached_property
     def sizes(self) -> Floats:
@@ -199,10 +199,10 @@ def _dealt(values: Floats, kinds: Floats, kind_of: Codes, draws: int, generator:
         return _dealt_as_tables(levels, np.bincount(level_of), kinds, sizes, draws, generator)
     if len(values) > MANY_UNITS:
         return _dealt_normally(values, kinds[kind_of], draws, generator)
-    made, weights = np.empty((draws, kinds.shape[1])), kinds[kind_of]
+    totals, weights = np.empty((draws, kinds.shape[1])), kinds[kind_of]
     for draw in range(draws):
-        made[draw] = generator.permutation(values) @ weights
-    return made
+        totals[draw] = generator.permutation(values) @ weights
+    return totals
 
 
 def _dealt_normally(values: Floats, weights: Floats, draws: int, generator: np.random.Generator) -> Floats:
@@ -216,17 +216,17 @@ def _dealt_as_tables(
     levels: Floats, level_sizes: Codes, kinds: Floats, kind_sizes: Codes, draws: int, generator: np.random.Generator
 ) -> Floats:
     """Deal out as a random table of value by kind of unit with fixed margins: no unit is touched."""
-    made = np.zeros((draws, kinds.shape[1]))
+    totals = np.zeros((draws, kinds.shape[1]))
     # The commonest value need not be dealt: it goes to whoever is left, and everything is measured from it.
     common = int(np.argmax(level_sizes))
-    made += levels[common] * (kind_sizes @ kinds)
+    totals += levels[common] * (kind_sizes @ kinds)
     left = np.broadcast_to(kind_sizes, (draws, len(kind_sizes)))
-    others = [place for place in range(len(levels)) if place != common]
-    for number, place in enumerate(others):
-        taken = _drawn_kinds(left, int(level_sizes[place]), generator, same=number == 0)
-        made += (levels[place] - levels[common]) * (taken @ kinds)
+    others = [level for level in range(len(levels)) if level != common]
+    for number, level in enumerate(others):
+        taken = _drawn_kinds(left, int(level_sizes[level]), generator, same=number == 0)
+        totals += (levels[level] - levels[common]) * (taken @ kinds)
         left = left - taken
-    return made
+    return totals
 
 
 def _drawn_kinds(left: Codes, size: int, generator: np.random.Generator, *, same: bool) -> Codes:

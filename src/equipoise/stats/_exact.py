@@ -116,15 +116,15 @@ def _equivalence_p_of(x1: float, n1: float, x2: float, n2: float, margin: float)
     return (max(table.tail(-margin, above=True), table.tail(margin, above=False)),)
 
 
-def _each(answer: Callable[..., tuple[float, ...]], *given: ArrayLike) -> list[Floats]:
+def _each(answer: Callable[..., tuple[float, ...]], *counts: ArrayLike) -> list[Floats]:
     """Answer for every table of whole counts; NaN where a side has no trials."""
-    parts = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in given))
+    parts = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in counts))
     rows = np.stack([part.ravel() for part in parts], axis=1)
     rows[:, :4] = np.rint(rows[:, :4])
     nothing = (float("nan"), float("nan"))
-    made = [answer(*row) if min(row[1], row[3]) > 0 else nothing for row in rows.tolist()]
-    width = min(map(len, made), default=2)
-    return [np.array([values[place] for values in made]).reshape(parts[0].shape) for place in range(width)]
+    answers = [answer(*row) if min(row[1], row[3]) > 0 else nothing for row in rows.tolist()]
+    width = min(map(len, answers), default=2)
+    return [np.array([values[part_index] for values in answers]).reshape(parts[0].shape) for part_index in range(width)]
 
 
 class _Table:
@@ -239,13 +239,13 @@ class _Table:
         start = 0.0 if np.isnan(start) else max(np.floor(start) - 1, 0.0)
         stop = self.n1 if np.isnan(stop) else min(np.ceil(stop) + 1, self.n1)
         counts = np.arange(min(start, self.x1), max(stop, self.x1) + 1)
-        seen = float(self._statistic(self.x1, self.x2, hypothesis))
+        observed = float(self._statistic(self.x1, self.x2, hypothesis))
         # Above: z falls as x2 rises, so the extreme x2 are 0 to a limit; below: from a limit to n2.
         inside, outside = np.full(len(counts), -1.0), np.full(len(counts), self.n2 + 1.0)
         while (outside - inside).max() > 1:
             middle = np.floor((inside + outside) / 2)
             z = self._statistic(counts, np.clip(middle, 0, self.n2), hypothesis)
-            is_high = z >= seen - 1e-9 if above else z > seen + 1e-9
+            is_high = z >= observed - 1e-9 if above else z > observed + 1e-9
             move = (outside - inside) > 1
             inside = np.where(move & is_high, middle, inside)
             outside = np.where(move & ~is_high, middle, outside)

@@ -92,11 +92,11 @@ def clustered_trials(successes: ArrayLike, trials: ArrayLike, level: float = 0.9
     rate, variance, degrees = clustered_rate(successes, trials)
     n = np.asarray(trials, dtype=np.float64)
     tail = (1.0 - level) / 2.0
-    known = ~np.isnan(degrees)
-    narrower = (stats.norm.isf(tail) / stats.t.isf(tail, np.where(known, degrees, 1.0))) ** 2
+    is_defined = ~np.isnan(degrees)
+    narrower = (stats.norm.isf(tail) / stats.t.isf(tail, np.where(is_defined, degrees, 1.0))) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.where(variance > 0, rate * (1 - rate) / variance, (n > 0).sum(axis=0))
-    return np.where(known, np.minimum(found * narrower, n.sum(axis=0)), np.nan)
+        effective = np.where(variance > 0, rate * (1 - rate) / variance, (n > 0).sum(axis=0))
+    return np.where(is_defined, np.minimum(effective * narrower, n.sum(axis=0)), np.nan)
 
 
 Codes = NDArray[np.int64]
@@ -122,16 +122,16 @@ class ComparisonSides:
     def of(cls, comparisons: Sequence[tuple[Sequence[int], Sequence[int]]], groups: int) -> ComparisonSides:
         """Build them from places of groups."""
         left, right = np.zeros((2, len(comparisons), groups))
-        for row, (own, others) in enumerate(comparisons):
-            left[row, list(own)] = 1.0
+        for row, (members, others) in enumerate(comparisons):
+            left[row, list(members)] = 1.0
             right[row, list(others)] = 1.0
         return cls(left, right)
 
     @classmethod
     def pairs(cls, kept: NDArray[np.bool_]) -> ComparisonSides:
         """Every two of the groups that are kept."""
-        places = np.flatnonzero(kept).tolist()
-        return cls.of([([low], [high]) for at, low in enumerate(places) for high in places[at + 1 :]], len(kept))
+        indices = np.flatnonzero(kept).tolist()
+        return cls.of([([low], [high]) for at, low in enumerate(indices) for high in indices[at + 1 :]], len(kept))
 
     def __len__(self) -> int:
         return len(self.left)
@@ -177,8 +177,8 @@ class MeanDifferences:
 
 def _studentised(value: Floats, error: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.clip(value / error, -LARGEST, LARGEST)
-    return np.where((error == 0) & (value == 0), 0.0, found)
+        ratios = np.clip(value / error, -LARGEST, LARGEST)
+    return np.where((error == 0) & (value == 0), 0.0, ratios)
 
 
 class GroupMeans(Protocol):
@@ -213,9 +213,9 @@ class GroupMeans(Protocol):
 
 
 def _student(values: Floats, errors: Floats, degrees: Floats, level: float) -> tuple[Floats, Floats]:
-    known = degrees > 0
-    reach = stats.t.isf((1.0 - level) / 2.0, np.where(known, degrees, 1.0)) * errors
-    reach = np.where(known, reach, np.nan)
+    is_defined = degrees > 0
+    reach = stats.t.isf((1.0 - level) / 2.0, np.where(is_defined, degrees, 1.0)) * errors
+    reach = np.where(is_defined, reach, np.nan)
     return values - reach, values + reach
 
 
@@ -271,9 +271,9 @@ class RowMeans:
 
     def only(self, groups: Sequence[int]) -> RowMeans:
         """Return the same with some groups only."""
-        place = np.full(self.groups, -1, dtype=np.int64)
-        place[list(groups)] = np.arange(len(groups))
-        codes = place[self.codes]
+        code_of = np.full(self.groups, -1, dtype=np.int64)
+        code_of[list(groups)] = np.arange(len(groups))
+        codes = code_of[self.codes]
         return RowMeans(self.numbers[codes >= 0], codes[codes >= 0], len(groups))
 
     def trials(self, level: float) -> Floats:
@@ -292,11 +292,11 @@ class RowMeans:
 
     def _compared(self, sides: ComparisonSides, people: Floats, sums: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the means of both sides about the centre, and the error of their difference."""
-        (left, own), (right, other) = (self._side(side, people, sums) for side in (sides.left, sides.right))
+        (left, left_part), (right, right_part) = (self._side(side, people, sums) for side in (sides.left, sides.right))
         every = self._moments[:, self.numbers.shape[1] :].sum(axis=0) / max(len(self.numbers) - 1, 1)
         with np.errstate(divide="ignore"):
             inverse = (1.0 / (sides.left @ people) + 1.0 / (sides.right @ people))[:, None]
-        return left, right, np.sqrt(np.maximum(own + other, LEAST_VARIANCE * every * inverse))
+        return left, right, np.sqrt(np.maximum(left_part + right_part, LEAST_VARIANCE * every * inverse))
 
     def differences(self, sides: ComparisonSides) -> MeanDifferences:
         """The difference of each comparison."""
@@ -377,11 +377,11 @@ class ClusterMeans:
         Degrees of freedom are 2 k* - 1 with the effective number of clusters k* = (sum e^2)^2 / sum e^4 (as in
         ``_clusters``), at most k - 1: where few clusters make the variance, it is known from few.
         """
-        known = ~np.isnan(values)
-        number = known.sum(axis=0).astype(np.float64)
+        is_defined = ~np.isnan(values)
+        number = is_defined.sum(axis=0).astype(np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(known, values, 0.0).sum(axis=0) / number
-            deviations = np.where(known, (values - mean) ** 2, 0.0)
+            mean = np.where(is_defined, values, 0.0).sum(axis=0) / number
+            deviations = np.where(is_defined, (values - mean) ** 2, 0.0)
             squares = deviations.sum(axis=0)
             error = np.sqrt(squares / (number - 1.0) / number)
             effective = np.nan_to_num(squares**2 / (deviations**2).sum(axis=0), nan=0.0)
@@ -414,10 +414,10 @@ class ClusterMeans:
     def trials(self, level: float) -> Floats:
         """How many independent people would know a share as well as the clusters do, ``[group, number]``."""
         means = self._means(np.eye(self.counts.shape[1]))
-        known = ~np.isnan(means)
+        is_defined = ~np.isnan(means)
         # Each cluster counts alike, as if all had the same number of rows.
-        rows = known * (self.people[:, None] / np.maximum(known.sum(axis=0), 1))
-        return clustered_trials(np.where(known, means, 0.0) * rows, rows, level)
+        rows = is_defined * (self.people[:, None] / np.maximum(is_defined.sum(axis=0), 1))
+        return clustered_trials(np.where(is_defined, means, 0.0) * rows, rows, level)
 
     def differences(self, sides: ComparisonSides) -> MeanDifferences:
         """The difference of each comparison, over the clusters that have both sides."""
@@ -425,10 +425,10 @@ class ClusterMeans:
         _, error, degrees, number = self._over_clusters(left - right)
         both = np.isnan(left - right)
         means = [self._over_clusters(np.where(both, np.nan, side))[0] for side in (left, right)]
-        apart = left - right - (means[0] - means[1])
+        deviations = left - right - (means[0] - means[1])
         with np.errstate(invalid="ignore", divide="ignore"):
-            cubes = np.nan_to_num(apart**3).sum(axis=0) / number
-            skewness = np.nan_to_num(cubes / (np.nan_to_num(apart**2).sum(axis=0) / number) ** 1.5)
+            cubes = np.nan_to_num(deviations**3).sum(axis=0) / number
+            skewness = np.nan_to_num(cubes / (np.nan_to_num(deviations**2).sum(axis=0) / number) ** 1.5)
         return MeanDifferences(means[0], means[1], error, degrees, number, skewness)
 
     def null(self, sides: ComparisonSides, generator: np.random.Generator) -> Sampler:
@@ -437,11 +437,11 @@ class ClusterMeans:
         A sum of signed differences over the root of their squares is Student's t in another form: it has the same
         p-value, and its denominator does not change with the signs.
         """
-        known = self._means(sides.left) - self._means(sides.right)
-        clusters, *shape = known.shape
-        flat = np.nan_to_num(known).reshape(clusters, -1)
+        differences = self._means(sides.left) - self._means(sides.right)
+        clusters, *shape = differences.shape
+        flat = np.nan_to_num(differences).reshape(clusters, -1)
         root = np.sqrt((flat**2).sum(axis=0))
-        number = (~np.isnan(known)).sum(axis=0).reshape(-1).astype(np.float64)
+        number = (~np.isnan(differences)).sum(axis=0).reshape(-1).astype(np.float64)
 
         def draw(draws: int) -> Floats:
             signs = generator.integers(0, 2, (draws, clusters), dtype=np.int8) * 2.0 - 1.0

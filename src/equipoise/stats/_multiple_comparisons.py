@@ -53,20 +53,20 @@ def uncorrected(p: ArrayLike) -> Floats:
 
 def benjamini_hochberg(p: ArrayLike) -> Floats:
     """Return Benjamini-Hochberg adjusted p-values; NaN stays NaN and does not count."""
-    adjusted, known = _known(p)
-    if known.any():
-        adjusted[known] = stats.false_discovery_control(adjusted[known], method="bh")
+    adjusted, is_known = _known(p)
+    if is_known.any():
+        adjusted[is_known] = stats.false_discovery_control(adjusted[is_known], method="bh")
     return adjusted
 
 
 def holm(p: ArrayLike) -> Floats:
     """Return Holm's adjusted p-values; NaN stays NaN and does not count."""
-    adjusted, known = _known(p)
-    values = adjusted[known]
+    adjusted, is_known = _known(p)
+    values = adjusted[is_known]
     order = np.argsort(values, kind="stable")
     stepped = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
     values[order] = np.minimum(stepped, 1.0)
-    adjusted[known] = values
+    adjusted[is_known] = values
     return adjusted
 
 
@@ -112,9 +112,9 @@ def deciding_level(p: ArrayLike, correction: str = "bh", level: float = LEVEL) -
     >>> round(deciding_level([0.001, 0.02, 0.021, 0.6]), 4)
     0.0375
     """
-    values, known = _known(p)
-    tests = max(int(known.sum()), 1)
-    findings = max(int((CORRECTIONS[correction](values)[known] <= level * (1 + 1e-12)).sum()), 1)
+    values, is_known = _known(p)
+    tests = max(int(is_known.sum()), 1)
+    findings = max(int((CORRECTIONS[correction](values)[is_known] <= level * (1 + 1e-12)).sum()), 1)
     if correction == "none":
         return level
     return level * findings / tests if correction == "bh" else level / (tests - findings + 1)
@@ -262,9 +262,9 @@ def root_chi_square(rates: Floats, variances: Floats, kept: Flags) -> Floats:
     total = reduce_axis(-2, weights)[..., None, :]
     filled = np.where(usable, rates, 0.0)
     centre = reduce_axis(-2, weights * filled)[..., None, :] / np.where(total > 0, total, 1.0)
-    found = np.sqrt(reduce_axis(-2, weights * (filled - centre) ** 2))
+    statistic = np.sqrt(reduce_axis(-2, weights * (filled - centre) ** 2))
     enough = reduce_axis(-2, kept & ~np.isnan(rates)) >= 2
-    return np.where(enough, found, np.nan)
+    return np.where(enough, statistic, np.nan)
 
 
 def critical_value(sample: NullSample | None, alpha: float, pairs: int) -> float:
@@ -274,8 +274,8 @@ def critical_value(sample: NullSample | None, alpha: float, pairs: int) -> float
     """
     single = -float(special.ndtri(alpha / 2))
     together = -float(special.ndtri(alpha / (2 * max(pairs, 1))))
-    drawn = float("nan") if sample is None else sample.quantile(alpha)
-    return together if np.isnan(drawn) else max(single, drawn)
+    quantile = float("nan") if sample is None else sample.quantile(alpha)
+    return together if np.isnan(quantile) else max(single, quantile)
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,14 +321,14 @@ def candidate_pairs(
 
 def pair_bounds(requests: Sequence[PairBound]) -> list[float]:
     """Return for each request the largest lower end of a difference, or the least upper end of a ratio (low / high)."""
-    found = [request.known for request in requests]
+    bounds = [request.known for request in requests]
     for kind in ("difference", "ratio"):
-        places = [index for index, request in enumerate(requests) if request.kind == kind and len(request.counts)]
-        if not places:
+        indices = [index for index, request in enumerate(requests) if request.kind == kind and len(request.counts)]
+        if not indices:
             continue
-        counts = np.concatenate([requests[place].counts for place in places])
-        level = np.concatenate([np.full(len(requests[place].counts), requests[place].level) for place in places])
-        owner = np.concatenate([np.full(len(requests[place].counts), place) for place in places])
+        counts = np.concatenate([requests[row].counts for row in indices])
+        level = np.concatenate([np.full(len(requests[row].counts), requests[row].level) for row in indices])
+        owner = np.concatenate([np.full(len(requests[row].counts), row) for row in indices])
         x1, n1, x2, n2 = counts.T
         if kind == "difference":
             low, _ = difference_interval(x1, n1, x2, n2, level)
@@ -336,10 +336,10 @@ def pair_bounds(requests: Sequence[PairBound]) -> list[float]:
         else:
             _, high = ratio_interval(x2, n2, x1, n1, level)
             ends = np.where(np.isnan(high), np.inf, high)
-        for place in places:
-            own = ends[owner == place]
-            found[place] = float(own.max() if kind == "difference" else own.min())
-    return found
+        for row in indices:
+            ends_of_request = ends[owner == row]
+            bounds[row] = float(ends_of_request.max() if kind == "difference" else ends_of_request.min())
+    return bounds
 
 
 def pairs_equivalence_p(successes: Floats, trials: Floats, margin: float) -> float:
@@ -410,10 +410,10 @@ def compare_with_best(differences: Floats, half_widths: Floats) -> BestCompariso
     number = len(differences)
     if number < 2:
         return BestComparison(np.ones(number, dtype=bool), np.zeros(number), np.zeros(number))
-    apart = ~np.eye(number, dtype=bool)
-    upper = np.where(apart, differences + half_widths, np.inf).min(axis=1)
+    off_diagonal = ~np.eye(number, dtype=bool)
+    upper = np.where(off_diagonal, differences + half_widths, np.inf).min(axis=1)
     may = upper > 0
-    lower = np.where(apart & may[None], differences - half_widths, np.inf).min(axis=1)
+    lower = np.where(off_diagonal & may[None], differences - half_widths, np.inf).min(axis=1)
     # The only one that may be the best is the best: the others are no better.
     alone = may & (may.sum() == 1)
     return BestComparison(may, np.where(alone, 0.0, np.minimum(lower, 0.0)), np.maximum(upper, 0.0))
@@ -452,11 +452,11 @@ def share_of_best(values: Floats, tolerance: Floats | float = 0.0) -> Floats:
     >>> share_of_best(np.array([[0.3, 0.5], [0.1 + 0.2, 0.4]]), 1e-12).tolist()
     [0.75, 0.25]
     """
-    known = ~np.isnan(values)
-    filled = np.where(known, values, -np.inf)
-    top = (filled >= filled.max(axis=0) - tolerance) & known
+    is_defined = ~np.isnan(values)
+    filled = np.where(is_defined, values, -np.inf)
+    top = (filled >= filled.max(axis=0) - tolerance) & is_defined
     share = (top / np.maximum(top.sum(axis=0), 1)).mean(axis=1)
-    return np.where(known.any(axis=1), share, np.nan)
+    return np.where(is_defined.any(axis=1), share, np.nan)
 
 
 def winner_if_equal(deviations: Floats, times: int = 64, tolerance: Floats | float | None = None) -> Floats:
@@ -485,10 +485,11 @@ def winner_if_equal(deviations: Floats, times: int = 64, tolerance: Floats | flo
     True
     """
     number, draws = deviations.shape[:2]
-    places = np.linspace(0, draws - 1, min(times, draws)).round().astype(int)
+    columns = np.linspace(0, draws - 1, min(times, draws)).round().astype(int)
     within = tie_tolerance(deviations, (0, 1)) if tolerance is None else tolerance
     shares = [
-        share_of_best(deviations + deviations[:, place : place + 1], within).max(axis=0) for place in places.tolist()
+        share_of_best(deviations + deviations[:, column : column + 1], within).max(axis=0)
+        for column in columns.tolist()
     ]
     values: Floats = np.median(np.stack(shares), axis=0)
     return np.where(np.isnan(deviations).any(axis=(0, 1)), np.nan, values) if number else values

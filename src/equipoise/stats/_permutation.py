@@ -98,9 +98,9 @@ def limited_by_draws(p: ArrayLike, draws: int, tests: int) -> Flags:
     return np.asarray((draws < draws_needed(tests)) & (rank < ENOUGH_EXTREME_DRAWS + 1), dtype=np.bool_)
 
 
-def _p_of_counts(extreme: Counts, drawn: Counts) -> Floats:
+def _p_of_counts(extreme: Counts, draws: Counts) -> Floats:
     """Return (1 + extreme) / (1 + drawn): what was observed counts as one of the draws."""
-    return np.asarray((1.0 + extreme) / (1.0 + drawn), dtype=np.float64)
+    return np.asarray((1.0 + extreme) / (1.0 + draws), dtype=np.float64)
 
 
 class SequentialTests:
@@ -158,7 +158,7 @@ class SequentialTests:
     def _count(self, side: int, at: NDArray[np.intp], extreme: Flags, null: Floats) -> None:
         """Count draws of one side; comparisons with what is undefined are false."""
         number = extreme.sum(axis=0)
-        drawn = (~np.isnan(null)).sum(axis=0)
+        counted_draws = (~np.isnan(null)).sum(axis=0)
         if self.enough is not None:
             left = self.enough - self.extreme[side, at]
             # The draw that makes it enough is the last that counts.
@@ -167,11 +167,11 @@ class SequentialTests:
                 over = np.cumsum(extreme[:, full], axis=0) >= np.maximum(left[full], 1)
                 last = np.where(left[full] > 0, np.argmax(over, axis=0) + 1, 0)
                 counted = np.arange(len(null))[:, None] < last
-                drawn[full] = (~np.isnan(null[:, full]) & counted).sum(axis=0)
+                counted_draws[full] = (~np.isnan(null[:, full]) & counted).sum(axis=0)
                 number[full] = np.maximum(left[full], 0)
-        known = ~np.isnan(self.observed[at])
-        self.extreme[side, at] += number * known
-        self.drawn[side, at] += drawn * known
+        is_defined = ~np.isnan(self.observed[at])
+        self.extreme[side, at] += number * is_defined
+        self.drawn[side, at] += counted_draws * is_defined
 
     @property
     def p(self) -> Floats:
@@ -239,10 +239,10 @@ class NullSample:
 
     def quantile(self, alpha: float) -> float:
         """Return the value that the null exceeds with this probability; NaN where too few draws tell it."""
-        known = self.values[~np.isnan(self.values)]
-        if alpha * len(known) < 10:
+        defined = self.values[~np.isnan(self.values)]
+        if alpha * len(defined) < 10:
             return float("nan")
-        return float(np.quantile(known, 1 - alpha, method="higher"))
+        return float(np.quantile(defined, 1 - alpha, method="higher"))
 
 
 def draw_until_settled(
@@ -265,14 +265,14 @@ def draw_until_settled(
         How many values are drawn at the most over all open tests. How far a test gets then depends on how many others
         are open, never on how extreme its own draws were.
     """
-    made, spent, batch = 0, 0, first
-    while made < most and (work is None or spent < work) and (still := open_tests()):
-        number = min(batch, most - made)
+    drawn, spent, batch = 0, 0, first
+    while drawn < most and (work is None or spent < work) and (still := open_tests()):
+        number = min(batch, most - drawn)
         number = number if largest is None else min(number, largest)
         number = number if work is None else min(number, max(first, (work - spent) // still))
         draw(number)
-        made, spent, batch = made + number, spent + number * still, 2 * batch
-    return made
+        drawn, spent, batch = drawn + number, spent + number * still, 2 * batch
+    return drawn
 
 
 def sequential_permutation(
@@ -336,7 +336,7 @@ def sequential_permutation(
     tests = {name: SequentialTests(values, name in signed, enough) for name, values in observed.items()}
     null: dict[str, list[Floats]] = {name: [] for name in tests}
     obvious = {name: np.zeros(len(test), dtype=np.bool_) for name, test in tests.items()}
-    made, looked = 0, not cheap
+    draws_made, looked = 0, not cheap
 
     names: list[str] = []
 
@@ -345,37 +345,37 @@ def sequential_permutation(
         return len(names)
 
     def draw(number: int) -> None:
-        nonlocal made, looked
-        drawn = permute(number, names)
-        made += number
+        nonlocal draws_made, looked
+        permuted = permute(number, names)
+        draws_made += number
         for name in names:
-            own = tests[name]
-            null[name].append(np.asarray(statistic(name, drawn), dtype=np.float64))
-            own.add(null[name][-1])
-            if made >= LOOKED_AT and not looked:
-                obvious[name] = _is_far(own.observed, np.concatenate(null[name])) & (own.extreme[0] == 0)
-        looked = looked or made >= LOOKED_AT
+            test = tests[name]
+            null[name].append(np.asarray(statistic(name, permuted), dtype=np.float64))
+            test.add(null[name][-1])
+            if draws_made >= LOOKED_AT and not looked:
+                obvious[name] = _is_far(test.observed, np.concatenate(null[name])) & (test.extreme[0] == 0)
+        looked = looked or draws_made >= LOOKED_AT
 
     first, largest = (FIRST_CHEAP, min(largest_batch, LARGEST_CHEAP)) if cheap else (FIRST_BATCH, largest_batch)
     draw_until_settled(open_tests, draw, most=most, first=first, largest=largest)
     capped = needed is not None and most < needed
-    smallest, found = _p_of_counts(np.zeros(1, dtype=np.int64), np.array([most])), {}
+    smallest, samples = _p_of_counts(np.zeros(1, dtype=np.int64), np.array([most])), {}
     for name, test in tests.items():
         sample = np.concatenate(null[name]) if null[name] else np.empty((0, len(test)))
         p = np.where(obvious[name] & (test.extreme[0] == 0), smallest, test.p).tolist()
         limited = (capped & ~test.settled).tolist()
-        found[name] = [
-            NullSample(*one, sample[:, index])
-            for index, one in enumerate(zip(p, test.draws.tolist(), limited, strict=True))
+        samples[name] = [
+            NullSample(*outcome, sample[:, index])
+            for index, outcome in enumerate(zip(p, test.draws.tolist(), limited, strict=True))
         ]
-    return found
+    return samples
 
 
 def _is_far(observed: Floats, null: Floats) -> Flags:
     """Tell which numbers lie far above all that was drawn; undefined draws do not count."""
-    known = ~np.isnan(null)
-    number = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, null, 0.0).sum(axis=0) / number
-    spread = np.sqrt(np.where(known, (null - mean) ** 2, 0.0).sum(axis=0) / number)
+    is_defined = ~np.isnan(null)
+    number = np.maximum(is_defined.sum(axis=0), 1)
+    mean = np.where(is_defined, null, 0.0).sum(axis=0) / number
+    spread = np.sqrt(np.where(is_defined, (null - mean) ** 2, 0.0).sum(axis=0) / number)
     with np.errstate(invalid="ignore"):
-        return np.asarray(known.any(axis=0) & (observed > mean + OBVIOUS * spread), dtype=np.bool_)
+        return np.asarray(is_defined.any(axis=0) & (observed > mean + OBVIOUS * spread), dtype=np.bool_)

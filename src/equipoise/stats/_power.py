@@ -49,13 +49,13 @@ def detectable_gap(
     base, n1, n2 = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in (base, n1, n2)))
     some = np.minimum(n1, n2) > 0
     left, right = np.where(some, n1, 1.0), np.where(some, n2, 1.0)
-    found = some & (power_of(1.0, base, left, right, level=level) >= power)
+    is_detectable = some & (power_of(1.0, base, left, right, level=level) >= power)
     low, high = np.zeros(base.shape), np.ones(base.shape)
     for _ in range(50):
         middle = (low + high) / 2
         enough = power_of(middle, base, left, right, level=level) >= power
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.where(found, high, np.nan)
+    return np.where(is_detectable, high, np.nan)
 
 
 def people_needed(gap: float, base: float, share: float, *, power: float = POWER, level: float = LEVEL) -> float:
@@ -69,8 +69,8 @@ def people_needed(gap: float, base: float, share: float, *, power: float = POWER
             return float("nan")
     while high - low > 1:
         middle = (low + high) / 2
-        found = power_of(gap, base, middle * share, middle * (1 - share), level=level) >= power
-        low, high = (low, middle) if found else (middle, high)
+        is_enough = power_of(gap, base, middle * share, middle * (1 - share), level=level) >= power
+        low, high = (low, middle) if is_enough else (middle, high)
     return math.ceil(high)
 
 
@@ -120,10 +120,10 @@ def equivalence_p(
     """
     low, high = margin_ends(margin)
     x, error, n = np.broadcast_arrays(
-        *(np.asarray(one, dtype=np.float64) for one in (estimate, standard_error, degrees))
+        *(np.asarray(value, dtype=np.float64) for value in (estimate, standard_error, degrees))
     )
-    found = [_one_sided(distance, error, n) for distance in (x - low, high - x)]
-    return np.maximum(*found)
+    p_values = [_one_sided(distance, error, n) for distance in (x - low, high - x)]
+    return np.maximum(*p_values)
 
 
 def _one_sided(distance: Floats, error: Floats, degrees: Floats) -> Floats:
@@ -149,11 +149,11 @@ def sources_equivalence_p(change: ArrayLike, variances: ArrayLike, degrees: Arra
     """
     low, high = margin_ends(margin)
     x = np.asarray(change, dtype=np.float64)
-    found = []
+    p_values = []
     for distance in (x - low, high - x):
         half = sources_p(distance, variances, degrees) / 2
-        found.append(np.where(distance > 0, half, 1.0 - half))
-    return np.maximum(*found)
+        p_values.append(np.where(distance > 0, half, 1.0 - half))
+    return np.maximum(*p_values)
 
 
 def interval_within(low: float | None, high: float | None, margin: Margin) -> bool | None:

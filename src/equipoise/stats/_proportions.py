@@ -61,7 +61,7 @@ def find_root(excess: Callable[[Floats], Floats], near: Floats, far: Floats) -> 
     x1, x2 = near, far
     f1, f2 = excess(x1), excess(x2)
     is_open = (f1 <= 0) & (f2 > 0)
-    found = np.where(np.isnan(f1) | np.isnan(f2), np.nan, np.where(f1 > 0, near, far))
+    roots = np.where(np.isnan(f1) | np.isnan(f2), np.nan, np.where(f1 > 0, near, far))
     step: Floats | float = 0.5
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         for _ in range(MOST_STEPS):
@@ -76,14 +76,14 @@ def find_root(excess: Callable[[Floats], Floats], near: Floats, far: Floats) -> 
             nearest = np.where(np.abs(f1) < np.abs(f2), x1, x2)
             least = PRECISION * np.maximum(np.abs(nearest), 1.0) / np.abs(x2 - x1)
             settled = is_open & ((least > 0.5) | (f1 == 0) | np.isnan(f1))
-            found = np.where(settled, np.where(np.isnan(f1), np.nan, nearest), found)
+            roots = np.where(settled, np.where(np.isnan(f1), np.nan, nearest), roots)
             is_open &= ~settled
             # Where three points lie on a curve like a parabola on its side, go to its root; elsewhere halve.
             xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
             root = f1 / (f2 - f1) * f3 / (f2 - f3) + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
             curved = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi) & np.isfinite(root)
             step = np.clip(np.where(curved, root, 0.5), least, 1 - least)
-    return np.asarray(found, dtype=np.float64)
+    return np.asarray(roots, dtype=np.float64)
 
 
 def wilson(successes: ArrayLike, trials: ArrayLike, level: ArrayLike = 0.95) -> tuple[Floats, Floats]:
@@ -185,8 +185,8 @@ def difference_interval(
         np.stack([estimate, estimate]),
         np.stack([np.full_like(estimate, -1.0), np.full_like(estimate, 1.0)]),
     )
-    known = (size1 > 0) & (size2 > 0)
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+    is_known = (size1 > 0) & (size2 > 0)
+    return np.where(is_known, low, np.nan), np.where(is_known, high, np.nan)
 
 
 def difference_equivalence_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, margin: float) -> Floats:
@@ -199,8 +199,8 @@ def difference_equivalence_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: Ar
     """
     below = special.ndtr(score_statistic(x1, n1, x2, n2, margin))
     above = special.ndtr(-score_statistic(x1, n1, x2, n2, -margin))
-    known = (_floats(n1) > 0) & (_floats(n2) > 0)
-    return np.where(known, np.maximum(below, above), np.nan)
+    is_known = (_floats(n1) > 0) & (_floats(n2) > 0)
+    return np.where(is_known, np.maximum(below, above), np.nan)
 
 
 def effective_counts(
@@ -240,10 +240,10 @@ def effective_counts(
         p = x / n
         kish = np.where(n2 > 0, n**2 / n2, 0.0)
         variance = ((1 - p) ** 2 * x2 + p**2 * np.maximum(n2 - x2, 0.0)) / n**2
-        known = (variance > 0) & (p > 0) & (p < 1)
-        trials = np.where(known, p * (1 - p) / np.where(known, variance, 1.0), kish)
-        share = float(trials[known].sum() / kish[known].sum()) if known.any() else 1.0
-    trials = np.where(known, trials, kish * min(share, 1.0))
+        has_variance = (variance > 0) & (p > 0) & (p < 1)
+        trials = np.where(has_variance, p * (1 - p) / np.where(has_variance, variance, 1.0), kish)
+        share = float(trials[has_variance].sum() / kish[has_variance].sum()) if has_variance.any() else 1.0
+    trials = np.where(has_variance, trials, kish * min(share, 1.0))
     trials = np.where(n > 0, trials, 0.0)
     return np.where(n > 0, np.nan_to_num(p) * trials, 0.0), trials
 
@@ -291,7 +291,7 @@ def ratio_interval(
     >>> [float(end) for end in ratio_interval(0, 40, 0, 100)]
     [nan, nan]
     """
-    first, size1, second, size2, wanted = np.broadcast_arrays(
+    first, size1, second, size2, critical = np.broadcast_arrays(
         *(_floats(part) for part in (x1, n1, x2, n2)), normal_quantile(level)
     )
 
@@ -300,15 +300,15 @@ def ratio_interval(
     # Search the logarithm of the ratio.
     ends = np.exp(
         find_root(
-            lambda ratio: np.abs(ratio_statistic(first, size1, second, size2, np.exp(ratio))) - wanted,
+            lambda ratio: np.abs(ratio_statistic(first, size1, second, size2, np.exp(ratio))) - critical,
             np.stack([estimate, estimate]),
             np.stack([np.full_like(estimate, -40.0), np.full_like(estimate, 40.0)]),
         )
     )
-    known = (size1 > 0) & (size2 > 0) & (first + second > 0)
+    is_known = (size1 > 0) & (size2 > 0) & (first + second > 0)
     lower = np.where(first <= 0, 0.0, ends[0])
     upper = np.where(second <= 0, np.inf, ends[1])
-    return np.where(known, lower, np.nan), np.where(known, upper, np.nan)
+    return np.where(is_known, lower, np.nan), np.where(is_known, upper, np.nan)
 
 
 # In front of a table of pairs: was the row counted (after, before), and did it count as a success (after, before)?
@@ -377,8 +377,8 @@ def pair_interval(gained: ArrayLike, lost: ArrayLike, n: ArrayLike, level: Array
         np.stack([estimate, estimate]),
         np.stack([np.full_like(estimate, -1.0), np.full_like(estimate, 1.0)]),
     )
-    known = size > 0
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+    is_known = size > 0
+    return np.where(is_known, low, np.nan), np.where(is_known, high, np.nan)
 
 
 def pair_estimate(table: Floats) -> Estimate:

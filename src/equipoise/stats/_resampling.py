@@ -38,31 +38,31 @@ def bootstrap_counts(
         shape = np.divide(cells**2, squares, out=np.zeros_like(cells), where=squares > 0)
         return np.asarray(generator.standard_gamma(shape, size=(draws, *cells.shape)) * scale, dtype=np.float64)
     flat = np.rint(cells.reshape(len(cells), -1)).astype(np.int64)
-    made = np.zeros((draws, *flat.shape))
+    samples = np.zeros((draws, *flat.shape))
     for index, counts in enumerate(flat):
         total = int(counts.sum())
         if total:
-            made[:, index] = generator.multinomial(total, counts / total, size=draws)
-    return made.reshape(draws, *cells.shape)
+            samples[:, index] = generator.multinomial(total, counts / total, size=draws)
+    return samples.reshape(draws, *cells.shape)
 
 
 def bootstrap_totals(units: sparse.csc_array, generator: np.random.Generator, draws: int) -> Floats:
     """Return the totals of units drawn with replacement, ``[draw, sum]``; a unit is a sparse row of sums."""
     number = units.shape[0]
-    made = np.empty((draws, units.shape[1]))
+    totals = np.empty((draws, units.shape[1]))
     for draw in range(draws):
         times = np.bincount(generator.integers(0, number, number, dtype=np.int32), minlength=number)
-        made[draw] = times.astype(np.float64) @ units
-    return made
+        totals[draw] = times.astype(np.float64) @ units
+    return totals
 
 
 def standard_deviation_of_draws(values: Floats) -> Floats:
     """Return the standard deviation over draws ``[draw, ...]``; NaN where most draws are undefined."""
-    known = ~np.isnan(values)
+    is_defined = ~np.isnan(values)
     # A statistic that most draws cannot tell has no spread worth the name.
-    enough = known.mean(axis=0) > 0.5
-    mean = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    squares = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0) - 1, 1)
+    enough = is_defined.mean(axis=0) > 0.5
+    mean = np.where(is_defined, values, 0.0).sum(axis=0) / np.maximum(is_defined.sum(axis=0), 1)
+    squares = np.where(is_defined, (values - mean) ** 2, 0.0).sum(axis=0) / np.maximum(is_defined.sum(axis=0) - 1, 1)
     return np.where(enough, np.sqrt(squares), np.nan)
 
 
@@ -85,12 +85,12 @@ def student_factors(number: int, draws: int, generator: np.random.Generator) -> 
 
 def percentiles(values: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
     """Return the percentile interval of draws ``[draw, ...]``; NaN where most draws are undefined."""
-    known = (~np.isnan(values)).mean(axis=0)
+    share_defined = (~np.isnan(values)).mean(axis=0)
     low, high = np.full(values.shape[1:], np.nan), np.full(values.shape[1:], np.nan)
-    told = known > 0.5
-    if told.any():
+    is_defined = share_defined > 0.5
+    if is_defined.any():
         edges = [(1 - level) / 2, (1 + level) / 2]
-        low[told], high[told] = np.nanquantile(values[:, told], edges, axis=0)
+        low[is_defined], high[is_defined] = np.nanquantile(values[:, is_defined], edges, axis=0)
     return low, high
 
 
@@ -119,13 +119,13 @@ def _random_tables(table: NDArray[np.int64], draws: int, generator: np.random.Ge
         return out
     inner = table[np.ix_(rows, columns)]
     if len(rows) == 1 or len(columns) == 1:
-        made = np.broadcast_to(inner, (draws, *inner.shape))
+        tables = np.broadcast_to(inner, (draws, *inner.shape))
     elif len(columns) == 2:
-        made = _two_columns(inner, draws, generator)
+        tables = _two_columns(inner, draws, generator)
     else:
         margins = stats.random_table(inner.sum(axis=1), inner.sum(axis=0))
-        made = margins.rvs(size=draws, random_state=generator)
-    out[np.ix_(np.arange(draws), rows, columns)] = made
+        tables = margins.rvs(size=draws, random_state=generator)
+    out[np.ix_(np.arange(draws), rows, columns)] = tables
     return out
 
 
@@ -134,12 +134,12 @@ def _two_columns(table: NDArray[np.int64], draws: int, generator: np.random.Gene
     sizes = table.sum(axis=1)
     left = np.full(draws, table[:, 0].sum())
     rest = int(sizes.sum())
-    made = np.zeros((draws, *table.shape), dtype=np.int64)
+    tables = np.zeros((draws, *table.shape), dtype=np.int64)
     for index, size in enumerate(sizes):
         taken = generator.hypergeometric(left, rest - left, size) if index < len(sizes) - 1 else left
-        made[:, index, 0], made[:, index, 1] = taken, size - taken
+        tables[:, index, 0], tables[:, index, 1] = taken, size - taken
         left, rest = left - taken, rest - int(size)
-    return made
+    return tables
 
 
 def weighted_null(
@@ -155,8 +155,8 @@ def weighted_null(
     mean = weights.sum(axis=shared, keepdims=True) * share
     variance = squares.sum(axis=shared, keepdims=True) * share
     shape = _divide(mean**2, variance)
-    drawn = generator.standard_gamma(np.maximum(shape, 1e-12), size=(draws, *mean.shape))
-    return np.asarray(drawn * _divide(variance, mean), dtype=np.float64)
+    gammas = generator.standard_gamma(np.maximum(shape, 1e-12), size=(draws, *mean.shape))
+    return np.asarray(gammas * _divide(variance, mean), dtype=np.float64)
 
 
 def permuted_weights(
@@ -172,10 +172,10 @@ def permuted_weights(
     mean = weights.sum(axis=0) / number
     variance = np.maximum(squares.sum(axis=0) / number - mean**2, 0.0)
     varies = variance > 1e-9 * mean**2
-    drawn = permuted_tables(rows, within_class, draws, generator)
-    shape = drawn * _divide(mean**2, np.where(varies, variance, 0.0))
+    permuted = permuted_tables(rows, within_class, draws, generator)
+    shape = permuted * _divide(mean**2, np.where(varies, variance, 0.0))
     spread = generator.standard_gamma(shape) * _divide(variance, mean)
-    return np.asarray(np.where(varies, spread, drawn * mean), dtype=np.float64)
+    return np.asarray(np.where(varies, spread, permuted * mean), dtype=np.float64)
 
 
 def clustered_null(observed: Floats, drawn: Floats, *, within_class: bool, stretched: Floats | None = None) -> Floats:
@@ -187,9 +187,9 @@ def clustered_null(observed: Floats, drawn: Floats, *, within_class: bool, stret
     shared = (-1,) if within_class else (-1, -2)
     total = observed.sum(axis=0, keepdims=True)
     common = _divide(total, total.sum(axis=shared, keepdims=True))
-    own = _divide(observed, observed.sum(axis=shared, keepdims=True))
+    shares = _divide(observed, observed.sum(axis=shared, keepdims=True))
     sizes = drawn.sum(axis=shared, keepdims=True)
-    off = drawn - sizes * own
+    off = drawn - sizes * shares
     moved = sizes * common + (off if stretched is None else off * stretched[:, None, None, None])
     return np.asarray(np.maximum(moved, 0.0), dtype=np.float64)
 
@@ -222,15 +222,15 @@ def null_totals(
         for start in range(0, draws, most := max(1, TABLE_BATCH // columns.size)):
             stop = min(start + most, draws)
             if weights is None or squares is None:
-                made = _random_tables(np.rint(columns).astype(np.int64), stop - start, generator)
+                tables = _random_tables(np.rint(columns).astype(np.int64), stop - start, generator)
             else:
                 heavy, square = (table[:, chosen][:, true, guess] for table in (weights, squares))
-                made = weighted_null(heavy[:, None], square[:, None], False, stop - start, generator)[:, :, 0]
-            _add_columns(predicted[start:stop], made, guess)
+                tables = weighted_null(heavy[:, None], square[:, None], False, stop - start, generator)[:, :, 0]
+            _add_columns(predicted[start:stop], tables, guess)
             if len(truths) > 1:
-                _add_columns(positives[start:stop], made, true_class)
+                _add_columns(positives[start:stop], tables, true_class)
                 same = true_class == guess
-                hits[start:stop, :, guess[same]] += made[..., same]
+                hits[start:stop, :, guess[same]] += tables[..., same]
     return predicted, positives, hits
 
 
@@ -283,23 +283,23 @@ def block_p(
     A draw in which a number is undefined counts as one that is as far off: p is then too large, never too small.
     Sums taken in another order differ in their last digits, so a draw a hair below what was seen is equal to it.
     """
-    seen = read(np.stack([block.sum(axis=0) for block in blocks])[None])
-    observed = {name: np.sqrt(statistic(seen)) * (1 - 1e-9) for name, statistic in statistics.items()}
+    observed_sums = read(np.stack([block.sum(axis=0) for block in blocks])[None])
+    observed = {name: np.sqrt(statistic(observed_sums)) * (1 - 1e-9) for name, statistic in statistics.items()}
 
-    def far_where_undefined(name: str, drawn: Read) -> Floats:
-        values = np.sqrt(statistics[name](drawn))[:, None]
+    def far_where_undefined(name: str, sample: Read) -> Floats:
+        values = np.sqrt(statistics[name](sample))[:, None]
         return np.where(np.isnan(values), 1e300, values)
 
     needed = draws_needed(tests)
     moved = sum(map(len, blocks))
-    found = sequential_permutation(
+    samples = sequential_permutation(
         observed,
         lambda number, names: read(_permuted(blocks, number, generator)),
         far_where_undefined,
         most=min(needed, max(draws, MOST_MOVED // moved)), needed=needed,
         largest_batch=max(1, BATCH // (blocks[0].shape[1] * moved)), cheap=True,
     )  # fmt: skip
-    return {name: tested[0].p for name, tested in found.items()}
+    return {name: tested[0].p for name, tested in samples.items()}
 
 
 def _permuted(blocks: list[Floats], draws: int, generator: np.random.Generator) -> Floats:
@@ -308,12 +308,12 @@ def _permuted(blocks: list[Floats], draws: int, generator: np.random.Generator) 
     largest = int(np.argmax(sizes))
     others = [group for group in range(len(blocks)) if group != largest]
     ends = np.cumsum(sizes[others])
-    made = np.zeros((draws, len(blocks), pool.shape[1]))
+    totals = np.zeros((draws, len(blocks), pool.shape[1]))
     for draw in range(draws):
         taken = pool[generator.permutation(len(pool))[: ends[-1]]]
-        made[draw, others] = np.add.reduceat(taken, np.r_[0, ends[:-1]], axis=0)
-    made[:, largest] = pool.sum(axis=0) - made.sum(axis=1)
-    return made
+        totals[draw, others] = np.add.reduceat(taken, np.r_[0, ends[:-1]], axis=0)
+    totals[:, largest] = pool.sum(axis=0) - totals.sum(axis=1)
+    return totals
 
 
 def jackknife(

@@ -31,16 +31,16 @@ def auc_standard_error(weight: Floats, squared_weight: Floats) -> Floats:
     return np.asarray(np.sqrt(variances[0] + variances[1]), dtype=np.float64)
 
 
-def _placement_variance(own: Floats, squares: Floats, against: Floats) -> Floats:
+def _placement_variance(member_counts: Floats, squares: Floats, against: Floats) -> Floats:
     """Return the variance of the mean placement V of the own side among the other side.
 
     With weights w it is sum w^2 (V - mean)^2 / (sum w)^2 * n / (n - 1), where n = (sum w)^2 / sum w^2 is the effective
     number of rows: the same in any unit of the weights, and without weights the variance of a mean.
     """
-    size, total, square = own.sum(axis=-1), against.sum(axis=-1), squares.sum(axis=-1)
+    size, total, square = member_counts.sum(axis=-1), against.sum(axis=-1), squares.sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         below = (np.cumsum(against, axis=-1) - 0.5 * against) / total[..., None]
-        mean = (own * below).sum(axis=-1) / size
+        mean = (member_counts * below).sum(axis=-1) / size
         effective = size**2 / square
         spread = (squares * (below - mean[..., None]) ** 2).sum(axis=-1) / size**2
         variance = spread * effective / (effective - 1)
@@ -68,14 +68,14 @@ def logit_standard_error(aucs: tuple[float, float], spreads: tuple[float, float]
 
     Near 0 and 1 an AUC is skewed, its logit much less. An AUC of 0 or 1 has no logit: there errors count as they are.
     """
-    (one, two), (first, second) = aucs, spreads
-    if not (0 < one < 1 and 0 < two < 1):
-        return float(np.hypot(first, second))
-    slopes = 1 / (one * (1 - one)), 1 / (two * (1 - two))
+    (auc1, auc2), (error1, error2) = aucs, spreads
+    if not (0 < auc1 < 1 and 0 < auc2 < 1):
+        return float(np.hypot(error1, error2))
+    slopes = 1 / (auc1 * (1 - auc1)), 1 / (auc2 * (1 - auc2))
     # The mean slope between the two, which is the slope itself where they are the same.
-    apart = abs(one - two) > 1e-9
-    between = (np.log(one / (1 - one)) - np.log(two / (1 - two))) / (one - two) if apart else slopes[0]
-    return float(np.hypot(first * slopes[0], second * slopes[1]) / between)
+    differ = abs(auc1 - auc2) > 1e-9
+    between = (np.log(auc1 / (1 - auc1)) - np.log(auc2 / (1 - auc2))) / (auc1 - auc2) if differ else slopes[0]
+    return float(np.hypot(error1 * slopes[0], error2 * slopes[1]) / between)
 
 
 def weighted_mean_standard_error(variance: Floats, weight: Floats, squared: Floats) -> Floats:
@@ -137,11 +137,11 @@ def calibration_p(
         uniform = generator.random((number, len(still), sizes.shape[1]))
         return {name: nulls[int(name)].errors(uniform[:, index]) for index, name in enumerate(still)}
 
-    found = sequential_permutation(
+    samples = sequential_permutation(
         dict(zip(names, error, strict=True)), permute, lambda name, errors: errors[name][:, None],
         most=draws_needed(tests), largest_batch=max(1, CURVE_BATCH // max(sizes.size, 1)), cheap=True,
     )  # fmt: skip
-    return np.array([found[name][0].p for name in names])
+    return np.array([samples[name][0].p for name in names])
 
 
 class _CalibratedGroup:
@@ -167,10 +167,10 @@ class _CalibratedGroup:
 
     def errors(self, uniform: Floats) -> Floats:
         """Return the error of each draw, from uniform numbers ``[draw, bin]``."""
-        drawn = np.zeros(len(uniform))
-        for place, (below, distance) in zip(self.bins, self.tables, strict=True):
-            drawn += distance[np.searchsorted(below, uniform[:, place])]
-        return drawn
+        drawn_errors = np.zeros(len(uniform))
+        for column, (below, distance) in zip(self.bins, self.tables, strict=True):
+            drawn_errors += distance[np.searchsorted(below, uniform[:, column])]
+        return drawn_errors
 
 
 def _people(weight: Floats, squared_weight: Floats) -> Floats:
@@ -185,8 +185,8 @@ def _over_bins(distance: Floats, weight: Floats) -> Floats:
 
 def heterogeneity(values: Floats, errors: Floats) -> Floats:
     """Return Cochran's Q: squared distances from the common value, each in units of its own error."""
-    known = ~np.isnan(values) & (errors > 0)
-    weights = np.where(known, 1.0 / np.where(known, errors, 1.0) ** 2, 0.0)
-    filled = np.where(known, values, 0.0)
+    is_defined = ~np.isnan(values) & (errors > 0)
+    weights = np.where(is_defined, 1.0 / np.where(is_defined, errors, 1.0) ** 2, 0.0)
+    filled = np.where(is_defined, values, 0.0)
     centre = ratio((weights * filled).sum(axis=-1), weights.sum(axis=-1))
     return np.asarray((weights * (filled - centre[..., None]) ** 2).sum(axis=-1), dtype=np.float64)

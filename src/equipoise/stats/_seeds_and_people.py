@@ -198,12 +198,12 @@ def unpaired_change(treated: ArrayLike, baseline: ArrayLike) -> Change:
 
 def _moments(values: Floats) -> tuple[Floats, Floats, Floats]:
     """Return mean, variance and number of the defined values over the first axis; NaN of too few."""
-    known = ~np.isnan(values)
-    number = known.sum(axis=0).astype(np.float64)
+    is_defined = ~np.isnan(values)
+    number = is_defined.sum(axis=0).astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(known, values, 0.0).sum(axis=0) / number
-        s2 = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0) / (number - 1)
-    size = np.where(known, np.abs(values), 0.0).max(axis=0, initial=0.0)
+        mean = np.where(is_defined, values, 0.0).sum(axis=0) / number
+        s2 = np.where(is_defined, (values - mean) ** 2, 0.0).sum(axis=0) / (number - 1)
+    size = np.where(is_defined, np.abs(values), 0.0).max(axis=0, initial=0.0)
     # What rounding leaves of equal values is no variance.
     return np.where(number > 0, mean, np.nan), np.where(
         number > 1, np.where(s2 < (1e-13 * size) ** 2, 0.0, s2), np.nan
@@ -252,8 +252,8 @@ def people_variance(of_mean: ArrayLike, of_single: ArrayLike, seeds: ArrayLike) 
 @cache
 def _spread_nodes(degrees: int) -> Floats:
     """Return equally likely values of an estimated variance over the true one (chi-square over its degrees)."""
-    places = (np.arange(NODES) + 0.5) / NODES
-    return _floats(special.gammaincinv(degrees / 2, places) * 2 / degrees)
+    quantiles = (np.arange(NODES) + 0.5) / NODES
+    return _floats(special.gammaincinv(degrees / 2, quantiles) * 2 / degrees)
 
 
 def detection_power(
@@ -290,8 +290,8 @@ def detection_power(
         return _tails(size, z * np.sqrt(v), np.sqrt(v))
     nodes = _spread_nodes(int(seeds) - 1)
     t = -special.stdtrit(seeds - 1.0, a / 2)
-    known = v[..., None]
-    critical = np.sqrt((t**2 * s2 / seeds)[..., None] * nodes + (z**2)[..., None] * known)
+    variance = v[..., None]
+    critical = np.sqrt((t**2 * s2 / seeds)[..., None] * nodes + (z**2)[..., None] * variance)
     total = np.sqrt(s2 / seeds + v)[..., None]
     return _floats(_tails(size[..., None], critical, np.broadcast_to(total, critical.shape)).mean(axis=-1))
 
@@ -299,8 +299,8 @@ def detection_power(
 def _tails(size: Floats, critical: Floats, error: Floats) -> Floats:
     """Return the share of a normal about ``size`` beyond the critical value on either side."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = special.ndtr((size - critical) / error) + special.ndtr((-size - critical) / error)
-    return np.where(error > 0, found, np.where(np.isnan(error), np.nan, (size > critical).astype(np.float64)))
+        probability = special.ndtr((size - critical) / error) + special.ndtr((-size - critical) / error)
+    return np.where(error > 0, probability, np.where(np.isnan(error), np.nan, (size > critical).astype(np.float64)))
 
 
 def seeds_to_detect(
@@ -315,20 +315,21 @@ def seeds_to_detect(
     >>> float(seeds_to_detect(0.02, 0.02**2, 0.02**2))
     inf
     """
-    size, s2, v, a = np.broadcast_arrays(*(_floats(one) for one in (effect, single, people, level)))
+    size, s2, v, a = np.broadcast_arrays(*(_floats(values) for values in (effect, single, people, level)))
     shape = size.shape
-    size, s2, v, a = (one.reshape(-1) for one in (size, s2, v, a))
+    size, s2, v, a = (values.reshape(-1) for values in (size, s2, v, a))
     low = np.full(len(size), MIN_SEEDS - 1)
     high = np.full(len(size), MAX_SEEDS)
     enough = detection_power(size, s2, v, MAX_SEEDS, a) >= power
     while (open_ := enough & (high - low > 1)).any():
         middle = (low + high) // 2
         for number in np.unique(middle[open_]).tolist():
-            here = open_ & (middle == number)
-            found = detection_power(size[here], s2[here], v[here], number, a[here]) >= power
-            high[here], low[here] = np.where(found, number, high[here]), np.where(found, low[here], number)
-    made = np.where(enough, high.astype(np.float64), np.inf)
-    return np.where(np.isnan(s2) | np.isnan(v), np.nan, made).reshape(shape)
+            rows = open_ & (middle == number)
+            is_enough = detection_power(size[rows], s2[rows], v[rows], number, a[rows]) >= power
+            high[rows] = np.where(is_enough, number, high[rows])
+            low[rows] = np.where(is_enough, low[rows], number)
+    seeds = np.where(enough, high.astype(np.float64), np.inf)
+    return np.where(np.isnan(s2) | np.isnan(v), np.nan, seeds).reshape(shape)
 
 
 def limited_by(
@@ -394,16 +395,16 @@ def variance_components(values: ArrayLike, seeds: ArrayLike, level: float = 0.95
     >>> found.seeds_low.round(2).tolist(), found.seeds_high.round(1).tolist()
     ([0.28], [39.5])
     """
-    given, codes = np.asarray(values, dtype=np.float64), np.asarray(seeds)
-    known = ~np.isnan(given)
-    filled = np.where(known, given, 0.0)
+    table, codes = np.asarray(values, dtype=np.float64), np.asarray(seeds)
+    is_defined = ~np.isnan(table)
+    filled = np.where(is_defined, table, 0.0)
     member = (codes[None, :] == np.unique(codes)[:, None]).astype(np.float64)
-    n = member @ known  # [seed, number]
+    n = member @ is_defined  # [seed, number]
     k, total = (n > 0).sum(axis=0).astype(np.float64), n.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.where(n > 0, (member @ filled) / n, 0.0)
         overall = filled.sum(axis=0) / total
-        inside = (np.where(known, given - member.T @ means, 0.0) ** 2).sum(axis=0)
+        inside = (np.where(is_defined, table - member.T @ means, 0.0) ** 2).sum(axis=0)
         between = (n * (means - overall) ** 2).sum(axis=0) / (k - 1)
         within = np.where(total > k, inside / (total - k), np.nan)
         n0 = (total - (n**2).sum(axis=0) / total) / (k - 1)

@@ -120,25 +120,25 @@ def permutation_test(
     number = len(x)
     p, draws = np.full(number, np.nan), np.zeros(number, dtype=np.int64)
     exact, limited = np.zeros(number, dtype=np.bool_), np.zeros(number, dtype=np.bool_)
-    drawn: list[_Block] = []
+    blocks: list[_Block] = []
     for block in _blocks(x, y, seed):
         if block.arrangements > MAX_ARRANGEMENTS:
-            drawn.append(block)
+            blocks.append(block)
             continue
         p[block.places], exact[block.places] = block.gone_through(), True
         draws[block.places] = block.arrangements
     needed = draws_needed(number if tests is None else tests, threshold)
 
     def draw(number: int) -> None:
-        for block in drawn:
+        for block in blocks:
             block.add(number)
 
-    made = draw_until_settled(
-        lambda: sum(block.open for block in drawn), draw, most=needed, first=FIRST_BATCH, work=WORK
+    draws_made = draw_until_settled(
+        lambda: sum(block.open for block in blocks), draw, most=needed, first=FIRST_BATCH, work=WORK
     )
-    for block in drawn:
+    for block in blocks:
         p[block.places], draws[block.places] = block.tests.p, block.tests.draws
-        limited[block.places] = ~block.tests.settled & (made < needed)
+        limited[block.places] = ~block.tests.settled & (draws_made < needed)
     return PermutationResult(p, draws, exact, limited)
 
 
@@ -146,10 +146,10 @@ class _Block:
     """Tests of samples of the same sizes: they share every arrangement."""
 
     def __init__(
-        self, places: list[int], values: Floats, arrangements: int, every: Callable[[], Floats],
+        self, indices: list[int], values: Floats, arrangements: int, every: Callable[[], Floats],
         draw: Callable[[int], Floats], statistic: Callable[[Floats, Floats], Floats], first: Floats,
     ) -> None:  # fmt: skip
-        self.places, self.arrangements = np.array(places), arrangements
+        self.places, self.arrangements = np.array(indices), arrangements
         self._values, self._every, self._draw, self._statistic = values, every, draw, statistic
         self.tests = SequentialTests(statistic(first, values)[0])
 
@@ -170,8 +170,8 @@ class _Block:
             return
         step = max(1, BATCH_WORK // len(still))
         for start in range(0, number, step):
-            drawn = self._draw(min(step, number - start))
-            self.tests.add(self._statistic(drawn, self._values[still]), of=still)
+            arranged = self._draw(min(step, number - start))
+            self.tests.add(self._statistic(arranged, self._values[still]), of=still)
 
     @property
     def open(self) -> int:
@@ -188,47 +188,47 @@ def _blocks(x: Sequence[ArrayLike], y: Sequence[ArrayLike] | None, seed: int) ->
         size: tuple[int, ...] = (len(sample),) if second is None else (len(sample), len(second[index]))
         if min(size) >= (1 if second is None else 2):
             sizes.setdefault(size, []).append(index)
-    made = []
-    for key, places in sizes.items():
+    blocks = []
+    for key, indices in sizes.items():
         generator = np.random.default_rng([seed, *key])
         if second is None:
-            made.append(_flipped(places, np.stack([first[place] for place in places]), key[0], generator))
+            blocks.append(_flipped(indices, np.stack([first[test_index] for test_index in indices]), key[0], generator))
             continue
-        pooled = np.stack([np.concatenate([first[place], second[place]]) for place in places])
-        made.append(_dealt(places, pooled, key[0], key[1], generator))
-    return made
+        pooled = np.stack([np.concatenate([first[test_index], second[test_index]]) for test_index in indices])
+        blocks.append(_dealt(indices, pooled, key[0], key[1], generator))
+    return blocks
 
 
-def _dealt(places: list[int], pooled: Floats, n: int, m: int, generator: np.random.Generator) -> _Block:
+def _dealt(indices: list[int], pooled: Floats, n: int, m: int, generator: np.random.Generator) -> _Block:
     """Return the block of two samples: an arrangement says which of the pooled values are in the first."""
     values = pooled - pooled.mean(axis=1, keepdims=True)
     values /= np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-300)
 
     def draw(number: int) -> Floats:
         chosen = np.argpartition(generator.random((number, n + m), dtype=np.float32), n - 1, axis=1)[:, :n]
-        made = np.zeros((number, n + m))
-        np.put_along_axis(made, chosen, 1.0, axis=1)
-        return made
+        arranged = np.zeros((number, n + m))
+        np.put_along_axis(arranged, chosen, 1.0, axis=1)
+        return arranged
 
     def statistic(arranged: Floats, of: Floats) -> Floats:
         total = of.sum(axis=1)
-        own = arranged @ of.T
-        difference = np.abs(own / n - (total - own) / m)
+        sums = arranged @ of.T
+        difference = np.abs(sums / n - (total - sums) / m)
         if n == m:
             # The sums of squares on both sides then fall as the difference grows: |T| rises with it.
             return np.asarray(difference)
         squares = arranged @ (of * of).T
-        inside = np.maximum(squares - own**2 / n, 0.0) / (n * (n - 1))
-        inside += np.maximum((of * of).sum(axis=1) - squares - (total - own) ** 2 / m, 0.0) / (m * (m - 1))
+        inside = np.maximum(squares - sums**2 / n, 0.0) / (n * (n - 1))
+        inside += np.maximum((of * of).sum(axis=1) - squares - (total - sums) ** 2 / m, 0.0) / (m * (m - 1))
         # |T| / sqrt(1 + T^2) rises with |T|, and is 1 where nothing varies within the samples.
         length = np.sqrt(difference**2 + inside)
         return np.asarray(np.divide(difference, length, out=np.zeros_like(difference), where=length > 0))
 
     observed = np.concatenate([np.ones(n), np.zeros(m)])[None]
-    return _Block(places, values, math.comb(n + m, n), lambda: _choices(n, m), draw, statistic, observed)
+    return _Block(indices, values, math.comb(n + m, n), lambda: _choices(n, m), draw, statistic, observed)
 
 
-def _flipped(places: list[int], differences: Floats, n: int, generator: np.random.Generator) -> _Block:
+def _flipped(indices: list[int], differences: Floats, n: int, generator: np.random.Generator) -> _Block:
     """Return the block of pairs: an arrangement is a sign for each difference.
 
     Their squares stay, so the size of Student's statistic rises with that of the sum.
@@ -239,7 +239,7 @@ def _flipped(places: list[int], differences: Floats, n: int, generator: np.rando
         return np.asarray(2.0 * generator.integers(0, 2, size=(number, n)) - 1.0)
 
     return _Block(
-        places, values, 2**n, lambda: _signs(n), draw, lambda arranged, of: np.abs(arranged @ of.T), np.ones((1, n))
+        indices, values, 2**n, lambda: _signs(n), draw, lambda arranged, of: np.abs(arranged @ of.T), np.ones((1, n))
     )
 
 
@@ -247,9 +247,9 @@ def _flipped(places: list[int], differences: Floats, n: int, generator: np.rando
 def _choices(n: int, m: int) -> Floats:
     """Return every way to choose n of n + m, a row of zeros and ones each."""
     chosen = np.array(list(itertools.combinations(range(n + m), n)), dtype=np.int64)
-    made = np.zeros((len(chosen), n + m))
-    np.put_along_axis(made, chosen, 1.0, axis=1)
-    return made
+    arrangements = np.zeros((len(chosen), n + m))
+    np.put_along_axis(arrangements, chosen, 1.0, axis=1)
+    return arrangements
 
 
 @lru_cache(maxsize=8)
@@ -399,10 +399,10 @@ def rank_test_p(test: str, x: Sequence[Floats], y: Sequence[Floats], sides: Sequ
     """Return the p of each pair of samples; NaN where the test cannot speak."""
     tied, tell = TESTS[test]
     keys = [(side, len(a), len(b), tied(a, b)) for a, b, side in zip(x, y, sides, strict=True)]
-    found = np.full(len(x), np.nan)
+    p_values = np.full(len(x), np.nan)
     for (side, _, _, ties), rows, X, Y in _stacked(x, y, keys):
-        found[rows] = np.minimum(tell(X, Y, side, ties), 1.0)
-    return found
+        p_values[rows] = np.minimum(tell(X, Y, side, ties), 1.0)
+    return p_values
 
 
 def _stacked(
@@ -484,16 +484,16 @@ def levene_p(x: Sequence[Floats | None], y: Sequence[Floats | None]) -> tuple[Fl
     Both are NaN where there is no sample, fewer than three runs, or nothing to divide by.
     """
     p, wider = np.full(len(x), np.nan), np.full(len(x), np.nan)
-    kept = [place for place in range(len(x)) if _enough(x[place]) and _enough(y[place])]
-    pairs = [(a, b) for place in kept if (a := x[place]) is not None and (b := y[place]) is not None]
+    usable = [index for index in range(len(x)) if _enough(x[index]) and _enough(y[index])]
+    pairs = [(a, b) for index in usable if (a := x[index]) is not None and (b := y[index]) is not None]
     left, right = [a for a, _ in pairs], [b for _, b in pairs]
     for _, rows, X, Y in _stacked(left, right, [(len(a), len(b)) for a, b in pairs]):
-        places = np.array(kept)[rows]
+        indices = np.array(usable)[rows]
         far, near = (np.abs(Z - np.median(Z, axis=1, keepdims=True)) for Z in (X, Y))
-        wider[places] = far.mean(axis=1) - near.mean(axis=1)
-        told = (_range(far) > 0) | (_range(near) > 0)
-        if told.any():
-            p[places[told]] = stats.levene(X[told], Y[told], center="median", axis=1).pvalue
+        wider[indices] = far.mean(axis=1) - near.mean(axis=1)
+        varies = (_range(far) > 0) | (_range(near) > 0)
+        if varies.any():
+            p[indices[varies]] = stats.levene(X[varies], Y[varies], center="median", axis=1).pvalue
     return p, wider
 
 

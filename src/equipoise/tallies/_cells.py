@@ -54,13 +54,14 @@ class Cells:
         else:
             keys, positions = np.unique(joint, return_inverse=True)
         sums = _sums(positions, len(keys), weights, quantities)
-        seen = sums[:, 0] > 0
-        codes = np.stack(np.unravel_index(keys[seen], sizes), axis=1) if sizes else np.zeros((int(seen.sum()), 0))
+        occupied = sums[:, 0] > 0
+        no_axes = np.zeros((int(occupied.sum()), 0))
+        codes = np.stack(np.unravel_index(keys[occupied], sizes), axis=1) if sizes else no_axes
         return cls(
             axes=tuple(columns),
             labels=tuple(column.labels for column in columns.values()),
             codes=codes.astype(np.int64),
-            sums=sums[seen],
+            sums=sums[occupied],
         )
 
     @classmethod
@@ -68,15 +69,15 @@ class Cells:
         cls, axes: Sequence[str], rows: Iterable[tuple[Sequence[Label], Sequence[float]]], width: int = 3
     ) -> Cells:
         """Build the table from already grouped rows; rows that share their labels are added up."""
-        known: list[dict[Label, int]] = [{} for _ in axes]
+        codes_by_axis: list[dict[Label, int]] = [{} for _ in axes]
         totals: dict[tuple[int, ...], Floats] = {}
         for labels, sums in rows:
-            key = tuple(codes.setdefault(label, len(codes)) for codes, label in zip(known, labels, strict=True))
-            here = totals.setdefault(key, np.zeros(width))
-            here += np.asarray(sums, dtype=np.float64)
+            key = tuple(codes.setdefault(label, len(codes)) for codes, label in zip(codes_by_axis, labels, strict=True))
+            cell_sums = totals.setdefault(key, np.zeros(width))
+            cell_sums += np.asarray(sums, dtype=np.float64)
         return cls(
             axes=tuple(axes),
-            labels=tuple(tuple(codes) for codes in known),
+            labels=tuple(tuple(codes) for codes in codes_by_axis),
             codes=np.asarray(list(totals), dtype=np.int64).reshape(len(totals), len(axes)),
             sums=np.asarray(list(totals.values()), dtype=np.float64).reshape(len(totals), width),
         )
@@ -109,12 +110,12 @@ class Cells:
 
     def relabel(self, axis: str, names: Mapping[Label, Label]) -> Cells:
         """Give labels of an axis other names; labels that get the same name are added up."""
-        place = self.axes.index(axis)
-        known: dict[Label, int] = {}
-        recode = [known.setdefault(names.get(label, label), len(known)) for label in self.labels[place]]
+        position = self.axes.index(axis)
+        new_codes: dict[Label, int] = {}
+        recode = [new_codes.setdefault(names.get(label, label), len(new_codes)) for label in self.labels[position]]
         codes = self.codes.copy()
-        codes[:, place] = np.array(recode, dtype=np.int64)[codes[:, place]] if recode else codes[:, place]
-        labels = (*self.labels[:place], tuple(known), *self.labels[place + 1 :])
+        codes[:, position] = np.array(recode, dtype=np.int64)[codes[:, position]] if recode else codes[:, position]
+        labels = (*self.labels[:position], tuple(new_codes), *self.labels[position + 1 :])
         return Cells(self.axes, labels, codes, self.sums)._added_up()
 
     def _added_up(self) -> Cells:
@@ -152,9 +153,9 @@ class Cells:
 
     def where(self, axis: str, keep: Iterable[Label]) -> Cells:
         """Keep only the rows whose label on an axis is one of these."""
-        position, wanted = self.axes.index(axis), set(keep)
-        kept = np.array([label in wanted for label in self.labels[position]], dtype=bool)
-        chosen = kept[self.codes[:, position]]
+        position, labels_kept = self.axes.index(axis), set(keep)
+        is_kept = np.array([label in labels_kept for label in self.labels[position]], dtype=bool)
+        chosen = is_kept[self.codes[:, position]]
         return Cells(self.axes, self.labels, self.codes[chosen], self.sums[chosen])
 
     def crossed(
@@ -169,10 +170,10 @@ class Cells:
         Several axes crossed are one dimension, so that only combinations that occur take room. Rows with a label that
         is not listed are left out.
         """
-        here = self._of_axes([*axes, *others])
-        shape = (len(combinations), *(len(wanted) for wanted in labels))
-        listed, flat = here._places(len(axes), combinations, labels)
-        sums = here.sums if listed.all() else here.sums[listed]
+        marginal = self._of_axes([*axes, *others])
+        shape = (len(combinations), *(len(axis_labels) for axis_labels in labels))
+        listed, flat = marginal._places(len(axes), combinations, labels)
+        sums = marginal.sums if listed.all() else marginal.sums[listed]
         columns = [_sum(flat, int(np.prod(shape)), column) for column in sums.T]
         return np.stack(columns, axis=-1).reshape(*shape, self.sums.shape[1])
 
@@ -188,26 +189,26 @@ class Cells:
         """Return one sum for every unit: a sparse row a unit, flat over ``[combination, *others]``."""
         from scipy import sparse
 
-        here = self.marginal([*axes, *others, unit])
-        size = int(np.prod([len(combinations), *(len(wanted) for wanted in labels)]))
-        listed, flat = here._places(len(axes), combinations, labels)
-        units, codes = np.unique(here.codes[:, -1], return_inverse=True)
-        return sparse.csc_array((here.sums[listed, column], (codes[listed], flat)), shape=(len(units), size))
+        marginal = self.marginal([*axes, *others, unit])
+        size = int(np.prod([len(combinations), *(len(axis_labels) for axis_labels in labels)]))
+        listed, flat = marginal._places(len(axes), combinations, labels)
+        units, codes = np.unique(marginal.codes[:, -1], return_inverse=True)
+        return sparse.csc_array((marginal.sums[listed, column], (codes[listed], flat)), shape=(len(units), size))
 
     def _places(
         self, width: int, combinations: Sequence[tuple[Label, ...]], labels: Sequence[Sequence[Label]]
     ) -> tuple[NDArray[np.bool_], Integers]:
         """Tell which cells are listed, and where those stand in the flat array of combinations by labels."""
-        places = [self._combination_places(width, combinations)]
-        for position, wanted in enumerate(labels, start=width):
-            order = {label: index for index, label in enumerate(wanted)}
+        positions = [self._combination_places(width, combinations)]
+        for position, axis_labels in enumerate(labels, start=width):
+            order = {label: index for index, label in enumerate(axis_labels)}
             names = np.array([order.get(label, -1) for label in self.labels[position]], dtype=np.int64)
-            places.append(names[self.codes[:, position]])
-        shape = (len(combinations), *(len(wanted) for wanted in labels))
-        listed = np.logical_and.reduce([place >= 0 for place in places])
+            positions.append(names[self.codes[:, position]])
+        shape = (len(combinations), *(len(axis_labels) for axis_labels in labels))
+        listed = np.logical_and.reduce([positions_on_axis >= 0 for positions_on_axis in positions])
         if not listed.any():
             return listed, np.zeros(0, dtype=np.int64)
-        return listed, np.ravel_multi_index(tuple(place[listed] for place in places), shape)
+        return listed, np.ravel_multi_index(tuple(positions_on_axis[listed] for positions_on_axis in positions), shape)
 
     def _combination_places(self, width: int, combinations: Sequence[tuple[Label, ...]]) -> Integers:
         """Return where each row's first labels stand among the combinations; -1 where they do not."""
@@ -224,10 +225,11 @@ class Cells:
     def fingerprint(self) -> str:
         """A hash of what was counted, the same whatever order, file or shard the rows came from."""
         names, codes = [], []
-        for own, column in zip(self.labels, self.codes.T, strict=True):
-            used = sorted({own[code] for code in np.unique(column)}, key=lambda label: (label is not None, label or ""))
+        for axis_labels, column in zip(self.labels, self.codes.T, strict=True):
+            distinct = {axis_labels[code] for code in np.unique(column)}
+            used = sorted(distinct, key=lambda label: (label is not None, label or ""))
             index = {label: index for index, label in enumerate(used)}
-            codes.append(np.array([index.get(label, -1) for label in own], dtype=np.int64)[column])
+            codes.append(np.array([index.get(label, -1) for label in axis_labels], dtype=np.int64)[column])
             names.append(used)
         order = np.lexsort(codes[::-1]) if codes else np.arange(len(self.sums))
         # Sums of weights are rounded to nine digits: their last bits depend on the order of rows.

@@ -119,8 +119,8 @@ class Confusion:
 
     def only(self, groups: Sequence[str]) -> Confusion:
         """Keep these groups, in this order."""
-        places = [self.groups.index(group) for group in groups]
-        return Confusion(self.cells[..., places, :, :], tuple(groups), self.classes, self.has_target)
+        indices = [self.groups.index(group) for group in groups]
+        return Confusion(self.cells[..., indices, :, :], tuple(groups), self.classes, self.has_target)
 
     def _needs_target(self) -> None:
         if not self.has_target:
@@ -185,16 +185,16 @@ class ClassTotals(Confusion):
         return ClassTotals.of(("everyone",), self.classes, predicted, positives, hits)
 
 
-def _less(whole: Floats, part: Floats) -> Floats:
+def _less(total: Floats, part: Floats) -> Floats:
     """Subtract a part from its whole. What sums of weights leave behind by rounding is nothing, not a denominator."""
-    rest = whole - part
-    return np.where(rest <= 1e-12 * whole, 0.0, rest)
+    rest = total - part
+    return np.where(rest <= 1e-12 * total, 0.0, rest)
 
 
 def confusion(cells: object, *, groups: Sequence[str] | None = None, classes: Sequence[str] | None = None) -> Confusion:
     """Build a table from plain numbers ``[group][true class][predicted class]``."""
     table = np.asarray(cells, dtype=np.float64)
-    number = [str(place) for place in range(max(table.shape[-3:]))]
+    number = [str(index) for index in range(max(table.shape[-3:]))]
     return Confusion(
         table,
         tuple(groups) if groups is not None else tuple(number[: table.shape[-3]]),
@@ -258,7 +258,7 @@ class Counts:
         return self
 
     def _add(self, label: Label, cells: Cells) -> None:
-        here = self.tables.get(label)
+        counted = self.tables.get(label)
         first = next(iter(self.tables.values()), cells)
         if set(first.axes) == set(cells.axes):
             cells = cells.marginal(first.axes)  # the same columns in another order
@@ -267,7 +267,7 @@ class Counts:
                 f"These counts are over {listing(cells.axes)}, the others over {listing(first.axes)}",
                 available="the same target, prediction and group columns in every batch and shard",
             )
-        self.tables[label] = cells if here is None else here.merge(cells)
+        self.tables[label] = cells if counted is None else counted.merge(cells)
 
     def compute(
         self, measures: str | Sequence[str] | None = None, *, favourable: object = None
@@ -279,12 +279,12 @@ class Counts:
         """
         if not self.tables:
             raise BadInput("Nothing was counted yet", help="call update() with at least one batch first.")
-        wanted = [measures] if isinstance(measures, str) else measures
-        if wanted is None:
+        names = [measures] if isinstance(measures, str) else measures
+        if names is None:
             entries = [entry for entry in registry.entries("measure") if entry.details["kind"] == "gap"]
             entries = [entry for entry in entries if entry.details["needs"] in ("predictions", "counts")]
         else:
-            entries = [registry.get("measure", name) for name in wanted]
+            entries = [registry.get("measure", name) for name in names]
             for entry in entries:
                 if entry.details["needs"] not in ("predictions", "counts"):
                     raise BadInput(
@@ -371,16 +371,16 @@ def group_labels(
 ) -> list[tuple[Label, ...]]:
     """Return the groups of an attribute (or of several crossed) that have rows, in a person's order, missing last."""
     joint = cells.marginal([group_axis(attribute) for attribute in attributes])
-    seen = {
+    present = {
         tuple(names[code] for names, code in zip(joint.labels, codes, strict=True)) for codes in joint.codes.tolist()
     }
-    kept = [labels for labels in seen if include_missing or None not in labels]
-    kept = [labels for labels in kept if only is None or group_name(labels) in only]
+    listed = [labels for labels in present if include_missing or None not in labels]
+    listed = [labels for labels in listed if only is None or group_name(labels) in only]
     ranks = [
         {label: rank for rank, label in enumerate([*ordered({c for c in column if c is not None}), None])}
-        for column in zip(*kept, strict=True)
+        for column in zip(*listed, strict=True)
     ]
-    return sorted(kept, key=lambda labels: [rank[label] for rank, label in zip(ranks, labels, strict=True)])
+    return sorted(listed, key=lambda labels: [rank[label] for rank, label in zip(ranks, labels, strict=True)])
 
 
 def group_name(labels: Sequence[Label]) -> str:
@@ -397,8 +397,8 @@ def group_places(axes: Mapping[str, Coded], attributes: Sequence[str], groups: S
     shape = tuple(len(column.labels) for column in columns)
     index = {group: index for index, group in enumerate(groups)}
     joint = np.ravel_multi_index(tuple(column.codes for column in columns), shape)
-    seen, inverse = np.unique(joint, return_inverse=True) if len(columns) > 1 else (np.arange(shape[0]), joint)
-    codes = zip(*(part.tolist() for part in np.unravel_index(seen, shape)), strict=True)
+    present, inverse = np.unique(joint, return_inverse=True) if len(columns) > 1 else (np.arange(shape[0]), joint)
+    codes = zip(*(part.tolist() for part in np.unravel_index(present, shape)), strict=True)
     names = (
         group_name([column.labels[code] for column, code in zip(columns, combination, strict=True)])
         for combination in codes
@@ -427,13 +427,13 @@ def _roles(target: object, prediction: object) -> dict[Label, dict[str, object]]
             available="the same shape (rows, labels) for both",
         )
     return {
-        str(place): {TARGET_AXIS: targets[:, place], PREDICTION_AXIS: predictions[:, place]}
-        for place in range(targets.shape[1])
+        str(label_index): {TARGET_AXIS: targets[:, label_index], PREDICTION_AXIS: predictions[:, label_index]}
+        for label_index in range(targets.shape[1])
     }
 
 
-def _matrix(given: object) -> NDArray[np.generic] | None:
-    if given is None or not hasattr(given, "ndim") or given.ndim != 2:
+def _matrix(value: object) -> NDArray[np.generic] | None:
+    if value is None or not hasattr(value, "ndim") or value.ndim != 2:
         return None
-    array = as_array(given, "target")
+    array = as_array(value, "target")
     return array if array.shape[1] > 1 else None

@@ -102,26 +102,26 @@ class EmbeddingMoments:
         xp, like = _home(points)
         rows, width = points.shape
         step = max(1, BLOCK // max(width, 1))
-        known = (classes.codes >= 0) & (groups.codes >= 0)
+        is_known = (classes.codes >= 0) & (groups.codes >= 0)
         number_of_groups = len(groups.labels)
-        kept, cell_of = _cells(classes.codes * number_of_groups + groups.codes, known)
+        present, cell_of = _cells(classes.codes * number_of_groups + groups.codes, is_known)
         if pivot is None:
             pivot = xp.mean(_block(points, norms, 0, step), axis=0) if rows else xp.zeros(width, **like)
         pivot = xp.asarray(pivot, **like)
-        total, square = xp.zeros((len(kept), width), **like), xp.zeros((len(kept), 1), **like)
+        total, square = xp.zeros((len(present), width), **like), xp.zeros((len(present), 1), **like)
         matrices = xp.zeros((number_of_groups, width, width), **like) if second else None
         room = np.empty((min(step, rows), width)) if isinstance(points, np.ndarray) else None
         for start in range(0, rows, step):
-            block, here = _shifted(points, norms, start, step, pivot, room), cell_of[start : start + step]
-            if (here < 0).any():
-                block, here = _rows(block, here >= 0), here[here >= 0]
-            _add(total, here, block)
-            _add(square, here, xp.vecdot(block, block)[:, None])
+            block, cell_codes = _shifted(points, norms, start, step, pivot, room), cell_of[start : start + step]
+            if (cell_codes < 0).any():
+                block, cell_codes = _rows(block, cell_codes >= 0), cell_codes[cell_codes >= 0]
+            _add(total, cell_codes, block)
+            _add(square, cell_codes, xp.vecdot(block, block)[:, None])
             if matrices is not None:
-                _add_second(matrices, kept[here] % number_of_groups, block)
+                _add_second(matrices, present[cell_codes] % number_of_groups, block)
         return cls(
-            cells=np.stack([kept // number_of_groups, kept % number_of_groups], axis=1).reshape(-1, 2),
-            number=np.bincount(cell_of[known], minlength=len(kept)).astype(np.float64),
+            cells=np.stack([present // number_of_groups, present % number_of_groups], axis=1).reshape(-1, 2),
+            number=np.bincount(cell_of[is_known], minlength=len(present)).astype(np.float64),
             total=total,
             square=square[:, 0],
             second=matrices,
@@ -165,10 +165,10 @@ class EmbeddingMoments:
         shards = (self, other.about(self.pivot))
         classes, groups = _united(self.classes, other.classes), _united(self.groups, other.groups)
         cells = np.concatenate([_recoded(shard, classes, groups) for shard in shards])
-        kept, places = np.unique(cells, axis=0, return_inverse=True)
-        total, square = xp.zeros((len(kept), self.total.shape[1]), **like), xp.zeros((len(kept), 1), **like)
-        _add(total, places.reshape(-1), xp.concat([shard.total for shard in shards]))
-        _add(square, places.reshape(-1), xp.concat([shard.square for shard in shards])[:, None])
+        merged, inverse = np.unique(cells, axis=0, return_inverse=True)
+        total, square = xp.zeros((len(merged), self.total.shape[1]), **like), xp.zeros((len(merged), 1), **like)
+        _add(total, inverse.reshape(-1), xp.concat([shard.total for shard in shards]))
+        _add(square, inverse.reshape(-1), xp.concat([shard.square for shard in shards])[:, None])
         second = None
         if self.second is not None:
             second = xp.zeros((len(groups), *self.second.shape[1:]), **like)
@@ -176,9 +176,9 @@ class EmbeddingMoments:
                 second[[groups[label] for label in shard.groups]] += shard.second
         return replace(
             self,
-            cells=kept,
+            cells=merged,
             number=np.bincount(
-                places.reshape(-1), weights=np.concatenate([shard.number for shard in shards]), minlength=len(kept)
+                inverse.reshape(-1), weights=np.concatenate([shard.number for shard in shards]), minlength=len(merged)
             ).astype(np.float64),
             total=total,
             square=square[:, 0],
@@ -208,20 +208,20 @@ def _shifted(points: Any, norms: Floats | None, start: int, step: int, pivot: Su
     return np.subtract(block, pivot, out=room[: len(block)])
 
 
-def _cells(codes: Codes, known: NDArray[np.bool_]) -> tuple[Codes, Codes]:
+def _cells(codes: Codes, is_known: NDArray[np.bool_]) -> tuple[Codes, Codes]:
     """Return the codes that occur, and each row's place among them (-1 where the row is not known)."""
     cell_of = np.full(len(codes), -1, dtype=np.int64)
-    used = codes if known.all() else codes[known]
+    used = codes if is_known.all() else codes[is_known]
     highest = int(used.max(initial=-1))
     if highest < 8 * len(codes):  # counting is faster than sorting where there are few empty cells
-        kept = np.flatnonzero(np.bincount(used, minlength=highest + 1))
-        place = np.zeros(highest + 1, dtype=np.int64)
-        place[kept] = np.arange(len(kept))
-        cell_of[known] = place[used]
+        present = np.flatnonzero(np.bincount(used, minlength=highest + 1))
+        cell_codes = np.zeros(highest + 1, dtype=np.int64)
+        cell_codes[present] = np.arange(len(present))
+        cell_of[is_known] = cell_codes[used]
     else:
-        kept, places = np.unique(used, return_inverse=True)
-        cell_of[known] = places.reshape(-1)
-    return kept, cell_of
+        present, inverse = np.unique(used, return_inverse=True)
+        cell_of[is_known] = inverse.reshape(-1)
+    return present, cell_of
 
 
 def _rows(block: Sums, chosen: NDArray[np.bool_]) -> Sums:
@@ -229,29 +229,29 @@ def _rows(block: Sums, chosen: NDArray[np.bool_]) -> Sums:
     return xp.take(block, xp.asarray(np.flatnonzero(chosen), device=compat.device(block)), axis=0)
 
 
-def _add(sums: Sums, places: Codes, rows: Sums) -> None:
+def _add(sums: Sums, cell_codes: Codes, rows: Sums) -> None:
     """Add each row to the sum at its place."""
     if compat.is_torch_array(sums):
         xp = compat.array_namespace(sums)
-        sums.index_add_(0, xp.asarray(places, device=compat.device(sums)), rows)
+        sums.index_add_(0, xp.asarray(cell_codes, device=compat.device(sums)), rows)
         return
     from scipy import sparse
 
     # A sparse matrix of ones adds rows up in the order they are read; np.add.at takes ten times as long.
-    ones, columns = np.ones(len(places)), np.arange(len(places) + 1)
-    if len(sums) <= len(places):
-        sums += sparse.csc_array((ones, places, columns), shape=(len(sums), len(places))) @ rows
+    ones, columns = np.ones(len(cell_codes)), np.arange(len(cell_codes) + 1)
+    if len(sums) <= len(cell_codes):
+        sums += sparse.csc_array((ones, cell_codes, columns), shape=(len(sums), len(cell_codes))) @ rows
         return
-    local, where = np.unique(places, return_inverse=True)
-    sums[local] += sparse.csc_array((ones, where.reshape(-1), columns), shape=(len(local), len(places))) @ rows
+    local, where = np.unique(cell_codes, return_inverse=True)
+    sums[local] += sparse.csc_array((ones, where.reshape(-1), columns), shape=(len(local), len(cell_codes))) @ rows
 
 
 def _add_second(matrices: Sums, groups: Codes, block: Sums) -> None:
     xp = compat.array_namespace(block)
     present = np.unique(groups).tolist()
-    for place in present:
-        rows = block if len(present) == 1 else _rows(block, groups == place)
-        matrices[place, ...] += xp.matrix_transpose(rows) @ rows
+    for group in present:
+        rows = block if len(present) == 1 else _rows(block, groups == group)
+        matrices[group, ...] += xp.matrix_transpose(rows) @ rows
 
 
 def _united(first: tuple[Label, ...], second: tuple[Label, ...]) -> dict[Label, int]:
@@ -331,8 +331,8 @@ class EmbeddingSpace:
         direction = stream(0, "canonical order").standard_normal(self.points.shape[1])
         keys = np.empty(len(self))
         for start in range(0, len(self), CHUNK_ROWS):
-            places = np.arange(start, min(start + CHUNK_ROWS, len(self)))
-            keys[places] = self.rows(places) @ direction
+            positions = np.arange(start, min(start + CHUNK_ROWS, len(self)))
+            keys[positions] = self.rows(positions) @ direction
         return np.argsort(keys, kind="stable")
 
     @functools.cached_property
@@ -358,9 +358,9 @@ class EmbeddingSpace:
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than classes
-            found = means.fit(points).labels_
+            fitted = means.fit(points).labels_
         clusters = np.empty(len(self), dtype=np.int64)
-        clusters[order] = found
+        clusters[order] = fitted
         return clusters
 
     def moments(self, groups: Coded, *, classes: Coded | None = None, second: bool = False) -> EmbeddingMoments:
@@ -476,8 +476,8 @@ def _known(options: Mapping[str, Any]) -> Mapping[str, Any]:
     return options
 
 
-def _names(given: object) -> tuple[str, ...]:
-    several = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+def _names(columns: object) -> tuple[str, ...]:
+    several = columns if isinstance(columns, Sequence) and not isinstance(columns, str) else (columns,)
     return tuple(label for label in map(label_of, several) if label is not None)
 
 
@@ -485,15 +485,15 @@ def _grouped(columns: Mapping[str, Column], rows: int, include_missing: bool) ->
     if not columns:
         return np.zeros(rows, dtype=np.int64), ("everyone",)
     coded = {group_axis(name): factorise(column) for name, column in columns.items()}
-    found = group_labels(Cells.from_codes(coded, None), list(columns), include_missing=include_missing)
+    combinations = group_labels(Cells.from_codes(coded, None), list(columns), include_missing=include_missing)
     joint = np.zeros(rows, dtype=np.int64)
     for column in coded.values():
         joint = joint * len(column.labels) + column.codes
     values, inverse = np.unique(joint, return_inverse=True)
-    place = np.full(len(values), -1, dtype=np.int64)
-    for number, labels in enumerate(found):
+    group_codes = np.full(len(values), -1, dtype=np.int64)
+    for number, labels in enumerate(combinations):
         code = 0
         for column, label in zip(coded.values(), labels, strict=True):
             code = code * len(column.labels) + column.labels.index(label)
-        place[np.searchsorted(values, code)] = number
-    return place[inverse.reshape(-1)], tuple(group_name(labels) for labels in found)
+        group_codes[np.searchsorted(values, code)] = number
+    return group_codes[inverse.reshape(-1)], tuple(group_name(labels) for labels in combinations)

@@ -106,11 +106,11 @@ def boolean_spellings(cells: Cells, axes: Sequence[str] = ("target", "prediction
 
     Columns may differ, and so may the files or batches that one column was put together from.
     """
-    seen = {label for axis in axes if axis in cells.axes for label in cells.axis(axis) if label is not None}
-    one_spelling = any(seen <= set(pair) for pair in _PAIRS)
+    labels = {label for axis in axes if axis in cells.axes for label in cells.axis(axis) if label is not None}
+    one_spelling = any(labels <= set(pair) for pair in _PAIRS)
     return (
         {name: BOOLEAN_LABELS[name] for name in BOOLEAN_LABELS}
-        if seen <= {*BOOLEAN_LABELS, "0", "1"} and not one_spelling
+        if labels <= {*BOOLEAN_LABELS, "0", "1"} and not one_spelling
         else {}
     )
 
@@ -135,8 +135,8 @@ def match_class(wanted: str, classes: Sequence[str]) -> str | None:
     except ValueError:
         number = None
     meant = {BOOLEAN_LABELS.get(wanted, wanted), number} - {None}
-    found = [name for name in classes if name in meant or BOOLEAN_LABELS.get(name) in meant]
-    return found[0] if len(found) == 1 else None
+    matches = [name for name in classes if name in meant or BOOLEAN_LABELS.get(name) in meant]
+    return matches[0] if len(matches) == 1 else None
 
 
 def check_same_classes(cells: Cells, target: str, prediction: str) -> None:
@@ -147,12 +147,12 @@ def check_same_classes(cells: Cells, target: str, prediction: str) -> None:
     """
     if "target" not in cells.axes or "prediction" not in cells.axes:
         return
-    true, said = ({label for label in cells.axis(axis) if label is not None} for axis in ("target", "prediction"))
-    if not true or not said or true & said or any(true | said <= set(pair) for pair in _PAIRS):
+    true, predicted = ({label for label in cells.axis(axis) if label is not None} for axis in ("target", "prediction"))
+    if not true or not predicted or true & predicted or any(true | predicted <= set(pair) for pair in _PAIRS):
         return
     raise BadInput(
         f"No prediction is a class of the target: {target} holds {listing(map(repr, ordered(true)), 5)}, and "
-        f"{prediction} holds {listing(map(repr, ordered(said)), 5)}",
+        f"{prediction} holds {listing(map(repr, ordered(predicted)), 5)}",
         available="the same names for the same classes in both columns",
         help="rename the values of one of them, for example 1 to 'yes' and 0 to 'no', and try again.",
     )
@@ -241,15 +241,15 @@ def _codes_of_polars(native: Any) -> _Coding:
 
 
 def _codes_of_arrow(native: Any) -> _Coding:
-    given = str(native.type).startswith("dictionary")  # which may have values that no row has
-    encoded = native if given else native.dictionary_encode()
+    is_dictionary = str(native.type).startswith("dictionary")  # which may have values that no row has
+    encoded = native if is_dictionary else native.dictionary_encode()
     unified = encoded.unify_dictionaries().combine_chunks() if hasattr(encoded, "unify_dictionaries") else encoded
     if hasattr(unified, "num_chunks"):  # a chunked array stays chunked where it has no rows
         unified = unified.chunk(0) if unified.num_chunks else encoded.type.wrap_array([])
     indices = unified.indices
-    places = indices.cast("int64").fill_null(-1) if indices.null_count else indices
-    codes = places.to_numpy(zero_copy_only=False).astype(np.int64)
-    return _Coding(codes, unified.dictionary.to_pylist(), complete=not given)
+    filled = indices.cast("int64").fill_null(-1) if indices.null_count else indices
+    codes = filled.to_numpy(zero_copy_only=False).astype(np.int64)
+    return _Coding(codes, unified.dictionary.to_pylist(), complete=not is_dictionary)
 
 
 def _codes_of_array(array: NDArray[Any]) -> _Coding:
@@ -269,10 +269,10 @@ def _codes_of_array(array: NDArray[Any]) -> _Coding:
 
 
 def _codes_of_objects(items: list[object]) -> _Coding:
-    known: dict[tuple[type, object], int] = {}
+    code_of: dict[tuple[type, object], int] = {}
     # True and 1 are equal keys in a dictionary, but not the same value: the type keeps them apart.
-    codes = [known.setdefault((type(item), item), len(known)) for item in items]
-    return _Coding(np.asarray(codes, dtype=np.int64), [value for _, value in known])
+    codes = [code_of.setdefault((type(item), item), len(code_of)) for item in items]
+    return _Coding(np.asarray(codes, dtype=np.int64), [value for _, value in code_of])
 
 
 def _compact(coding: _Coding) -> Coded:
@@ -280,14 +280,14 @@ def _compact(coding: _Coding) -> Coded:
     codes, values = coding.codes, coding.values
     present = _present(coding)
     recode = np.full(len(values) + 1, -1, dtype=np.int64)
-    known: dict[Label, int] = {}
+    code_of: dict[Label, int] = {}
     for position in np.flatnonzero(present).tolist():
         label = None if position == 0 else label_of(values[position - 1])
-        recode[position] = known.setdefault(label, len(known))
+        recode[position] = code_of.setdefault(label, len(code_of))
     if not present[0] and np.array_equal(recode[1:], np.arange(len(values))):
-        return Coded(codes, tuple(known))
+        return Coded(codes, tuple(code_of))
     # A missing value has the code -1, which picks the last.
-    return Coded(np.roll(recode, -1)[codes], tuple(known))
+    return Coded(np.roll(recode, -1)[codes], tuple(code_of))
 
 
 def _present(coding: _Coding) -> NDArray[np.bool_]:

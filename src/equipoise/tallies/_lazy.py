@@ -50,7 +50,7 @@ def count_lazily(
     """Count the rows of a lazy frame by the columns (or expressions) given for each axis."""
     import narwhals as nw
 
-    keys = [f"equipoise_axis_{place}" for place in range(len(axes))]
+    keys = [f"equipoise_axis_{position}" for position in range(len(axes))]
     named = [
         (nw.col(source) if isinstance(source, str) else source).alias(key)
         for key, source in zip(keys, axes.values(), strict=True)
@@ -143,8 +143,8 @@ def collect_coded_rows(
     """
     import narwhals as nw
 
-    keys = [f"equipoise_axis_{place}" for place in range(len(axes))]
-    names = [f"equipoise_number_{place}" for place in range(len(numbers))]
+    keys = [f"equipoise_axis_{position}" for position in range(len(axes))]
+    names = [f"equipoise_number_{position}" for position in range(len(numbers))]
     chosen = frame.select(
         *(axis.alias(key) for key, axis in zip(keys, axes.values(), strict=True)),
         *(number.alias(name) for name, number in zip(names, numbers, strict=True)),
@@ -152,26 +152,29 @@ def collect_coded_rows(
     native = chosen.to_native()
     if hasattr(native, "fetchall"):
         hashed = f"hash({', '.join(keys)}) AS place"
-        seen = collect_rows(nw.from_native(native.project(f"{hashed}, {', '.join(keys)}").distinct()))
-        places = np.array([row[0] for row in seen], dtype=np.uint64)
-        if len(np.unique(places)) == len(places):
+        combinations = collect_rows(nw.from_native(native.project(f"{hashed}, {', '.join(keys)}").distinct()))
+        hashes = np.array([row[0] for row in combinations], dtype=np.uint64)
+        if len(np.unique(hashes)) == len(hashes):
             columns = run_query(native.project(f"{hashed}, {', '.join(names)}").fetchnumpy)
-            order = np.argsort(places)
-            of_row = order[np.searchsorted(places[order], np.asarray(columns["place"], dtype=np.uint64))]
-            return _coded(axes, [row[1:] for row in seen], of_row), [_floats(columns[name]) for name in names]
+            order = np.argsort(hashes)
+            of_row = order[np.searchsorted(hashes[order], np.asarray(columns["place"], dtype=np.uint64))]
+            return _coded(axes, [row[1:] for row in combinations], of_row), [_floats(columns[name]) for name in names]
     rows = collect_rows(chosen)
     width = len(keys)
     labelled = _coded(axes, [row[:width] for row in rows], np.arange(len(rows)))
-    return labelled, [np.array([row[width + place] for row in rows], dtype=np.float64) for place in range(len(names))]
+    of_numbers = range(width, width + len(names))
+    return labelled, [np.array([row[column] for row in rows], dtype=np.float64) for column in of_numbers]
 
 
-def _coded(axes: Mapping[str, object], seen: Sequence[Sequence[object]], of_row: NDArray[np.int64]) -> dict[str, Coded]:
+def _coded(
+    axes: Mapping[str, object], combinations: Sequence[Sequence[object]], of_row: NDArray[np.int64]
+) -> dict[str, Coded]:
     """Return each row's code on every axis, where a row refers to one of the combinations seen."""
     coded = {}
     for position, name in enumerate(axes):
-        known: dict[Label, int] = {}
-        codes = [known.setdefault(label_of(values[position]), len(known)) for values in seen]
-        coded[name] = Coded(np.array(codes, dtype=np.int64)[of_row], tuple(known))
+        code_of: dict[Label, int] = {}
+        codes = [code_of.setdefault(label_of(values[position]), len(code_of)) for values in combinations]
+        coded[name] = Coded(np.array(codes, dtype=np.int64)[of_row], tuple(code_of))
     return coded
 
 
@@ -231,9 +234,9 @@ def unreadable_error(error: Exception) -> BadInput:
         )
     uneven = re.search(r"csv error on line: (\d+).*expected number of columns: (\d+) found: (\d+)", lowered, re.DOTALL)
     if uneven is not None:
-        line, expected, found = (f"{int(number):,}" for number in uneven.groups())
+        line, expected, fields = (f"{int(number):,}" for number in uneven.groups())
         return BadInput(
-            f"Line {line} has {found} fields, and the header has {expected}",
+            f"Line {line} has {fields} fields, and the header has {expected}",
             available="as many fields in every line as the header has",
             help="fix or remove that line; where the header changes, split the file in two, in one folder.",
         )

@@ -44,8 +44,8 @@ def as_points(given: object) -> Points:
         broken = ~np.isfinite(block)
         if broken.any():
             bad += int(broken.sum())
-            place = np.argwhere(broken)[0]
-            first = first or (start + int(place[0]), int(place[1]))
+            position = np.argwhere(broken)[0]
+            first = first or (start + int(position[0]), int(position[1]))
     if first is not None:
         raise BadInput(
             f"The embedding has {bad:,} {'value' if bad == 1 else 'values'} that {'is' if bad == 1 else 'are'} "
@@ -65,11 +65,11 @@ def blocks(points: Points) -> Iterator[tuple[int, Points]]:
 
 def lengths(points: Points) -> Floats:
     """Return the length of each row; a row of length 0 has no direction and is refused."""
-    found = np.empty(len(points))
+    norms = np.empty(len(points))
     for start, block in blocks(points):
         exact = block.astype(np.float64)
-        found[start : start + len(block)] = np.sqrt(np.einsum("ij,ij->i", exact, exact))
-    zero = np.flatnonzero(found == 0)
+        norms[start : start + len(block)] = np.sqrt(np.einsum("ij,ij->i", exact, exact))
+    zero = np.flatnonzero(norms == 0)
     if len(zero):
         raise BadInput(
             f"{len(zero):,} {'row is' if len(zero) == 1 else 'rows are'} all zeros, the first is row {zero[0]:,} "
@@ -77,13 +77,13 @@ def lengths(points: Points) -> Floats:
             available="rows that are not 0 under the cosine",
             help="drop those rows, or use --metric euclidean (metric=).",
         )
-    return found
+    return norms
 
 
-def rows_of(points: Points, places: Codes, norms: Floats | None) -> Floats:
+def rows_of(points: Points, indices: Codes, norms: Floats | None) -> Floats:
     """Return some rows in float64, divided by their lengths where those are given."""
-    rows = np.asarray(points[places], dtype=np.float64)
-    return rows if norms is None else rows / norms[places, None]
+    rows = np.asarray(points[indices], dtype=np.float64)
+    return rows if norms is None else rows / norms[indices, None]
 
 
 def mean_of(points: Points, norms: Floats | None) -> Floats:
@@ -134,9 +134,9 @@ class NeighbourSearch:
         for start in range(0, rows, TILE):
             block = self._exact(np.arange(start, min(start + TILE, rows))) - centre
             halves = np.einsum("ij,ij->i", block, block) / 2
-            here = slice(start, start + len(block))
-            self._left[here, :width], self._left[here, width] = block, -halves
-            self._length[here] = np.sqrt(2 * halves)
+            block_rows = slice(start, start + len(block))
+            self._left[block_rows, :width], self._left[block_rows, width] = block, -halves
+            self._length[block_rows] = np.sqrt(2 * halves)
         self.size = float(self._length.max(initial=0.0))
 
     def __len__(self) -> int:
@@ -166,12 +166,12 @@ class NeighbourSearch:
 
         def note(first: int, maxima: Singles, tile_start: int) -> None:
             """Take in the maxima ``[strip, row]`` of a tile's strips."""
-            here = slice(first, first + maxima.shape[1])
-            for strip, found in enumerate(maxima):
-                better = found > best[here]
-                second[here] = np.where(better, best[here], np.maximum(second[here], found))
-                np.copyto(best[here], found, where=better)
-                where[here][better] = tile_start + strip * STRIP
+            columns = slice(first, first + maxima.shape[1])
+            for strip, strip_maxima in enumerate(maxima):
+                better = strip_maxima > best[columns]
+                second[columns] = np.where(better, best[columns], np.maximum(second[columns], strip_maxima))
+                np.copyto(best[columns], strip_maxima, where=better)
+                where[columns][better] = tile_start + strip * STRIP
 
         for first in range(0, rows, TILE):
             left = self._left[first : first + TILE]
@@ -185,20 +185,20 @@ class NeighbourSearch:
                 note(first, _maxima_of_columns(tile), other)
         return best, second, where
 
-    def nearest_of(self, queries: Codes, wanted: Codes) -> Iterator[Candidates]:
+    def nearest_of(self, queries: Codes, numbers: Codes) -> Iterator[Candidates]:
         """Yield the ``wanted`` nearest neighbours of each query, for blocks of queries."""
         step = max(1, HELD // max(len(self), 1))
         everything = self._right(0, len(self)) if len(queries) else self._left
         for start in range(0, len(queries), step):
-            rows, number = queries[start : start + step], np.minimum(wanted[start : start + step], len(self) - 1)
+            rows, number = queries[start : start + step], np.minimum(numbers[start : start + step], len(self) - 1)
             similar = self._similar(rows, everything, 0)
             floor = self._floor(_kth_largest(similar, number), rows)
-            where, found = np.nonzero(similar >= floor[:, None])
-            yield self._measured(rows[where], found)
+            where, neighbours = np.nonzero(similar >= floor[:, None])
+            yield self._measured(rows[where], neighbours)
 
     def _candidates(self, queries: Codes, floor: Singles, start: int) -> Candidates:
-        where, found = np.nonzero(self._similar(queries, self._right(start, STRIP), start) >= floor[queries, None])
-        return self._measured(queries[where], found + start)
+        where, neighbours = np.nonzero(self._similar(queries, self._right(start, STRIP), start) >= floor[queries, None])
+        return self._measured(queries[where], neighbours + start)
 
     def _right(self, start: int, width: int) -> Singles:
         right = self._left[start : start + width].copy()
@@ -207,8 +207,8 @@ class NeighbourSearch:
 
     def _similar(self, queries: Codes, right: Singles, start: int) -> Singles:
         similar = self._left[queries] @ right.T
-        own = np.flatnonzero((queries >= start) & (queries < start + similar.shape[1]))
-        similar[own, queries[own] - start] = -np.inf
+        in_strip = np.flatnonzero((queries >= start) & (queries < start + similar.shape[1]))
+        similar[in_strip, queries[in_strip] - start] = -np.inf
         return np.asarray(similar)
 
     def _floor(self, similar: Singles, queries: Codes) -> Singles:
@@ -224,9 +224,9 @@ class NeighbourSearch:
         distance = np.empty(len(query))
         step = max(1, MEASURED // self._left.shape[1])
         for start in range(0, len(query), step):
-            here = slice(start, start + step)
-            apart = self._exact(query[here]) - self._exact(neighbour[here])
-            distance[here] = np.sqrt(np.einsum("ij,ij->i", apart, apart))
+            chunk = slice(start, start + step)
+            differences = self._exact(query[chunk]) - self._exact(neighbour[chunk])
+            distance[chunk] = np.sqrt(np.einsum("ij,ij->i", differences, differences))
         order = np.lexsort((distance, query))
         return Candidates(query[order], neighbour[order], distance[order])
 
@@ -269,28 +269,28 @@ TIE = 1e-12
 
 def hits(search: NeighbourSearch, classes: Codes, k: int) -> Floats:
     """Return for every row whether one of its k nearest neighbours is of its class; NaN where nobody else is."""
-    found = np.full(len(classes), np.nan)
+    chances = np.full(len(classes), np.nan)
     queries = np.flatnonzero(_others(classes) > 0)
     blocks = search.nearest() if k == 1 else search.nearest_of(queries, np.full(len(queries), k))
     for block in blocks:
         if len(block.query):
             rows, values = _hits(block, classes, k, TIE * search.size)
-            found[rows] = values
-    found[_others(classes) == 0] = np.nan
-    return found
+            chances[rows] = values
+    chances[_others(classes) == 0] = np.nan
+    return chances
 
 
 def average_precisions(search: NeighbourSearch, classes: Codes) -> Floats:
     """Return for every row the mean over its R nearest of (right so far / rank) where right, R its class's others."""
-    found = np.full(len(classes), np.nan)
+    precisions = np.full(len(classes), np.nan)
     others = _others(classes)
     # Queries that want about as many neighbours go together: a block costs what its hungriest query does.
     queries = np.argsort(others, kind="stable")
     queries = queries[others[queries] > 0]
     for block in search.nearest_of(queries, others[queries]):
         rows, values = _average_precisions(block, classes, others, TIE * search.size)
-        found[rows] = values
-    return found
+        precisions[rows] = values
+    return precisions
 
 
 def _others(classes: Codes) -> Codes:
@@ -307,18 +307,18 @@ def _hits(block: Candidates, classes: Codes, k: int, tie: float) -> tuple[Codes,
     def number(which: NDArray[np.bool_]) -> Codes:
         return np.asarray(np.add.reduceat(which.astype(np.int64), starts))
 
-    places = np.minimum(k, counts) - number(closer)
-    missed = _none_drawn(number(tied), number(tied & same), places)
+    free_places = np.minimum(k, counts) - number(closer)
+    missed = _none_drawn(number(tied), number(tied & same), free_places)
     return rows, np.where(number(closer & same) > 0, 1.0, 1.0 - missed)
 
 
-def _none_drawn(size: Codes, right: Codes, places: Codes) -> Floats:
+def _none_drawn(size: Codes, right: Codes, draws: Codes) -> Floats:
     """Return the chance that so many places, allocated among ``size`` tied rows, hold none of the ``right`` ones."""
     chance = np.ones(len(size))
     wrong = size - right
-    for place in range(int(places.max(initial=0))):
-        left = np.maximum(size - place, 1)
-        chance = np.where(place < places, chance * np.maximum(wrong - place, 0) / left, chance)
+    for draw in range(int(draws.max(initial=0))):
+        left = np.maximum(size - draw, 1)
+        chance = np.where(draw < draws, chance * np.maximum(wrong - draw, 0) / left, chance)
     return chance
 
 
@@ -333,9 +333,9 @@ def _average_precisions(block: Candidates, classes: Codes, others: Codes, tie: f
     sums = np.cumsum(same) - same
     before = sums[ties] - np.repeat(sums[starts], counts)[ties]
     size, right, before = (np.repeat(values, np.diff(np.r_[ties, len(same)])) for values in (size, right, before))
-    place = np.arange(len(same)) - np.repeat(ties, np.diff(np.r_[ties, len(same)]))
+    rank_in_tie = np.arange(len(same)) - np.repeat(ties, np.diff(np.r_[ties, len(same)]))
     # In a run of t tied rows with m right ones, place j is right with chance m / t, and then (j - 1) (m - 1) / (t - 1)
     # of the places before it are.
-    expected = before + 1 + place * (right - 1) / np.maximum(size - 1, 1)
+    expected = before + 1 + rank_in_tie * (right - 1) / np.maximum(size - 1, 1)
     gained = np.where(rank < others[block.query], right / size * expected / (rank + 1), 0.0)
     return rows, np.add.reduceat(gained, starts) / others[rows]

@@ -79,13 +79,13 @@ class ScoreScale:
             return np.arange(number) / number
         return np.linspace(self.low, self.high, STEPS + 1)[: -1 : STEPS // number]
 
-    def _edge(self, place: Any) -> Any:
+    def _edge(self, position: Any) -> Any:
         # For probabilities an edge is the float nearest to k / 10,000: the one a user's 0.29 is, too. (The divisor is
         # written as a column: by a plain number Polars multiplies with its reciprocal, which rounds differently.)
         return (
-            place / (place * 0 + SCORE_BINS)
+            position / (position * 0 + SCORE_BINS)
             if self.probabilities
-            else self.low + place * ((self.high - self.low) / SCORE_BINS)
+            else self.low + position * ((self.high - self.low) / SCORE_BINS)
         )
 
     def bins_of(self, scores: Floats) -> NDArray[np.int64]:
@@ -106,9 +106,9 @@ class ScoreScale:
         guess = floor(((scores - self.low) / span) * SCORE_BINS)
         # Rounding can put the guess one bin off; compare with the edges themselves.
         below, above = self._edge(guess) > scores, self._edge(guess + 1) <= scores
-        place = guess - _as_number(below) + _as_number(above)
+        position = guess - _as_number(below) + _as_number(above)
         # Scores that differ by a few last bits make bins narrower than a float: keep them inside all the same.
-        return place.clip(0, SCORE_BINS)
+        return position.clip(0, SCORE_BINS)
 
 
 def score_range(low: float, high: float) -> ScoreScale:
@@ -170,8 +170,8 @@ def _equal_shares(values: Floats, weight: Floats, shares: int) -> Floats:
     total = np.cumsum(weight)
     if shares < 1 or not total[-1]:
         return values[:0]
-    places = np.searchsorted(total, total[-1] * np.arange(1, shares) / shares, side="left")
-    return np.asarray(values[np.unique(np.minimum(places, len(values) - 1))], dtype=np.float64)
+    positions = np.searchsorted(total, total[-1] * np.arange(1, shares) / shares, side="left")
+    return np.asarray(values[np.unique(np.minimum(positions, len(values) - 1))], dtype=np.float64)
 
 
 def _as_number(truth: Any) -> Any:
@@ -246,10 +246,10 @@ class ScoreHistogram:
 
     def confusion_at(self, thresholds: Floats, classes: tuple[str, str]) -> Confusion:
         """Return the confusion table at every threshold: predicted of the class where score >= threshold."""
-        places = self.places_of(thresholds)
+        positions = self.places_of(thresholds)
         above = np.cumsum(self.weight[..., ::-1], axis=-1)[..., ::-1]
         above = np.concatenate([above, np.zeros((*above.shape[:-1], 1))], axis=-1)
-        yes = np.moveaxis(above[..., places], -1, 0)
+        yes = np.moveaxis(above[..., positions], -1, 0)
         everybody = self.weight.sum(axis=-1)
         no = np.maximum(everybody - yes, 0.0)
         return Confusion(np.stack([no, yes], axis=-1), self.groups, classes)
@@ -270,8 +270,8 @@ def score_cells(
     columns: Mapping[str, Coded], scores: Floats, scale: ScoreScale, weights: Floats | None = None
 ) -> Cells:
     """Count scores eagerly by group, target and bin, with the sums of scores and squared scores."""
-    places = scale.bins_of(scores)
-    binned = Coded(places, tuple(str(place) for place in range(len(scale.edges))))
+    bin_codes = scale.bins_of(scores)
+    binned = Coded(bin_codes, tuple(str(bin_index) for bin_index in range(len(scale.edges))))
     return Cells.from_codes({**columns, SCORE_AXIS: binned}, weights, [scores, scores * scores])
 
 
@@ -291,7 +291,7 @@ def scores_of(
     """
     axes = [group_axis(attribute) for attribute in attributes]
     groups = group_labels(cells, attributes, include_missing=include_missing, only=only)
-    bins = [str(place) for place in range(len(scale.edges))]
+    bins = [str(bin_index) for bin_index in range(len(scale.edges))]
     sums = _sided(cells, of_class).crossed(axes, groups, [TARGET_AXIS, SCORE_AXIS], [SIDES, bins])
     names = tuple(group_name(labels) for labels in groups)
     exact, of_all = (None, float("nan")) if ranked is None else ranked.auc(attributes, names, of_class)
@@ -315,8 +315,8 @@ def score_units(
 
 def _sided(cells: Cells, of_class: str) -> Cells:
     """Call every class but one "other"."""
-    known = [label for label in cells.axis(TARGET_AXIS) if label is not None]
-    return cells.relabel(TARGET_AXIS, {label: "member" if label == of_class else "other" for label in known})
+    classes = [label for label in cells.axis(TARGET_AXIS) if label is not None]
+    return cells.relabel(TARGET_AXIS, {label: "member" if label == of_class else "other" for label in classes})
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,41 +352,44 @@ class RankedScores:
         coded = self.axes[axis]
         return self._only(np.array([label in keep for label in coded.labels], dtype=bool)[coded.codes])
 
-    def _only(self, kept: NDArray[np.bool_]) -> RankedScores:
-        axes = {name: Coded(coded.codes[kept], coded.labels) for name, coded in self.axes.items()}
+    def _only(self, selection: NDArray[np.bool_]) -> RankedScores:
+        axes = {name: Coded(coded.codes[selection], coded.labels) for name, coded in self.axes.items()}
         return RankedScores(
-            self.scores[kept], self.ranks[kept], axes, None if self.weights is None else self.weights[kept]
+            self.scores[selection],
+            self.ranks[selection],
+            axes,
+            None if self.weights is None else self.weights[selection],
         )
 
     def auc(self, attributes: Sequence[str], groups: Sequence[str], of_class: str) -> tuple[Floats, float]:
         """Return the AUC of each group, and of all of them together; NaN where one side has no weight."""
         target = self.axes[TARGET_AXIS]
         sides = np.array([-1 if label is None else int(label == of_class) for label in target.labels])[target.codes]
-        places = group_places(self.axes, attributes, groups)
-        kept = (sides >= 0) & (places >= 0)
-        ranks, sides, places = self.ranks[kept], sides[kept], places[kept]
-        weights = np.ones(len(ranks)) if self.weights is None else self.weights[kept]
-        of_all = _ranked_auc(ranks, sides, np.zeros_like(places), weights, 1)[0]
+        group_codes = group_places(self.axes, attributes, groups)
+        is_ranked = (sides >= 0) & (group_codes >= 0)
+        ranks, sides, group_codes = self.ranks[is_ranked], sides[is_ranked], group_codes[is_ranked]
+        weights = np.ones(len(ranks)) if self.weights is None else self.weights[is_ranked]
+        of_all = _ranked_auc(ranks, sides, np.zeros_like(group_codes), weights, 1)[0]
         # A stable sort by group keeps the order of scores inside each group.
-        order = np.argsort(places.astype(np.int16 if len(groups) < 2**15 else np.int64), kind="stable")
-        by_group = _ranked_auc(ranks[order], sides[order], places[order], weights[order], len(groups))
+        order = np.argsort(group_codes.astype(np.int16 if len(groups) < 2**15 else np.int64), kind="stable")
+        by_group = _ranked_auc(ranks[order], sides[order], group_codes[order], weights[order], len(groups))
         return by_group, float(of_all)
 
 
 def _ranked_auc(
-    ranks: NDArray[np.int64], sides: NDArray[np.int64], places: NDArray[np.int64], weights: Floats, groups: int
+    ranks: NDArray[np.int64], sides: NDArray[np.int64], group_codes: NDArray[np.int64], weights: Floats, groups: int
 ) -> Floats:
     """Return the AUC of every group from rows in the order of group and rank."""
     if not len(ranks):
         return np.full(groups, np.nan)
-    new = np.concatenate([[True], (ranks[1:] != ranks[:-1]) | (places[1:] != places[:-1])])
+    new = np.concatenate([[True], (ranks[1:] != ranks[:-1]) | (group_codes[1:] != group_codes[:-1])])
     starts = np.flatnonzero(new)
     other, member = (np.add.reduceat(np.where(sides == side, weights, 0.0), starts) for side in (0, 1))
-    place = places[starts]
-    totals = [np.bincount(place, weights=part, minlength=groups) for part in (other, member)]
+    group_of_rank = group_codes[starts]
+    totals = [np.bincount(group_of_rank, weights=part, minlength=groups) for part in (other, member)]
     before = np.cumsum(totals[0]) - totals[0]
-    below = np.cumsum(other) - other - before[place]
-    won = np.bincount(place, weights=member * (below + 0.5 * other), minlength=groups)
+    below = np.cumsum(other) - other - before[group_of_rank]
+    won = np.bincount(group_of_rank, weights=member * (below + 0.5 * other), minlength=groups)
     pairs = totals[0] * totals[1]
     return np.asarray(np.divide(won, pairs, out=np.full(groups, np.nan), where=pairs > 0), dtype=np.float64)
 
@@ -445,7 +448,7 @@ class ResidualMoments:
 def residual_moments(sums: Floats, groups: tuple[str, ...], pivot: ResidualPivot) -> ResidualMoments:
     """Turn sums ``[..., group, WIDTH]`` into means, variances and covariances."""
     weight = sums[..., 1]
-    y, p, yy, pp, yp, size, squared, fourth = (ratio(sums[..., place], weight) for place in range(3, RESIDUAL_SUMS))
+    y, p, yy, pp, yp, size, squared, fourth = (ratio(sums[..., column], weight) for column in range(3, RESIDUAL_SUMS))
     return ResidualMoments(
         rows=sums[..., 0],
         weight=weight,
