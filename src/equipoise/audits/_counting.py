@@ -223,7 +223,9 @@ def _score_class(spec: AuditSpec, cells: Cells) -> str:
     named = spec.score_class or spec.favourable
     classes = [label for label in cells.axis(TARGET_AXIS) if label is not None] if spec.target else []
     if named is not None:
-        known_classes = classes if len(classes) > 1 else list(dict.fromkeys([*classes, *_said(spec, cells)]))
+        known_classes = (
+            classes if len(classes) > 1 else list(dict.fromkeys([*classes, *_predicted_classes(spec, cells)]))
+        )
         if len(known_classes) < 2:  # a file with rows of one class alone does not show the other
             return match_class(named, known_classes) or named
         matched = match_class(named, known_classes)
@@ -243,7 +245,7 @@ def _score_class(spec: AuditSpec, cells: Cells) -> str:
     )
 
 
-def _said(spec: AuditSpec, cells: Cells) -> list[str]:
+def _predicted_classes(spec: AuditSpec, cells: Cells) -> list[str]:
     """Return the predicted classes; a score that is cut by its threshold names none."""
     return [label for label in cells.axis(PREDICTION_AXIS) if label is not None] if spec.prediction else []
 

@@ -54,7 +54,7 @@ def records_of(view: View, needs: Sequence[str]) -> Iterator[Record]:
         if measure.kind in ("rate", "value"):
             yield from _per_group(measure, view)
         else:
-            yield from _compared(measure, view)
+            yield from _gap_records(measure, view)
         if measure.kind == "ratio":
             yield from _against(measure, view)
 
@@ -162,7 +162,7 @@ def _values(measure: Measure, view: View) -> Iterator[Record]:
         yield number_of_group({**_about(measure, view), "group": group}, value, number, reason)
 
 
-def _compared(measure: Measure, view: View) -> Iterator[Record]:
+def _gap_records(measure: Measure, view: View) -> Iterator[Record]:
     variant = view.variant if view.variant in measure.variants else "paper"
     if len(view.compared.groups) < 2:
         lone = _record(measure, view, float("nan"), because(AuditReason.FEW_GROUPS), variant=variant)
@@ -452,7 +452,7 @@ def with_drawn_intervals(
     if not measures or view.compared.cells.size * draws > MOST_NUMBERS or not view.compared.groups:
         yield from listed
         return
-    table = _drawn(view, generator, draws)
+    table = _resampled_table(view, generator, draws)
     rates = {name: ratio(*get_measure(name).function(table)) for name in measures}
     for record in listed:
         if record.kind != "rate" or record.measure not in rates or not record.defined or record.class_ is None:
@@ -479,7 +479,7 @@ def _widened(values: Floats, factor: float) -> Floats:
     return np.maximum(centre + factor * (values - centre), 0.0)
 
 
-def _drawn(view: View, generator: np.random.Generator, draws: int) -> Confusion:
+def _resampled_table(view: View, generator: np.random.Generator, draws: int) -> Confusion:
     table: Confusion = view.compared
     if view.drawn is not None:
         return view.only_compared(view.drawn)

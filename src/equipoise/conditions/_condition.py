@@ -156,7 +156,7 @@ def apply(
     come first.
     """
     cells = training_cells(cohort, group)
-    sample = _drawn(cells, condition, seed, size, plan)
+    sample = _draw_rows(cells, condition, seed, size, plan)
     others = np.delete(np.arange(len(cohort)), cells.rows)
     return cohort.take(np.concatenate([sample.rows, others]))
 
@@ -171,10 +171,10 @@ def draw_training(
     plan: Sequence[Condition] | None = None,
 ) -> Draw:
     """Return the drawn training rows as positions in the cohort, and what was asked of the data."""
-    return _drawn(training_cells(cohort, group), condition, seed, size, plan)
+    return _draw_rows(training_cells(cohort, group), condition, seed, size, plan)
 
 
-def _drawn(
+def _draw_rows(
     cells: TrainingCells, condition: Condition, seed: int, size: int | None, plan: Sequence[Condition] | None
 ) -> Draw:
     seeded = for_seed(condition, seed)

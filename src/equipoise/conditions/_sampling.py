@@ -217,16 +217,16 @@ def apportion(probabilities: ArrayLike, size: int, *, by_class: bool = False) ->
     """
     shares, rows = _checked(probabilities), checked_size(size)
     if not by_class:
-        return _whole(shares, rows)
+        return _whole_numbers(shares, rows)
     classwise = shares.sum(axis=1)
-    numbers = _whole(classwise, rows).tolist()
+    numbers = _whole_numbers(classwise, rows).tolist()
     return np.stack(
-        [_whole(inside / max(share, HAIR), number) if share > 0 else np.zeros(len(inside), dtype=np.int64)
+        [_whole_numbers(inside / max(share, HAIR), number) if share > 0 else np.zeros(len(inside), dtype=np.int64)
          for inside, share, number in zip(shares, classwise.tolist(), numbers, strict=True)]
     )  # fmt: skip
 
 
-def _whole(shares: Floats, rows: int) -> Rows:
+def _whole_numbers(shares: Floats, rows: int) -> Rows:
     exact = shares * rows
     floors = np.floor(exact + ROUNDING)
     left = rows - int(floors.sum())
@@ -313,7 +313,7 @@ def draw(
     rows = known_rows[np.argsort(cells[known_rows], kind="stable")]
     starts = np.cumsum(counts.reshape(-1)) - counts.reshape(-1)
     parts = [
-        _taken(
+        _sampled_rows(
             rows[start : start + cell.available],
             cell.wanted,
             stream(operator.index(seed), "cell", cell.class_name, cell.group),
@@ -325,8 +325,8 @@ def draw(
     return Draw(stream(operator.index(seed), "order of rows").permutation(drawn_rows), feasibility)
 
 
-def _taken(rows: Rows, number: int, generator: np.random.Generator) -> Rows:
-    """Return ``wanted`` rows of a cell: the first in a random order, which begins anew where it ends."""
+def _sampled_rows(rows: Rows, number: int, generator: np.random.Generator) -> Rows:
+    """Return ``number`` rows of a cell: the first in a random order, which begins anew where it ends."""
     return np.resize(generator.permutation(rows), number)
 
 

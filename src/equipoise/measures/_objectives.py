@@ -239,12 +239,12 @@ def class_fairness(name: Fairness, counts: ClassCounts, performance: Performance
     if name == "worst_group":
         return np.asarray(class_performance(performance, counts).min(axis=-1))
     if name == "DP":
-        return 1.0 - _mean(_apart(ratio(counts.predicted, counts.people)))
-    true_positive = _apart(ratio(counts.right, counts.actual))
+        return 1.0 - _mean(_largest_difference(ratio(counts.predicted, counts.people)))
+    true_positive = _largest_difference(ratio(counts.right, counts.actual))
     if name == "GAP":
         return 1.0 - np.sqrt(_mean(true_positive**2))
     if name == "EO":
-        false_positive = _apart(ratio(counts.predicted - counts.right, counts.people - counts.actual))
+        false_positive = _largest_difference(ratio(counts.predicted - counts.right, counts.people - counts.actual))
         return 1.0 - _mean(np.maximum(true_positive, false_positive))
     return 1.0 - _mean(true_positive)
 
@@ -311,7 +311,7 @@ def r_squared(mean_squared_error: ArrayLike, variance_target: ArrayLike) -> Floa
     return 1.0 - ratio(np.asarray(mean_squared_error, dtype=np.float64), np.asarray(variance_target, dtype=np.float64))
 
 
-def _apart(rates: Floats) -> Floats:
+def _largest_difference(rates: Floats) -> Floats:
     """Return the largest difference between groups of rates ``[..., group, class]``; NaN as soon as one is."""
     return np.asarray(rates.max(axis=-2) - rates.min(axis=-2))
 

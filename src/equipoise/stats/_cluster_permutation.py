@@ -115,14 +115,14 @@ def clustered_auc(units: Units, scores: Floats, positive: NDArray[np.bool_]) -> 
     ones, zeros = int(positive.sum()), int((~positive).sum())
     if not ones or not zeros:
         return float("nan"), float("nan")
-    placements = np.where(positive, _placed(scores, scores[~positive]), 1.0 - _placed(scores, scores[positive]))
+    placements = np.where(positive, _placements(scores, scores[~positive]), 1.0 - _placements(scores, scores[positive]))
     auc = float(placements[positive].mean())
     weights = np.where(positive, 1.0 / ones, 1.0 / zeros)
     deviations = units.sums((placements - auc) * weights)
     return auc, float(np.sqrt(units.number / max(units.number - 1, 1) * (deviations**2).sum()))
 
 
-def _placed(scores: Floats, among: Floats) -> Floats:
+def _placements(scores: Floats, among: Floats) -> Floats:
     """Return the share of the others that lies below each score, ties by half."""
     ordered = np.sort(among)
     below, up_to = (np.searchsorted(ordered, scores, side=side) for side in ("left", "right"))
@@ -146,7 +146,7 @@ def shares_of_groups(
     if not ((np.count_nonzero(table, axis=1) > 1) & units.varies(amounts)).any():
         return Shares(observed, permuted_sums(_pull(units, amounts), table / units.sizes[:, None], draws, generator))
     pull = amounts / amounts.sum() - 1.0 / len(amounts)
-    null = _dealt(pull, np.eye(number), groups, draws, generator)
+    null = _permuted_totals(pull, np.eye(number), groups, draws, generator)
     joint, mean = units.table(groups, number, pull), table.mean(axis=0) / units.sizes.mean()
     clustered = ((joint - np.outer(units.sums(pull), mean)) ** 2).sum(axis=0)
     squared = np.bincount(groups, weights=pull**2, minlength=number)
@@ -186,17 +186,19 @@ def _widening(clustered: Floats, single: Floats) -> Floats:
 def permuted_sums(values: Floats, weights: Floats, draws: int, generator: np.random.Generator) -> Floats:
     """Return sum_u values_u weights_ug, ``[draw, column]``, with the values permuted over the units."""
     kinds, kind_of = np.unique(weights, axis=0, return_inverse=True)
-    return _dealt(values, kinds, kind_of.reshape(-1), draws, generator)
+    return _permuted_totals(values, kinds, kind_of.reshape(-1), draws, generator)
 
 
-def _dealt(values: Floats, kinds: Floats, kind_of: Codes, draws: int, generator: np.random.Generator) -> Floats:
+def _permuted_totals(
+    values: Floats, kinds: Floats, kind_of: Codes, draws: int, generator: np.random.Generator
+) -> Floats:
     """Deal out values to units of known kinds, each of which has a row of weights."""
     if not draws:
         return np.empty((0, kinds.shape[1]))
     levels, level_of = np.unique(values, return_inverse=True)
     if len(levels) <= MOST_VALUES and len(kinds) <= MOST_KINDS:
         sizes = np.bincount(kind_of, minlength=len(kinds))
-        return _dealt_as_tables(levels, np.bincount(level_of), kinds, sizes, draws, generator)
+        return _permuted_totals_of_tables(levels, np.bincount(level_of), kinds, sizes, draws, generator)
     if len(values) > MANY_UNITS:
         return _dealt_normally(values, kinds[kind_of], draws, generator)
     totals, weights = np.empty((draws, kinds.shape[1])), kinds[kind_of]
@@ -212,7 +214,7 @@ def _dealt_normally(values: Floats, weights: Floats, draws: int, generator: np.r
     return np.asarray(middle + spread * generator.standard_normal((draws, weights.shape[1])))
 
 
-def _dealt_as_tables(
+def _permuted_totals_of_tables(
     levels: Floats, level_sizes: Codes, kinds: Floats, kind_sizes: Codes, draws: int, generator: np.random.Generator
 ) -> Floats:
     """Deal out as a random table of value by kind of unit with fixed margins: no unit is touched."""

@@ -192,14 +192,16 @@ def _blocks(x: Sequence[ArrayLike], y: Sequence[ArrayLike] | None, seed: int) ->
     for key, indices in sizes.items():
         generator = np.random.default_rng([seed, *key])
         if second is None:
-            blocks.append(_flipped(indices, np.stack([first[test_index] for test_index in indices]), key[0], generator))
+            blocks.append(
+                _paired_block(indices, np.stack([first[test_index] for test_index in indices]), key[0], generator)
+            )
             continue
         pooled = np.stack([np.concatenate([first[test_index], second[test_index]]) for test_index in indices])
-        blocks.append(_dealt(indices, pooled, key[0], key[1], generator))
+        blocks.append(_unpaired_block(indices, pooled, key[0], key[1], generator))
     return blocks
 
 
-def _dealt(indices: list[int], pooled: Floats, n: int, m: int, generator: np.random.Generator) -> _Block:
+def _unpaired_block(indices: list[int], pooled: Floats, n: int, m: int, generator: np.random.Generator) -> _Block:
     """Return the block of two samples: an arrangement says which of the pooled values are in the first."""
     values = pooled - pooled.mean(axis=1, keepdims=True)
     values /= np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-300)
@@ -228,7 +230,7 @@ def _dealt(indices: list[int], pooled: Floats, n: int, m: int, generator: np.ran
     return _Block(indices, values, math.comb(n + m, n), lambda: _choices(n, m), draw, statistic, observed)
 
 
-def _flipped(indices: list[int], differences: Floats, n: int, generator: np.random.Generator) -> _Block:
+def _paired_block(indices: list[int], differences: Floats, n: int, generator: np.random.Generator) -> _Block:
     """Return the block of pairs: an arrangement is a sign for each difference.
 
     Their squares stay, so the size of Student's statistic rises with that of the sum.

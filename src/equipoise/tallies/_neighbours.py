@@ -186,7 +186,7 @@ class NeighbourSearch:
         return best, second, where
 
     def nearest_of(self, queries: Codes, numbers: Codes) -> Iterator[Candidates]:
-        """Yield the ``wanted`` nearest neighbours of each query, for blocks of queries."""
+        """Yield the ``numbers`` nearest neighbours of each query, for blocks of queries."""
         step = max(1, HELD // max(len(self), 1))
         everything = self._right(0, len(self)) if len(queries) else self._left
         for start in range(0, len(queries), step):

@@ -89,7 +89,7 @@ class _Tested:
 def _of_sides(sides: Sides, *, with_overall: bool) -> Iterator[_Tested]:
     """Yield the changes of one attribute: of each group's rates, then of the contrasts between groups.
 
-    With ``everyone`` the changes over all groups come first.
+    With ``with_overall`` the changes over all groups come first.
     """
     lost = sides.view.reference is not None and sides.view.reference not in sides.groups
     pairs = [] if lost else opponents(sides.view.compared.groups, sides.view.reference, sides.people)
@@ -116,7 +116,7 @@ def _rate(sides: Sides, measure: Measure, class_index: int | None, group: str | 
         numerator_before=side.successes[1], denominator_before=side.trials[1],
         numerator_after=side.successes[0], denominator_after=side.trials[0],
     )  # fmt: skip
-    return _tested(sides, change, side.estimate, side)
+    return _with_test(sides, change, side.estimate, side)
 
 
 def _contrast(
@@ -126,7 +126,7 @@ def _contrast(
     differences = (side.before - other.before, side.after - other.after)
     status = _status(sides, measure, [side, other])
     change = _change(sides, measure, class_index, sides.groups[number], "contrast", differences, status)
-    return _tested(sides, replace(change, against=called), side.estimate.minus(other.estimate))
+    return _with_test(sides, replace(change, against=called), side.estimate.minus(other.estimate))
 
 
 def _change(
@@ -154,7 +154,7 @@ def _status(sides: Sides, measure: Measure, parts: Sequence[Side]) -> tuple[Stat
     return Status.OK, None
 
 
-def _tested(sides: Sides, change: Change, estimate: Estimate, rate: Side | None = None) -> _Tested:
+def _with_test(sides: Sides, change: Change, estimate: Estimate, rate: Side | None = None) -> _Tested:
     """Test a change: a rate by its score test where it has one, everything else by the normal estimate."""
     if change.status != Status.OK or not sides.tested:
         return _Tested(change)

@@ -137,9 +137,9 @@ def before_of_rows(spec: AuditSpec, tallies: Tallies) -> Before:
     cells = _spelled(unify_booleans(cells, boolean_spellings(cells)), spec, tallies)
     total = cells.rows
     for axis in (TARGET_AXIS, PREDICTION_AXIS):
-        cells = _known(cells, axis)
-    without = cells.rows - _known(cells, EARLIER).rows
-    cells = _known(cells, EARLIER)
+        cells = _with_known(cells, axis)
+    without = cells.rows - _with_known(cells, EARLIER).rows
+    cells = _with_known(cells, EARLIER)
     if not cells.rows:
         raise BadInput(f"No row has both predictions, {column!r} being the earlier", help="name another column.")
     labels = {label for label in cells.axis(EARLIER) if label is not None}
@@ -187,7 +187,7 @@ def _bins(spec: AuditSpec) -> dict[str, Bins]:
     return {column: request for column, request in spec.bins.items() if column in used}
 
 
-def _known(cells: Cells, axis: str) -> Cells:
+def _with_known(cells: Cells, axis: str) -> Cells:
     if axis not in cells.axes:
         return cells
     return cells.where(axis, [label for label in cells.axis(axis) if label is not None])
@@ -510,7 +510,7 @@ def _sides(
         now, then = sums(every[0]), sums(every[1])
     labels = (group_labels(cells, attributes, include_missing=spec.include_missing) for cells in every)
     known_groups = dict.fromkeys(group_name(group) for groups in labels for group in groups)
-    compared, absent = _compared(spec, list(known_groups), now, then)
+    compared, absent = _groups_compared(spec, list(known_groups), now, then)
     view = View(
         attribute=tuple(attributes),
         shown=now[WEIGHT],
@@ -525,7 +525,7 @@ def _sides(
     return SampledSides(spec, view, absent, now, then)
 
 
-def _compared(
+def _groups_compared(
     spec: AuditSpec, groups: list[str], now: Sums, then: Sums
 ) -> tuple[list[str], dict[str, tuple[Status, Reason]]]:
     """Return the groups of both sides, and the others with the reason that they are not compared."""

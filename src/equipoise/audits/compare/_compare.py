@@ -329,7 +329,7 @@ def compare(  # noqa: D417 - the other parameters are written from their declara
     floor = None if spec.rerun is None else scored(spec.after, spec.rerun, None, spec)
     tell("Testing", 0.6)
     cut = lowest(scores.ranked, spec.share, spec.ties)
-    tested, undescribed = _tested(spec, scores, cut, floor)
+    tested, undescribed = _tested_records(spec, scores, cut, floor)
     if concept is not None:
         tell("Projecting", 0.95)
         tested["projections"] = tuple(projection_records(spec, concept))
@@ -349,7 +349,9 @@ def compare(  # noqa: D417 - the other parameters are written from their declara
     return replace(result, notes=tuple(_notes(result, spec, scores, undescribed)))
 
 
-def _tested(spec: CompareSpec, scores: Scored, cut: Cut, floor: Scored | None) -> tuple[dict[str, Any], Reason | None]:
+def _tested_records(
+    spec: CompareSpec, scores: Scored, cut: Cut, floor: Scored | None
+) -> tuple[dict[str, Any], Reason | None]:
     """Return every record that has a test, all tests of the report corrected at once, and why no rule was found."""
     is_known = scores.known
     records = change_records(spec, scores, cut, floor)

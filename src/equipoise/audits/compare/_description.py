@@ -187,8 +187,8 @@ def describe(
         return [], because(CompareReason.FEW_CHANGED_TO_DESCRIBE, units=changed, are=are, least=LEAST_CHANGED)
     halves = _halves(cut, units, generator)
     features = features_of(columns)
-    rules = list(_found(features, cut.weights, halves.found_on, generator))
-    judged = [_judged(rule, cut, units, halves.judged_by, least, draws, generator) for rule in rules]
+    rules = list(_rules_of_tree(features, cut.weights, halves.found_on, generator))
+    judged = [_evaluated(rule, cut, units, halves.judged_by, least, draws, generator) for rule in rules]
     return judged, None if judged else because(CompareReason.NO_RULE)
 
 
@@ -202,7 +202,9 @@ def _halves(cut: Cut, units: Units, generator: np.random.Generator) -> Halves:
     return Halves(side[units.codes], ~side[units.codes])
 
 
-def _found(features: Sequence[Feature], weights: Floats, rows: Mask, generator: np.random.Generator) -> Iterator[Rule]:
+def _rules_of_tree(
+    features: Sequence[Feature], weights: Floats, rows: Mask, generator: np.random.Generator
+) -> Iterator[Rule]:
     """Yield the rules of a shallow tree that single out the most changed, the best first, none inside another."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -235,7 +237,7 @@ def _best(rules: Sequence[Rule], base: float) -> Iterator[Rule]:
             yield rule
 
 
-def _judged(
+def _evaluated(
     rule: Rule, cut: Cut, units: Units, rows: Mask, least: int, draws: int, generator: np.random.Generator
 ) -> Description:
     held = units.only(rows)

@@ -276,7 +276,7 @@ def _of_names(embedding: Embedding, rows: object, request: Wanted) -> CompareRow
         option = "id" if role in request.further else role  # what only labels rows is named by the id
         columns |= {name: TYPED[option] for name in names if name not in columns}
     table = pair_rows(embedding, rows, columns=columns, id=request.id, missing=request.missing, drop=request.drop)
-    return _made(table, groups, describe, single, request)
+    return _compare_rows(table, groups, describe, single, request)
 
 
 def _of_arrays(embedding: Embedding, request: Wanted) -> CompareRows:
@@ -297,10 +297,10 @@ def _of_arrays(embedding: Embedding, request: Wanted) -> CompareRows:
         columns[single[role]] = as_column(values, role)
     table = EagerTable(columns, "the arrays")
     check_same_length({embedding.name: embedding.source_length, "sensitive_features": table.rows})
-    return _made(rows_as_taken(table, embedding), list(groups), list(describe), single, request)
+    return _compare_rows(rows_as_taken(table, embedding), list(groups), list(describe), single, request)
 
 
-def _made(
+def _compare_rows(
     table: EagerTable, groups: Sequence[str], describe: Sequence[str], single: Mapping[str, str], request: Wanted
 ) -> CompareRows:
     for name in request.bins:

@@ -277,7 +277,7 @@ def resolve_learners(learners: object) -> dict[str, Classifier | Learner]:
 
 
 def resolve_probes(probes: object, seed: int, built_in: Mapping[str, Callable[[int], Any]]) -> dict[str, Learner]:
-    """Return untrained learners by label: from names of ``known``, or objects with fit and predict."""
+    """Return untrained learners by label: from names of ``built_in``, or objects with fit and predict."""
 
     def resolve(label: str, learner: object) -> Iterable[tuple[str, Learner]]:
         name = label or (learner if isinstance(learner, str) else type(learner).__name__)

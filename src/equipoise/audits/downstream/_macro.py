@@ -91,7 +91,7 @@ def macro_values(
     """Return the three measures, ``[..., measure]``, of tables ``[..., pair]``; NaN where nothing is defined.
 
     In bootstrap draws ``observed`` (the people of each class in the table they are drawn from) keeps the classes the
-    group has. With ``whole`` classes are drawn whole, so one that is drawn twice counts twice in the mean.
+    group has. With ``whole_units`` classes are drawn whole, so one that is drawn twice counts twice in the mean.
     """
     hits, people, guesses = pairs.margins(tables)
     totals = tables.sum(axis=-1)

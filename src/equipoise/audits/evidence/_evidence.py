@@ -165,11 +165,11 @@ def evidence(
     named = _performance(rows, performance)
     baselines = baselines_of(rows, baseline)
     order = in_order(baselines)
-    cells = sorted(rows.cells(), key=_place(order, rows.names("metric")))
-    overall, classes, notes = _whole(rows, baselines, named)
+    cells = sorted(rows.cells(), key=_sort_key(order, rows.names("metric")))
+    overall, classes, notes = _whole_values(rows, baselines, named)
     series = series_of(overall, cells)
     scope = _scope(plan)
-    compared = _compared(cells, series, baselines, plan)
+    compared = _comparisons(cells, series, baselines, plan)
     records = _records([series[cell] for cell in cells], compared, plan, named, scope)
     return EvidenceResult(
         schema=SCHEMA,
@@ -177,7 +177,7 @@ def evidence(
         provenance=_provenance(rows, plan, label_of(baseline), named, command),
         notes=(
             *notes,
-            *_absent(cells, baselines, named),
+            *_without_performance(cells, baselines, named),
             *_pairable(series, baselines, plan),
             *_notes_of(plan, records),
         ),
@@ -224,14 +224,16 @@ def _performance(rows: Runs, performance: str | Iterable[str]) -> tuple[str, ...
     return names
 
 
-def _place(order: Sequence[str], metrics: Iterable[str]) -> Callable[[tuple[str, str]], tuple[int, int]]:
+def _sort_key(order: Sequence[str], metrics: Iterable[str]) -> Callable[[tuple[str, str]], tuple[int, int]]:
     """Return how to sort cells: by family, baselines first, then by metric."""
     techniques = {name: index for index, name in enumerate(order)}
     position_of = {name: index for index, name in enumerate(ordered(metrics))}
     return lambda cell: (techniques[cell[0]], position_of[cell[1]])
 
 
-def _whole(rows: Runs, baselines: Baselines, performance: Sequence[str]) -> tuple[Runs, list[Straddle], list[str]]:
+def _whole_values(
+    rows: Runs, baselines: Baselines, performance: Sequence[str]
+) -> tuple[Runs, list[Straddle], list[str]]:
     """Return one value a run, the classes that flip, and notes on what was left out."""
     is_defined = ~np.isnan(rows.values)
     notes = []
@@ -256,7 +258,7 @@ def _scope(plan: Plan) -> str:
     )
 
 
-def _compared(
+def _comparisons(
     cells: Iterable[Cell], series: Mapping[Cell, Series], baselines: Baselines, plan: Plan
 ) -> dict[Cell, Comparison]:
     couples = [
@@ -278,18 +280,20 @@ def _records(
     for single in cells:
         cell = (single.technique, single.metric)
         if cell not in compared:
-            records.append(_alone(single, scope))
+            records.append(_baseline_record(single, scope))
             continue
         others = [
             (compared[single.technique, name], verdicts[single.technique, name][0])
             for name in performance
             if single.metric not in performance and (single.technique, name) in compared
         ]
-        records.append(_judged(compared[cell], verdicts[cell], others, plan, scope, single.metric in performance))
+        records.append(
+            _technique_record(compared[cell], verdicts[cell], others, plan, scope, single.metric in performance)
+        )
     return records
 
 
-def _alone(single: Series, scope: str) -> EvidenceRecord:
+def _baseline_record(single: Series, scope: str) -> EvidenceRecord:
     """Return the record of a baseline: what it is, without a verdict."""
     return EvidenceRecord(
         technique=single.technique, baseline=None, metric=single.metric, runs=len(single), baseline_runs=None,
@@ -299,7 +303,7 @@ def _alone(single: Series, scope: str) -> EvidenceRecord:
     )  # fmt: skip
 
 
-def _judged(
+def _technique_record(
     comparison: Comparison, decided: tuple[Verdict, Reason], performance: Sequence[tuple[Comparison, Verdict]],
     plan: Plan,
     scope: str, is_performance: bool,
@@ -308,7 +312,7 @@ def _judged(
     costs, why = ((), ()) if is_performance else costs_of(comparison, performance, plan.threshold, plan.spread)
     reasons = [decided[1], *asides(comparison, plan.pair), because(EvidenceReason.COSTS, costs=why) if why else None]
     return replace(
-        _alone(treated, scope),
+        _baseline_record(treated, scope),
         baseline=comparison.baseline.technique,
         baseline_runs=len(comparison.baseline),
         test=plan.test,
@@ -367,7 +371,9 @@ def _notes_of(plan: Plan, records: Sequence[EvidenceRecord]) -> Iterator[str]:
         )
 
 
-def _absent(cells: Iterable[tuple[str, str]], baselines: Baselines, performance: Iterable[str]) -> list[str]:
+def _without_performance(
+    cells: Iterable[tuple[str, str]], baselines: Baselines, performance: Iterable[str]
+) -> list[str]:
     """Say which techniques have no performance, so that an empty list of costs is not taken for none."""
     present = set(cells)
     return [

@@ -152,7 +152,7 @@ def _of_counts(
     generator = stream(spec.seed, "audit", *where.attributes, label, where.split, where.control)
     for needs in ("predictions", "counts") if TARGET_AXIS in cells.axes else ("predictions",):
         view = _count_view(spec, tallies, cells, where, label, generator, by_class=needs == "counts")
-        measured = _made(spec, view, needs, first=first)
+        measured = _measured_records(spec, view, needs, first=first)
         if spec.draws:
             measured = testing.add_gaps(gap_tests(measured, view, generator, spec.draws, where.tests), view.risk)
             measured = list(with_drawn_intervals(measured, view, generator, spec.draws))
@@ -163,7 +163,7 @@ def _of_counts(
     return records
 
 
-def _made(spec: AuditSpec, view: View, needs: str, *, first: bool) -> list[Record]:
+def _measured_records(spec: AuditSpec, view: View, needs: str, *, first: bool) -> list[Record]:
     """Return the records of a view, of the measures that are reported; with those of everyone for the first."""
     every = [*records_of(view, (needs,)), *(everyone_records(view, (needs,)) if first else ())]
     return [record for record in every if spec.reports(record.measure)]
@@ -181,14 +181,14 @@ def _count_view(
     confusion = confusion_of(cells, attributes, include_missing=spec.include_missing, classes=classes)
     visible = big_enough(rows, spec.suppress_below, by_class=by_class)
     compared = confusion.only([group for group in confusion.groups if group in visible])
-    samples, behind = _drawn(tallies, where, label, everybody, generator, spec.draws)
+    samples, behind = _resampled_tables(tallies, where, label, everybody, generator, spec.draws)
     return where.view(
         spec, everybody, compared, rows=rows, squares=squares, drawn=samples, behind=behind, label=label,
         favourable=where.favourable, strict=spec.strict, variant=spec.variant,
     )  # fmt: skip
 
 
-def _drawn(
+def _resampled_tables(
     tallies: Tallies, where: Where, label: Label, shown: Confusion, generator: np.random.Generator, draws: int
 ) -> tuple[Confusion | None, ClusterCounts | None]:
     """Return the tables of clusters drawn with replacement, ``[draw, group, true, predicted]``, and their counts."""
@@ -223,7 +223,7 @@ def _of_scores(
         tallies.histogram(where.attributes, include_missing=True),
         tallies.histogram(where.attributes, include_missing=spec.include_missing, only=visible),
     )
-    measured = _made(spec, view, "scores", first=first)
+    measured = _measured_records(spec, view, "scores", first=first)
     generator = stream(spec.seed, "scores", *where.attributes, where.split)
     if spec.draws and spec.cluster is not None:
         evidence = clustered_score_evidence(view, tallies.scores, tallies.score_class, generator, spec.draws)
@@ -245,7 +245,7 @@ def _of_residuals(
         residuals_of(*of, include_missing=True),
         residuals_of(*of, include_missing=spec.include_missing, only=visible),
     )
-    measured = _made(spec, view, "residuals", first=first)
+    measured = _measured_records(spec, view, "residuals", first=first)
     generator = stream(spec.seed, "residuals", *where.attributes, where.split, where.control)
     if spec.draws:
         evidence = (
@@ -359,14 +359,14 @@ def planned_tests(spec: AuditSpec, tallies: Tallies, favourable: str | None) -> 
         if tallies.label_rows is not None:
             total += rates * contrasts
         if tallies.scores is not None:
-            total += _compared(spec, "scores") + contrasts * spec.reports("auc")
+            total += _number_compared(spec, "scores") + contrasts * spec.reports("auc")
             total += groups * spec.reports("calibration_error")
         if tallies.residuals is not None:
-            total += _compared(spec, "residuals") + values * contrasts
+            total += _number_compared(spec, "residuals") + values * contrasts
     return max(1, total * views)
 
 
-def _compared(spec: AuditSpec, needs: str) -> int:
+def _number_compared(spec: AuditSpec, needs: str) -> int:
     return len([m for m in measures_for((needs,)) if m.kind in COMPARING and spec.reports(m.name)])
 
 

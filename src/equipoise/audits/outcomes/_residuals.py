@@ -128,10 +128,10 @@ def _permuted(
     """Return the p-values of gaps and of contrasts under permuted groups."""
     of: ResidualMoments = view.compared
     pairs = opponents(view.compared.groups, view.reference, of.weight)
-    statistics: dict[str, Statistic] = {statistic.gap: _spread_out(statistic) for statistic in STATISTICS}
+    statistics: dict[str, Statistic] = {statistic.gap: _heterogeneity_statistic(statistic) for statistic in STATISTICS}
     for statistic in STATISTICS:
         for number, (group, others, _) in enumerate(pairs if statistic.contrasted else ()):
-            statistics[f"{statistic.name} {number}"] = _apart(statistic, group, others, of.weight)
+            statistics[f"{statistic.name} {number}"] = _distance_statistic(statistic, group, others, of.weight)
     blocks = row_blocks(rows.sums(of.pivot), rows.places(view.attribute, of.groups), len(of.groups), generator)
     p_values = block_p(
         blocks, lambda sums: residual_moments(sums, of.groups, of.pivot), statistics, generator, draws, view.tests
@@ -140,7 +140,7 @@ def _permuted(
     return {statistic.gap: p_values[statistic.gap] for statistic in STATISTICS}, contrasts
 
 
-def _spread_out(measured: ValueStatistic) -> Statistic:
+def _heterogeneity_statistic(measured: ValueStatistic) -> Statistic:
     """Cochran's Q of all groups; NaN where one of them has no value or no error."""
 
     def statistic(of: ResidualMoments) -> Floats:
@@ -151,7 +151,7 @@ def _spread_out(measured: ValueStatistic) -> Statistic:
     return statistic
 
 
-def _apart(measured: ValueStatistic, group: int, others: list[int], sizes: Floats) -> Statistic:
+def _distance_statistic(measured: ValueStatistic, group: int, others: list[int], sizes: Floats) -> Statistic:
     """The distance of a group from others in units of its error; groups without an error are left out."""
 
     def statistic(of: ResidualMoments) -> Floats:
