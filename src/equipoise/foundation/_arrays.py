@@ -58,14 +58,14 @@ def reduce_axis(axis: int, values: NDArray[Any], combine: np.ufunc = np.add) -> 
 Column = Any
 
 
-def as_column(given: object, what: str) -> Column:
+def as_column(values: object, what: str) -> Column:
     """Return a one-dimensional column; a column of shape (n, 1) counts as one."""
     import narwhals as nw
 
-    series = nw.from_native(given, series_only=True, pass_through=True)
+    series = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return series
-    array = _cells(given) if _holds_lists(given) else as_array(given, what)
+    array = _cells(values) if _holds_lists(values) else as_array(values, what)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -77,25 +77,25 @@ def as_column(given: object, what: str) -> Column:
     return array
 
 
-def _holds_lists(given: object) -> bool:
+def _holds_lists(values: object) -> bool:
     """Tell whether a plain sequence holds lists of different lengths: then each is one row's labels."""
-    if not isinstance(given, Sequence) or isinstance(given, str):
+    if not isinstance(values, Sequence) or isinstance(values, str):
         return False
-    lengths = {len(item) for item in given if isinstance(item, (list, tuple, set, frozenset))}
-    return len(lengths) > 1 or any(isinstance(item, (set, frozenset)) for item in given)
+    lengths = {len(item) for item in values if isinstance(item, (list, tuple, set, frozenset))}
+    return len(lengths) > 1 or any(isinstance(item, (set, frozenset)) for item in values)
 
 
-def _cells(given: object) -> NDArray[Any]:
-    assert isinstance(given, Sequence)
-    array = np.empty(len(given), dtype=object)
-    array[:] = list(given)
+def _cells(values: object) -> NDArray[Any]:
+    assert isinstance(values, Sequence)
+    array = np.empty(len(values), dtype=object)
+    array[:] = list(values)
     return array
 
 
-def as_array(given: object, what: str) -> NDArray[Any]:
+def as_array(values: object, what: str) -> NDArray[Any]:
     """Return a numpy array; tensors come to the host first."""
-    detach = getattr(given, "detach", None)
-    host = detach().cpu().numpy() if callable(detach) else given
+    detach = getattr(values, "detach", None)
+    host = detach().cpu().numpy() if callable(detach) else values
     if isinstance(host, np.ma.MaskedArray):  # what is masked is missing
         mask, host = np.ma.getmaskarray(host), np.ma.getdata(host).astype(object)
         host[mask] = None
@@ -107,23 +107,23 @@ def as_array(given: object, what: str) -> NDArray[Any]:
         raise BadInput(f"{what} could not be read as an array ({error})", available="one value per row") from error
 
 
-def as_columns(given: object, what: str = "sensitive_features") -> dict[str, Column]:
+def as_columns(data: object, what: str = "sensitive_features") -> dict[str, Column]:
     """Return named columns from a mapping, a frame, one array, a list of them, or an array with a column an attribute.
 
     A list that holds fewer sequences than each has values is a list of columns, otherwise a list of rows.
     """
     import narwhals as nw
 
-    if isinstance(given, Mapping):
-        return {str(name): as_column(values, f"{what}[{name!r}]") for name, values in given.items()}
-    frame = nw.from_native(given, eager_only=True, pass_through=True)
+    if isinstance(data, Mapping):
+        return {str(name): as_column(values, f"{what}[{name!r}]") for name, values in data.items()}
+    frame = nw.from_native(data, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return {str(name): frame.get_column(name) for name in frame.columns}
-    series = nw.from_native(given, series_only=True, pass_through=True)
+    series = nw.from_native(data, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return {str(series.name or "group"): series}
-    if isinstance(given, (list, tuple)) and _lists_columns(given):
-        named = [(getattr(column, "name", None), as_column(column, f"{what}[{n}]")) for n, column in enumerate(given)]
+    if isinstance(data, (list, tuple)) and _lists_columns(data):
+        named = [(getattr(column, "name", None), as_column(column, f"{what}[{n}]")) for n, column in enumerate(data)]
         names = [str(name or f"group_{index}") for index, (name, _) in enumerate(named)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -133,33 +133,35 @@ def as_columns(given: object, what: str = "sensitive_features") -> dict[str, Col
                 help=f"rename them, or pass a mapping of names to columns: {what}={{'sex': ..., 'age': ...}}.",
             )
         return dict(zip(names, (column for _, column in named), strict=True))
-    array = as_array(given, what)
+    array = as_array(data, what)
     if array.ndim == 2:
-        return {f"group_{place}": array[:, place] for place in range(array.shape[1])}
+        return {f"group_{position}": array[:, position] for position in range(array.shape[1])}
     return {"group": as_column(array, what)}
 
 
-def _lists_columns(given: Sequence[object]) -> bool:
-    sizes = {len(one) if hasattr(one, "__len__") and not isinstance(one, (str, bytes)) else 0 for one in given}
-    return len(sizes) == 1 and max(sizes) > len(given)
+def _lists_columns(columns: Sequence[object]) -> bool:
+    sizes = {
+        len(column) if hasattr(column, "__len__") and not isinstance(column, (str, bytes)) else 0 for column in columns
+    }
+    return len(sizes) == 1 and max(sizes) > len(columns)
 
 
 def same_length(columns: Mapping[str, Column]) -> int:
     """Return the common length of the columns, or refuse."""
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        given = listing((f"{name} has {length:,}" for name, length in lengths.items()), 6)
+        described = listing((f"{name} has {length:,}" for name, length in lengths.items()), 6)
         raise BadInput(
-            f"The columns have different lengths: {given}",
+            f"The columns have different lengths: {described}",
             available="one value per row in each",
             help="check that they were made from the same rows, in the same order.",
         )
     return next(iter(lengths.values()), 0)
 
 
-def as_weights(given: object) -> Floats:
+def as_weights(values: object) -> Floats:
     """Return weights as numbers that are neither negative nor missing."""
-    weights = as_floats(given, "the weights")
+    weights = as_floats(values, "the weights")
     bad = int((~np.isfinite(weights) | (weights < 0)).sum())
     if bad:
         raise bad_weights_error(bad)
@@ -182,9 +184,9 @@ def bad_weights_error(number: int) -> BadInput:
     )
 
 
-def as_floats(given: object, what: str) -> Floats:
+def as_floats(numbers: object, what: str) -> Floats:
     """Return numbers; a missing one is NaN."""
-    column = as_column(given, what)
+    column = as_column(numbers, what)
     try:
         values = column.to_numpy() if not isinstance(column, np.ndarray) else column
         return np.asarray(values, dtype=np.float64)

@@ -53,9 +53,11 @@ def nearest(wanted: str, known: Iterable[str]) -> str | None:
     if folded in by_folded:
         return by_folded[folded]
     close = _closest(folded, by_folded)
-    begun = [name for name in by_folded if min(len(name), len(folded)) >= LEAST_BEGINNING and _begins(name, folded)]
-    found = [*close, *sorted(begun, key=len)]
-    return by_folded[found[0]] if found else None
+    by_beginning = [
+        name for name in by_folded if min(len(name), len(folded)) >= LEAST_BEGINNING and _begins(name, folded)
+    ]
+    matches = [*close, *sorted(by_beginning, key=len)]
+    return by_folded[matches[0]] if matches else None
 
 
 def _closest(wanted: str, known: Iterable[str]) -> list[str]:
@@ -71,8 +73,8 @@ def _without_digits(name: str) -> str:
     return re.sub(r"\d", "", name)
 
 
-def _begins(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)
+def _begins(first: str, other: str) -> bool:
+    return first.startswith(other) or other.startswith(first)
 
 
 def nearest_file(wanted: str, known: Iterable[str]) -> str | None:

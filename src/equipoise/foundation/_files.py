@@ -61,12 +61,12 @@ def check_writable(path: Path, *, inputs: Iterable[str] = ()) -> None:
         )
     folder = path.parent
     try:
-        there, is_folder, has_folder = path.exists(), path.is_dir(), folder.is_dir()
+        exists, is_folder, has_folder = path.exists(), path.is_dir(), folder.is_dir()
     except OSError as error:  # a name that is too long, for one
         raise BadInput(
             f"The output path {str(path)!r} cannot be used ({error.strerror})", help="choose another name."
         ) from error
-    if there and any(os.path.exists(file) and os.path.samefile(path, file) for file in inputs):
+    if exists and any(os.path.exists(file) and os.path.samefile(path, file) for file in inputs):
         raise BadInput(f"The output path {str(path)!r} is an input file", help="name another output file.")
     if is_folder:
         raise BadInput(f"The output path {str(path)!r} is a folder", help="name a file inside it.")
@@ -115,7 +115,7 @@ def atomic_file(target: Path, *, announced: bool = True) -> Iterator[Path]:
             os.chmod(temporary, 0o666 & ~_current_umask())
             batch = _batch.get()
             if batch is None or not announced:
-                _put(temporary, target, announced=announced)
+                _move_into_place(temporary, target, announced=announced)
             else:
                 batch.files.append((temporary, target))
                 temporary = None
@@ -129,8 +129,8 @@ def atomic_file(target: Path, *, announced: bool = True) -> Iterator[Path]:
 def check_new_folder(target: Path, *, replaceable: Callable[[Path], bool] | None = None) -> None:
     """Refuse a folder for output that holds something else, before any work is done."""
     try:
-        there, is_folder = target.exists(), target.is_dir()
-        free = not there or (is_folder and not any(target.iterdir()))
+        exists, is_folder = target.exists(), target.is_dir()
+        free = not exists or (is_folder and not any(target.iterdir()))
     except OSError as error:
         raise BadInput(
             f"The folder {str(target)!r} cannot be used ({error.strerror})", help="choose another name."
@@ -165,8 +165,8 @@ def folder_when_whole(target: Path, *, replaceable: Callable[[Path], bool] | Non
         if temporary is None or str(temporary) not in error.given:
             raise
         # A file inside is known by the name that it would have had.
-        given = error.given.replace(str(temporary), str(target))
-        raise BadInput(given, available=error.available, help=error.help) from error
+        message = error.given.replace(str(temporary), str(target))
+        raise BadInput(message, available=error.available, help=error.help) from error
     finally:
         if temporary is not None:
             with defer_interrupts():
@@ -220,7 +220,7 @@ def write_together() -> Iterator[None]:
         with defer_interrupts():
             while batch.files:
                 try:
-                    _put(*batch.files[0])
+                    _move_into_place(*batch.files[0])
                 except OSError as error:
                     raise write_error(batch.files[0][1], str(error.strerror or error)) from error
                 del batch.files[0]
@@ -234,7 +234,7 @@ def write_together() -> Iterator[None]:
 def make_output_folder(folder: Path) -> None:
     """Make a folder for output, with those above it; one that stays without files is removed again."""
     with defer_interrupts():
-        absent = [one for one in (folder, *folder.parents) if not one.exists()]
+        absent = [parent for parent in (folder, *folder.parents) if not parent.exists()]
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -264,7 +264,7 @@ def write_error(target: Path, why: str) -> BadInput:
     )
 
 
-def _put(temporary: str, target: Path, *, announced: bool = True) -> None:
+def _move_into_place(temporary: str, target: Path, *, announced: bool = True) -> None:
     os.replace(temporary, target)
     if announced:
         _written[target] = None
@@ -328,7 +328,7 @@ class TensorFile:
     def write(
         self,
         path: str | os.PathLike[str],
-        said: Mapping[str, Any],
+        entries: Mapping[str, Any],
         tensors: Mapping[str, torch.Tensor],
         *,
         announced: bool = True,
@@ -336,7 +336,7 @@ class TensorFile:
         """Write a file: the old one or the new one is there, never half of either."""
         files = require("safetensors.torch", extra="train", purpose=f"Saving a {self.what}")
         laid = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
-        header = {self.entry: json.dumps({"schema": self.schema, **said}, allow_nan=False, sort_keys=True)}
+        header = {self.entry: json.dumps({"schema": self.schema, **entries}, allow_nan=False, sort_keys=True)}
         write_whole(Path(path), files.save(laid, metadata=header), announced=announced)
 
     def read(self, path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
@@ -347,15 +347,15 @@ class TensorFile:
             raise BadInput(f"There is no file {str(where)!r}", available=wrote)
         try:
             with library.safe_open(str(where), framework="pt") as file:
-                said = json.loads((file.metadata() or {}).get(self.entry, "null"))
+                header = json.loads((file.metadata() or {}).get(self.entry, "null"))
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
         except (library.SafetensorError, OSError, ValueError, RecursionError) as error:
             raise BadInput(f"{where.name} is not a whole file of a {self.what} ({error})", available=wrote) from error
-        found = said.get("schema") if isinstance(said, dict) else None
-        if found != self.schema:
+        schema = header.get("schema") if isinstance(header, dict) else None
+        if schema != self.schema:
             raise BadInput(
-                f"{where.name} does not hold a {self.what} of this version ({found or 'something else'})",
+                f"{where.name} does not hold a {self.what} of this version ({schema or 'something else'})",
                 available=self.schema,
                 help="read it with the version that wrote it.",
             )
-        return said, tensors
+        return header, tensors

@@ -49,7 +49,7 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
 Door = tuple[list[str], Callable[[str], object], Callable[[], list[str]]]
 
 
-def door(room: str, modules: Mapping[str, Sequence[str]], *own: str) -> Door:
+def door(room: str, modules: Mapping[str, Sequence[str]], *own_names: str) -> Door:
     """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a room.
 
     Parameters
@@ -58,7 +58,7 @@ def door(room: str, modules: Mapping[str, Sequence[str]], *own: str) -> Door:
         The package, as its ``__name__``.
     modules : mapping of str to sequence of str
         Its private modules, and the public names in each.
-    *own : str
+    *own_names : str
         Names that the door itself defines.
 
     Returns
@@ -73,7 +73,7 @@ def door(room: str, modules: Mapping[str, Sequence[str]], *own: str) -> Door:
     (['plural', 'percent'], '50.0%')
     """
     home = {name: module for module, names in modules.items() for name in names}
-    public = [*own, *home]
+    public = [*own_names, *home]
 
     def get(name: str) -> object:
         if name in home:

@@ -38,7 +38,7 @@ class ProgressTracker:
     ) -> None:
         self.stage = stage
         self._measure, self._clock = measure, clock
-        self._begun, self._done, self._time_left = clock(), 0.0, ""
+        self._start, self._done, self._time_left = clock(), 0.0, ""
 
     def __call__(self, stage: str, done: float, *, time_left: str = "") -> None:
         """Take note of the stage and the share of all work that is done; work that knows its time left says so."""
@@ -53,7 +53,7 @@ class ProgressTracker:
     @property
     def seconds(self) -> float:
         """The seconds since the work began."""
-        return self._clock() - self._begun
+        return self._clock() - self._start
 
     @property
     def time_left(self) -> str:

@@ -103,7 +103,7 @@ def document_options(options: Iterable[Option], kind: str = "") -> Callable[[Fun
     return decorate
 
 
-def check_options(options: Iterable[Option], given: Mapping[str, object], verb: str) -> None:
+def check_options(options: Iterable[Option], settings: Mapping[str, object], verb: str) -> None:
     """Refuse an argument of Python that its declaration rules out: no known choice, or no whole number that is allowed.
 
     Options whose choices have no default among them take more in Python than on the command line; their verb checks
@@ -111,9 +111,9 @@ def check_options(options: Iterable[Option], given: Mapping[str, object], verb: 
     """
     for option in options:
         name = option.in_python
-        if name is None or name not in given:
+        if name is None or name not in settings:
             continue
-        value = given[name]
+        value = settings[name]
         if option.default in option.choices and value not in option.choices:
             raise unknown_name(name, str(value), option.choices, verb)
         least = option.least or 0
@@ -142,21 +142,23 @@ def accepts(**spellings: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         parameters = inspect.signature(function).parameters
-        known = [name for name, parameter in parameters.items() if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
-        open_ended = len(known) < len(parameters)
+        named_parameters = [
+            name for name, parameter in parameters.items() if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        open_ended = len(named_parameters) < len(parameters)
 
         @wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> R:
             named: dict[str, object] = {}
             for name, value in kwargs.items():
                 meant = spellings.get(name, name)
-                if meant != name and meant in kwargs and not _same(kwargs[meant], value):
+                if meant != name and meant in kwargs and not _is_equal(kwargs[meant], value):
                     raise BadInput(
                         f"{name!r} and {meant!r} were given with different values",
                         help="leave one out: they are two spellings of the same argument.",
                     )
-                if meant not in known and not open_ended:
-                    raise unknown_argument(name, known)
+                if meant not in named_parameters and not open_ended:
+                    raise unknown_argument(name, named_parameters)
                 named[meant] = value
             return function(*args, **named)  # type: ignore[arg-type]
 
@@ -165,18 +167,18 @@ def accepts(**spellings: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-def _same(one: object, other: object) -> bool:
+def _is_equal(first: object, other: object) -> bool:
     """Tell whether two values are the same thing, or equal texts or numbers; columns are not looked through."""
     plain = (str, bool, int, float)
-    return one is other or (isinstance(one, plain) and isinstance(other, plain) and one == other)
+    return first is other or (isinstance(first, plain) and isinstance(other, plain) and first == other)
 
 
 def unknown_argument(name: str, known: list[str], elsewhere: Mapping[str, str] = FOREIGN_ARGUMENTS) -> BadInput:
     """Build the error for an argument that a function does not have."""
     hint = elsewhere.get(name)
-    meant = hint if hint in known else nearest(name, [one for one in known if one != "self"])
+    meant = hint if hint in known else nearest(name, [parameter for parameter in known if parameter != "self"])
     return BadInput(
         f"Unknown argument {name!r}",
-        available=", ".join(one for one in known if one not in ("self", "command")),
+        available=", ".join(parameter for parameter in known if parameter not in ("self", "command")),
         help=f"did you mean {meant}=?" if meant else "",
     )

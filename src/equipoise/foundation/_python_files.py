@@ -48,8 +48,8 @@ def imported(path: Path) -> ModuleType:
 def attribute(module: ModuleType, path: Path, name: str) -> Any:
     """Return what a file of Python defines under a name."""
     if not hasattr(module, name):
-        known = [name for name in vars(module) if not name.startswith("_")]
-        raise unknown_name("name", name, known, path.name)
+        public = [name for name in vars(module) if not name.startswith("_")]
+        raise unknown_name("name", name, public, path.name)
     return getattr(module, name)
 
 
@@ -62,21 +62,21 @@ def module_name(module: str) -> str:
 @contextmanager
 def beside(folder: Path) -> Iterator[None]:
     """Let a file import what lies beside it, as Python does for a script."""
-    place = str(folder.resolve())
-    sys.path.insert(0, place)
+    folder_path = str(folder.resolve())
+    sys.path.insert(0, folder_path)
     try:
         yield
     finally:
-        if place in sys.path:
-            sys.path.remove(place)
+        if folder_path in sys.path:
+            sys.path.remove(folder_path)
 
 
 def check_file(path: Path) -> None:
     """Refuse a file that does not exist, with the nearest one that does."""
     if path.is_file():
         return
-    there = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-    guess = nearest_file(path.name, there) if there else nearest(path.name, there)
+    neighbours = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+    guess = nearest_file(path.name, neighbours) if neighbours else nearest(path.name, neighbours)
     raise BadInput(
         f"There is no file {str(path)!r}",
         available="an existing file",

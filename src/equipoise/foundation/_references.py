@@ -302,10 +302,10 @@ def bibtex_of(entries: Iterable[Entry]) -> str:
     cited: dict[Reference, list[str]] = {}
     unknown = []
     for entry in entries:
-        found = references_of(entry)
-        for reference in found:
+        references = references_of(entry)
+        for reference in references:
             cited.setdefault(reference, []).append(entry.alias or entry.name)
-        if not found:
+        if not references:
             unknown.append(f"% {entry.name}: its package says what to cite ({entry.paper or 'no paper named'})\n")
     parts = [f"% for {', '.join(names)}\n{reference.bibtex}" for reference, names in cited.items()]
     return "\n".join([*parts, *unknown])

@@ -101,10 +101,10 @@ class Registry:
                 available="small letters, digits and underscores, starting with a letter",
                 help="rename it; put the paper's abbreviation into alias=.",
             )
-        taken = self._entries[entry.kind].get(entry.name)
-        if taken is not None and taken.module != entry.module:
+        earlier = self._entries[entry.kind].get(entry.name)
+        if earlier is not None and earlier.module != entry.module:
             raise BadInput(
-                f"The {entry.kind} {entry.name!r} of {entry.module} is already registered by {taken.module}",
+                f"The {entry.kind} {entry.name!r} of {entry.module} is already registered by {earlier.module}",
                 help="choose another name.",
             )
         named = {entry.name.upper(), (entry.alias or entry.name).upper()}

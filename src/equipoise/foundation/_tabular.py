@@ -67,13 +67,13 @@ def _is_number(text: str) -> bool:
     return sign_less.replace(".", "", 1).isdecimal() and sign_less.isascii()
 
 
-def _backend(wanted: str | None) -> FrameLibrary:
+def _backend(requested: str | None) -> FrameLibrary:
     """Return the frame library asked for, or the first that is installed."""
     for name in FRAME_LIBRARIES:
-        if wanted == name or (wanted is None and installed(name)):
+        if requested == name or (requested is None and installed(name)):
             return name
-    if wanted is not None:
-        raise BadInput(f"{wanted!r} is not a supported frame library", available=", ".join(FRAME_LIBRARIES))
+    if requested is not None:
+        raise BadInput(f"{requested!r} is not a supported frame library", available=", ".join(FRAME_LIBRARIES))
     raise MissingExtra("A data frame needs pandas, polars or pyarrow, and none is installed", help="pip install pandas")
 
 

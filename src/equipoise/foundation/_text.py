@@ -29,9 +29,9 @@ def shortened(text: str, most: int = 80) -> str:
 
 def listing(names: Iterable[object], limit: int = 12) -> str:
     """Write names as a readable list that stays short however many there are."""
-    shown = [str(name) for name in names]
-    rest = len(shown) - limit
-    return ", ".join(shown[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
+    texts = [str(name) for name in names]
+    rest = len(texts) - limit
+    return ", ".join(texts[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def plural(number: int, one: str, more: str | None = None) -> str:
@@ -91,15 +91,15 @@ NO_PORT = re.compile(r"[^/:?\[]*:(?!\d*(?:[/?]|$))")
 # A shorter one cannot be told from other words by its value; where it is given it is cut out by its place all the same.
 SHORTEST = 4
 
-_known: set[str] = set()
+_secrets: set[str] = set()
 
 
 def redacted_argument(argument: str) -> str:
     """Return one argument of a command, or a URL, without its secrets; too much is hidden where they may end later."""
-    return _taken_apart(argument)[0]
+    return _split_secrets(argument)[0]
 
 
-def _taken_apart(argument: str) -> tuple[str, list[str]]:
+def _split_secrets(argument: str) -> tuple[str, list[str]]:
     """Return what may be shown of an argument, and what may not."""
     scheme, setting = SCHEME.search(argument), SETTING.search(argument)
     if setting is not None and (scheme is None or setting.start() < scheme.start()):
@@ -131,7 +131,7 @@ def _taken_apart(argument: str) -> tuple[str, list[str]]:
 
 def redacted(text: str) -> str:
     """Return a text without secrets: those that look like one, and those that were remembered."""
-    for secret in sorted(_known, key=len, reverse=True):
+    for secret in sorted(_secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     if "://" in text:
         text = URL_IN_TEXT.sub(_user_alone, text)
@@ -147,9 +147,9 @@ def redacted_traceback(text: str) -> str:
     return "".join(map(redacted, parts))
 
 
-def _user_alone(found: re.Match[str]) -> str:
-    named = found["word"] is not None or found["scheme"].startswith(DATABASES)
-    return f"{found['scheme']}{found['user'] if named else HIDDEN}@"
+def _user_alone(url: re.Match[str]) -> str:
+    named = url["word"] is not None or url["scheme"].startswith(DATABASES)
+    return f"{url['scheme']}{url['user'] if named else HIDDEN}@"
 
 
 def redacted_value(value: object) -> object:
@@ -157,7 +157,7 @@ def redacted_value(value: object) -> object:
     if isinstance(value, str):
         return redacted(value)
     if isinstance(value, dict):
-        return {name: redacted_value(one) for name, one in value.items()}
+        return {name: redacted_value(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(map(redacted_value, value)) if type(value) in (list, tuple) else value
     return value
@@ -166,16 +166,16 @@ def redacted_value(value: object) -> object:
 def remember_secrets(arguments: Iterable[str]) -> None:
     """Remember the secrets of arguments or URLs, so that no later text of this process shows them."""
     for argument in arguments:
-        shown, secrets = _taken_apart(argument)
+        shown_argument, secrets = _split_secrets(argument)
         # A reader of URLs may take a part of a password for something else, such as the host.
         parts = [part for secret in secrets for part in (secret, *re.split(r"[@/?#&:]", secret))]
         spelt = (spelling for part in parts for spelling in _spellings(part))
-        _known.update(one for one in spelt if len(one) >= SHORTEST and one not in shown)
+        _secrets.update(text for text in spelt if len(text) >= SHORTEST and text not in shown_argument)
 
 
 def has_secrets() -> bool:
     """Tell whether secrets were given to this process."""
-    return bool(_known)
+    return bool(_secrets)
 
 
 def _spellings(secret: str) -> Iterator[str]:
@@ -185,4 +185,4 @@ def _spellings(secret: str) -> Iterator[str]:
 
 def forget_secrets() -> None:
     """Forget what was remembered."""
-    _known.clear()
+    _secrets.clear()

@@ -20,9 +20,9 @@ def check_cohort(name: str, **options: Any) -> None:
         if cohort[column].ndim > 1:
             assert np.array_equal(cohort[column], again[column]), f"{column!r} of {name} differs between two loads"
             continue
-        same = [(a is None and b is None) or a == b or (a != a and b != b)
+        equal = [(a is None and b is None) or a == b or (a != a and b != b)
                 for a, b in zip(cohort[column].tolist(), again[column].tolist(), strict=True)]  # fmt: skip
-        assert all(same), f"the column {column!r} of {name} differs between two loads"
+        assert all(equal), f"the column {column!r} of {name} differs between two loads"
 
 
 def _check_roles(cohort: Cohort) -> None:

@@ -24,13 +24,13 @@ def check_comparison(
     for number in range(trials):
         generator = np.random.default_rng([seed, number])
         before, after = random_pair(generator)
-        found = _answer(comparison, before, after, options)
-        _check_order(comparison, before, after, found, generator, options)
-        _check_input_is_left_alone(comparison, before, after, found, options)
+        answer = _answer(comparison, before, after, options)
+        _check_order(comparison, before, after, answer, generator, options)
+        _check_input_is_left_alone(comparison, before, after, answer, options)
         if reference is not None:
             expected = np.asarray(reference(before, after, **options), dtype=np.float64)
-            same = np.allclose(found, expected, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
-            assert same, f"{name} is {found}, its reference says {expected}"
+            agrees = np.allclose(answer, expected, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
+            assert agrees, f"{name} is {answer}, its reference says {expected}"
     _check_rows_must_match(comparison, before, after, options)
 
 
@@ -43,37 +43,37 @@ def random_pair(generator: np.random.Generator) -> tuple[Floats, Floats]:
 
 
 def _answer(comparison: Comparison, before: Floats, after: Floats, options: dict[str, Any]) -> Floats:
-    found = np.asarray(comparison(before, after, **options), dtype=np.float64)
+    answer = np.asarray(comparison(before, after, **options), dtype=np.float64)
     shape = (len(before),) if comparison.pointwise else ()
-    assert found.shape == shape, f"{comparison.name} answers with the shape {found.shape}, not {shape}"
-    return found
+    assert answer.shape == shape, f"{comparison.name} answers with the shape {answer.shape}, not {shape}"
+    return answer
 
 
 def _check_order(
     comparison: Comparison,
     before: Floats,
     after: Floats,
-    found: Floats,
+    answer: Floats,
     generator: np.random.Generator,
     options: dict[str, Any],
 ) -> None:
     order = generator.permutation(len(before))
     shuffled = _answer(comparison, before[order], after[order], options)
-    expected = found[order] if comparison.pointwise else found
-    same = np.allclose(shuffled, expected, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
-    assert same, f"{comparison.name} depends on the order of rows"
+    expected = answer[order] if comparison.pointwise else answer
+    agrees = np.allclose(shuffled, expected, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
+    assert agrees, f"{comparison.name} depends on the order of rows"
 
 
 def _check_input_is_left_alone(
-    comparison: Comparison, before: Floats, after: Floats, found: Floats, options: dict[str, Any]
+    comparison: Comparison, before: Floats, after: Floats, answer: Floats, options: dict[str, Any]
 ) -> None:
-    kept = before.copy(), after.copy()
+    copies = before.copy(), after.copy()
     for array in (before, after):
         array.flags.writeable = False
     again = _answer(comparison, before, after, options)
-    assert np.array_equal(again, found, equal_nan=True), f"{comparison.name} differs between two calls"
-    assert np.array_equal(before, kept[0]), f"{comparison.name} wrote to what it was given"
-    assert np.array_equal(after, kept[1]), f"{comparison.name} wrote to what it was given"
+    assert np.array_equal(again, answer, equal_nan=True), f"{comparison.name} differs between two calls"
+    assert np.array_equal(before, copies[0]), f"{comparison.name} wrote to what it was given"
+    assert np.array_equal(after, copies[1]), f"{comparison.name} wrote to what it was given"
 
 
 def _check_rows_must_match(comparison: Comparison, before: Floats, after: Floats, options: dict[str, Any]) -> None:

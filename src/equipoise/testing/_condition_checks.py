@@ -27,16 +27,16 @@ def check_condition(
     for number in range(trials):
         generator = np.random.default_rng([seed, number])
         counts = random_counts(generator)
-        classes, groups = (tuple(str(place) for place in range(length)) for length in counts.shape)
-        found = _shares(condition, name, counts, classes, groups)
-        _check_names_travel(condition, name, counts, found, generator)
+        classes, groups = (tuple(str(index) for index in range(length)) for length in counts.shape)
+        probabilities = _shares(condition, name, counts, classes, groups)
+        _check_names_travel(condition, name, counts, probabilities, generator)
         again = make_condition(name, **settings_of(condition)).probabilities(counts, classes, groups)
-        assert np.array_equal(found, again), f"{name} made again from its settings gives other shares"
+        assert np.array_equal(probabilities, again), f"{name} made again from its settings gives other shares"
         if reference is not None:
             expected = np.asarray(reference(counts, classes, groups, **settings), dtype=np.float64)
-            same = np.allclose(found, expected, rtol=TOLERANCE, atol=TOLERANCE)
-            assert same, f"{name} is {found}, its reference says {expected}"
-        _check_draw(name, counts, found, number)
+            agrees = np.allclose(probabilities, expected, rtol=TOLERANCE, atol=TOLERANCE)
+            assert agrees, f"{name} is {probabilities}, its reference says {expected}"
+        _check_draw(name, counts, probabilities, number)
     _check_bad_counts(condition, name)
 
 
@@ -49,45 +49,49 @@ def random_counts(generator: np.random.Generator) -> NDArray[np.int64]:
 def _shares(
     condition: Condition, name: str, counts: NDArray[np.int64], classes: tuple[str, ...], groups: tuple[str, ...]
 ) -> Floats:
-    kept = counts.copy()
-    found = np.asarray(condition.probabilities(counts, classes, groups), dtype=np.float64)
-    assert np.array_equal(counts, kept), f"{name} changes the counts it is given"
-    assert found.shape == counts.shape, f"{name} answers with the shape {found.shape}, not {counts.shape}"
-    assert (found >= 0).all(), f"{name} gives a negative share: {found}"
-    assert abs(found.sum() - 1) < TOLERANCE, f"the shares of {name} sum to {found.sum()}"
+    counts_before = counts.copy()
+    probabilities = np.asarray(condition.probabilities(counts, classes, groups), dtype=np.float64)
+    assert np.array_equal(counts, counts_before), f"{name} changes the counts it is given"
+    assert probabilities.shape == counts.shape, (
+        f"{name} answers with the shape {probabilities.shape}, not {counts.shape}"
+    )
+    assert (probabilities >= 0).all(), f"{name} gives a negative share: {probabilities}"
+    assert abs(probabilities.sum() - 1) < TOLERANCE, f"the shares of {name} sum to {probabilities.sum()}"
     again = condition.probabilities(counts, classes, groups)
-    assert np.array_equal(found, again), f"{name} differs between two calls"
-    return found
+    assert np.array_equal(probabilities, again), f"{name} differs between two calls"
+    return probabilities
 
 
 def _check_names_travel(
-    condition: Condition, name: str, counts: NDArray[np.int64], found: Floats, generator: np.random.Generator
+    condition: Condition, name: str, counts: NDArray[np.int64], probabilities: Floats, generator: np.random.Generator
 ) -> None:
     rows, columns = (generator.permutation(length) for length in counts.shape)
     shuffled = condition.probabilities(counts[np.ix_(rows, columns)], rows.tolist(), columns.tolist())
-    same = np.allclose(shuffled, found[np.ix_(rows, columns)], rtol=TOLERANCE, atol=TOLERANCE)
-    assert same, f"{name} depends on the order of classes or groups"
+    agrees = np.allclose(shuffled, probabilities[np.ix_(rows, columns)], rtol=TOLERANCE, atol=TOLERANCE)
+    assert agrees, f"{name} depends on the order of classes or groups"
 
 
 def _check_draw(name: str, counts: NDArray[np.int64], shares: Floats, seed: int) -> None:
     class_codes, group_codes = (np.repeat(codes.reshape(-1), counts.reshape(-1)) for codes in np.indices(counts.shape))
-    drawn = draw(class_codes, group_codes, shares, seed=seed)
-    assert len(set(drawn.rows.tolist())) == len(drawn.rows), f"{name} repeats rows at its default size"
-    taken = np.zeros(counts.shape, dtype=np.int64)
-    np.add.at(taken, (class_codes[drawn.rows], group_codes[drawn.rows]), 1)
-    wanted = apportion(shares, len(drawn.rows))
-    assert np.array_equal(taken, wanted), f"the rows drawn for {name} are {taken}, its shares say {wanted}"
+    sample = draw(class_codes, group_codes, shares, seed=seed)
+    assert len(set(sample.rows.tolist())) == len(sample.rows), f"{name} repeats rows at its default size"
+    sample_counts = np.zeros(counts.shape, dtype=np.int64)
+    np.add.at(sample_counts, (class_codes[sample.rows], group_codes[sample.rows]), 1)
+    expected_counts = apportion(shares, len(sample.rows))
+    assert np.array_equal(sample_counts, expected_counts), (
+        f"the rows drawn for {name} are {sample_counts}, its shares say {expected_counts}"
+    )
 
 
 def _check_bad_counts(condition: Condition, name: str) -> None:
     for bad in ([[1.0, np.nan], [2.0, 3.0]], [[1, -1], [2, 3]], [[0, 0], [2, 3]]):
         try:
-            found = condition.probabilities(bad)
+            probabilities = condition.probabilities(bad)
         except BadInput:
             continue
-        if bad[0] == [0, 0] and not np.any(found[0]):
+        if bad[0] == [0, 0] and not np.any(probabilities[0]):
             # A class without rows may also have no share.
             continue
         raise AssertionError(
-            f"{name} answers {found} to the counts {bad}: shares_of of equipoise.conditions refuses them"
+            f"{name} answers {probabilities} to the counts {bad}: shares_of of equipoise.conditions refuses them"
         )

@@ -62,7 +62,7 @@ def value_of(measure: Measure, rows: Rows, **options: Any) -> float:
     return measure(classes, points, sensitive_features=groups, **options)
 
 
-def _same(first: float, second: float) -> bool:
+def _agree(first: float, second: float) -> bool:
     return bool(np.isclose(first, second, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True))
 
 
@@ -74,8 +74,8 @@ def _check_order(measure: Measure, rows: Rows, generator: np.random.Generator) -
     order = generator.permutation(len(rows[0]))
     shuffled = (rows[0][order], rows[1][order], rows[2][order])
     for variant in _variants(measure):
-        first, second = (value_of(measure, given, variant=variant) for given in (rows, shuffled))
-        assert _same(first, second), f"{measure.name} depends on the order of rows: {first} and {second}"
+        first, second = (value_of(measure, points, variant=variant) for points in (rows, shuffled))
+        assert _agree(first, second), f"{measure.name} depends on the order of rows: {first} and {second}"
 
 
 def _check_names(measure: Measure, rows: Rows) -> None:
@@ -87,7 +87,7 @@ def _check_names(measure: Measure, rows: Rows) -> None:
     for variant in _variants(measure):
         first = value_of(measure, rows, variant=variant)
         second = value_of(measure, (other_classes, points, renamed), variant=variant)
-        assert _same(first, second), f"{measure.name} depends on the names of groups or classes: {first} and {second}"
+        assert _agree(first, second), f"{measure.name} depends on the names of groups or classes: {first} and {second}"
 
 
 def _check_bounds(measure: Measure, rows: Rows) -> None:

@@ -98,7 +98,7 @@ def _questions(measure: Measure, rows: Rows) -> Iterator[tuple[object, bool]]:
             yield favourable, weighted
 
 
-def _same(first: float, second: float) -> bool:
+def _agree(first: float, second: float) -> bool:
     return bool(np.isclose(first, second, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True))
 
 
@@ -108,7 +108,7 @@ def _check_order(measure: Measure, rows: Rows, generator: np.random.Generator) -
     for favourable, weighted in _questions(measure, rows):
         first = value_of(measure, rows, favourable=favourable, weighted=weighted)
         second = value_of(measure, shuffled, favourable=favourable, weighted=weighted)  # type: ignore[arg-type]
-        assert _same(first, second), f"{measure.name} depends on the order of rows: {first} and {second}"
+        assert _agree(first, second), f"{measure.name} depends on the order of rows: {first} and {second}"
 
 
 def _check_names(measure: Measure, rows: Rows) -> None:
@@ -118,7 +118,7 @@ def _check_names(measure: Measure, rows: Rows) -> None:
     renamed = np.array([names[name] for name in group.tolist()])
     first = value_of(measure, rows)
     second = value_of(measure, (target, outcome, renamed, weights))
-    assert _same(first, second), f"{measure.name} depends on the names of groups: {first} and {second}"
+    assert _agree(first, second), f"{measure.name} depends on the names of groups: {first} and {second}"
 
 
 def _check_bounds(measure: Measure, rows: Rows) -> None:
@@ -136,7 +136,7 @@ def _check_merging(measure: Measure, rows: Rows) -> None:
     weights = np.full(len(rows[0]), 2.0)
     first = value_of(measure, doubled)  # type: ignore[arg-type]
     second = value_of(measure, (rows[0], rows[1], rows[2], weights), weighted=True)
-    assert _same(first, second), f"{measure.name}: every row twice gives {first}, weights of two {second}"
+    assert _agree(first, second), f"{measure.name}: every row twice gives {first}, weights of two {second}"
 
 
 def _check_equal_groups(measure: Measure, rows: Rows) -> None:

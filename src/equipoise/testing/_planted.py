@@ -42,16 +42,18 @@ class Planted:
 
     def told(self, *, target: bool, group: bool) -> Material:
         """The material with what is true of the test rows: their targets, their groups, or both."""
-        known = self.test_target if target else None
-        test = replace(self.material.test, target=known, cell=known, group=self.test_group if group else None)
+        target_shown = self.test_target if target else None
+        test = replace(
+            self.material.test, target=target_shown, cell=target_shown, group=self.test_group if group else None
+        )
         return replace(self.material, test=test)
 
     def first_half_of_test(self, *, group: bool) -> Material:
         """The material with fewer test rows."""
         material = self.told(target=False, group=group)
         half = len(material.test) // 2
-        held = vars(material.test).items()
-        cut: dict[str, Any] = {name: None if value is None else value[:half] for name, value in held}
+        fields = vars(material.test).items()
+        cut: dict[str, Any] = {name: None if value is None else value[:half] for name, value in fields}
         return replace(material, test=Rows(**cut))
 
 
@@ -85,6 +87,6 @@ def planted(
     assert test.group is not None
     material = Material(
         splits["train"], splits["dev"], replace(test, target=None, group=None, cell=None),
-        tuple(f"class {place}" for place in range(classes)), tuple(f"group {place}" for place in range(groups)), task,
+        tuple(f"class {index}" for index in range(classes)), tuple(f"group {index}" for index in range(groups)), task,
     )  # fmt: skip
     return Planted(material, test.target, test.group)

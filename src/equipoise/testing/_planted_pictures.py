@@ -42,8 +42,8 @@ def planted_pictures(
     def shown(rows: Rows, cell: Codes | None, group: Codes | None) -> Rows:
         assert cell is not None
         assert group is not None
-        known = cell.astype(np.float32) if task == "regression" and rows.target is not None else rows.target
-        return replace(rows, inputs=_pictures(cell, group, generator), target=known)
+        target = cell.astype(np.float32) if task == "regression" and rows.target is not None else rows.target
+        return replace(rows, inputs=_pictures(cell, group, generator), target=target)
 
     train, dev = (shown(rows, rows.cell, rows.group) for rows in (material.train, material.dev))
     test = shown(material.test, target, group)
@@ -51,9 +51,9 @@ def planted_pictures(
 
 
 def _pictures(cell: Codes, group: Codes, generator: np.random.Generator) -> NDArray[np.uint8]:
-    found = generator.integers(0, 80, (len(cell), SIDE, SIDE, 3))
+    pictures = generator.integers(0, 80, (len(cell), SIDE, SIDE, 3))
     for row, (c, g) in enumerate(zip(cell.tolist(), group.tolist(), strict=True)):
         top, left = 4 * (c % 2), 4 * (c // 2 % 2)
-        found[row, top : top + 4, left : left + 4] += SQUARE
-        found[row, :, :, g % 3] += COLOUR * (1 + g // 3)
-    return found.clip(0, 255).astype(np.uint8)
+        pictures[row, top : top + 4, left : left + 4] += SQUARE
+        pictures[row, :, :, g % 3] += COLOUR * (1 + g // 3)
+    return pictures.clip(0, 255).astype(np.uint8)

@@ -101,7 +101,7 @@ def check_treatment_on(
 def first_learner(kind: type[Treatment]) -> str:
     """Return the learner on which a treatment is checked where none is named."""
     tried = ("mlp", "scikit_learn", "image_network")
-    return next((one for one in tried if incompatibility(learner_of(one), kind) is None), "metric_learner")
+    return next((learner for learner in tried if incompatibility(learner_of(learner), kind) is None), "metric_learner")
 
 
 def quick_settings(learner: str) -> dict[str, Any]:
@@ -116,14 +116,16 @@ def check_parameter_table(kind: type[Treatment], name: str) -> None:
     version: Any = kind.version
     assert isinstance(version, int), f"the version of {name} is {version!r}, not a whole number"
     for parameter_name, parameter in kind.parameters.items():
-        known = isinstance(parameter, Parameter | Choice | Given)
-        assert known, f"{parameter_name} of {name} is no Parameter, Choice or Given"
+        is_parameter = isinstance(parameter, Parameter | Choice | Given)
+        assert is_parameter, f"{parameter_name} of {name} is no Parameter, Choice or Given"
         assert parameter.meaning, f"{parameter_name} of {name} does not say what it is"
         if isinstance(parameter, Parameter):
             inside = parameter.least <= parameter.low <= parameter.default <= parameter.high <= parameter.most
             assert inside, f"the default or the search range of {parameter_name} of {name} is not allowed"
-    made = kind()
-    assert kind(**json.loads(canonical(made.values))).values == made.values, f"{name} made from its values is another"
+    treatment = kind()
+    assert kind(**json.loads(canonical(treatment.values))).values == treatment.values, (
+        f"{name} made from its values is another"
+    )
     try:
         kind(**{"a name that no treatment has": 1})
     except BadInput:
@@ -147,18 +149,18 @@ class _Checked:
         source: Callable[..., Planted] = planted_pictures if trained.takes_pictures else planted
         self.planted = partial(source, **cohort)
         self.plain = self.planted(seed=seed)
-        made = self.made()
-        self.needs_group = any(one.needs_group_at_prediction for one in made)
-        self.transductive = any(one.transductive for one in made)
+        instances = self.new_treatments()
+        self.needs_group = any(instance.needs_group_at_prediction for instance in instances)
+        self.transductive = any(instance.transductive for instance in instances)
         self.may = {"group": self.needs_group}
 
-    def made(self) -> tuple[Treatment, ...]:
+    def new_treatments(self) -> tuple[Treatment, ...]:
         return tuple(kind(**values) for kind, values in self.treatments)
 
     def trained(
         self, material: Material, rows: Codes, seeds: Sequence[int] = (1,), settings: Settings | None = None
     ) -> list[Outcome]:
-        jobs = [Job(rows, seed, treatments=self.made()) for seed in seeds]
+        jobs = [Job(rows, seed, treatments=self.new_treatments()) for seed in seeds]
         return train(material, self.learner, jobs, settings)
 
     def outcome(self, material: Material, rows: Codes) -> Outcome:
@@ -170,8 +172,8 @@ class _Checked:
         before = _copies(self.plain.material)
         ended = self.outcome(self.plain.told(target=False, **self.may), self.plain.everything)
         after = _copies(self.plain.material)
-        same = all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
-        assert same, f"{self.name} writes into the rows it is given"
+        unchanged = all(np.array_equal(array, other) for array, other in zip(before, after, strict=True))
+        assert unchanged, f"{self.name} writes into the rows it is given"
         self.check_learnt(self.plain, ended)
         self.first = ended
 
@@ -180,26 +182,28 @@ class _Checked:
         assert ended.test is not None
         regression = cohort.material.task == "regression"
         guess = 0.0 if regression else 1 / len(cohort.material.classes)
-        found = cohort.correct(ended.test.values, among)
+        accuracy = cohort.correct(ended.test.values, among)
         enough = guess + LEARNT * (1 - guess)
-        assert found > enough, f"with {self.name} a planted signal is not learnt: {found:.2f}, not above {enough:.2f}"
+        assert accuracy > enough, (
+            f"with {self.name} a planted signal is not learnt: {accuracy:.2f}, not above {enough:.2f}"
+        )
 
     def reads_nothing_of_the_test_rows(self) -> None:
         rows = self.plain.everything
-        what = "targets" if self.needs_group else "targets or groups"
+        hidden_columns = "targets" if self.needs_group else "targets or groups"
         ended = self.outcome(self.plain.told(target=True, group=True), rows)
-        assert _same(ended, self.first), f"{self.name} reads the {what} of test rows"
+        assert _same_outcome(ended, self.first), f"{self.name} reads the {hidden_columns} of test rows"
         if not self.transductive:
             part = self.outcome(self.plain.first_half_of_test(**self.may), rows)
             assert part.test is not None
             assert self.first.test is not None
-            alike = np.array_equal(part.test.values, self.first.test.values[: len(part.test.values)])
-            assert alike, f"what {self.name} says of a test row depends on the other test rows"
+            agrees = np.array_equal(part.test.values, self.first.test.values[: len(part.test.values)])
+            assert agrees, f"what {self.name} says of a test row depends on the other test rows"
 
     def is_repeatable_and_mixes_no_trials(self, seeds: Sequence[int] = (1, 2, 3)) -> None:
         material, rows = self.plain.told(target=False, **self.may), self.plain.everything
         again = self.outcome(material, rows)
-        assert _same(again, self.first), f"{self.name} gives another result for the same seed"
+        assert _same_outcome(again, self.first), f"{self.name} gives another result for the same seed"
         exact = Settings(precision="float64")
         together = self.trained(material, rows, seeds, exact)
         for seed, ended in zip(seeds, together, strict=True):
@@ -211,8 +215,8 @@ class _Checked:
         (ended,) = self.trained(material, self.plain.without_cell(1, 0))
         if ended.failure is None:
             # Of a cell that was never seen nothing need be learnt.
-            others = np.flatnonzero((self.plain.test_target != 1) | (self.plain.test_group != 0))
-            self.check_learnt(self.plain, ended, others)
+            other_cells = np.flatnonzero((self.plain.test_target != 1) | (self.plain.test_group != 0))
+            self.check_learnt(self.plain, ended, other_cells)
             return
         named = all(word in ended.failure for word in ("class 1", "group 0", "help:"))
         assert named, (
@@ -238,7 +242,7 @@ def _copies(material: Material) -> list[Any]:
     return [np.array(value, copy=True) for value in values if value is not None]
 
 
-def _same(outcome: Outcome, other: Outcome) -> bool:
+def _same_outcome(outcome: Outcome, other: Outcome) -> bool:
     """Tell whether two outcomes say exactly the same of all rows."""
     pairs = ((outcome.dev, other.dev), (outcome.test, other.test))
     return all(a is not None and b is not None and np.array_equal(a.values, b.values) for a, b in pairs)
