@@ -442,7 +442,7 @@ class _Effective(_Null):
         ]
         if self.statistics[name].root_mean_square or not classes:
             return samples
-        least = min(classes, key=lambda one: one.p)
+        least = min(classes, key=lambda sample: sample.p)
         return {**samples, None: replace(least, p=min(1.0, len(classes) * least.p))}
 
 

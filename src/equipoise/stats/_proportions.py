@@ -55,7 +55,7 @@ def find_root(excess: Callable[[Floats], Floats], near: Floats, far: Floats) -> 
 
     Examples
     --------
-    >>> crossing(lambda x: x**2 - 2, np.zeros(1), np.full(1, 2.0)).round(6)
+    >>> find_root(lambda x: x**2 - 2, np.zeros(1), np.full(1, 2.0)).round(6)
     array([1.414214])
     """
     x1, x2 = near, far

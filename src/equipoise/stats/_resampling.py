@@ -30,7 +30,7 @@ def bootstrap_counts(
 
     Examples
     --------
-    >>> drawn_cells(np.array([[3.0, 1.0], [0.0, 2.0]]), 5, np.random.default_rng(0)).sum(axis=2).tolist()[0]
+    >>> bootstrap_counts(np.array([[3.0, 1.0], [0.0, 2.0]]), 5, np.random.default_rng(0)).sum(axis=2).tolist()[0]
     [4.0, 2.0]
     """
     if squares is not None:

@@ -291,7 +291,7 @@ def paired_t(differences: ArrayLike) -> tuple[float, float, float]:
 
     Examples
     --------
-    >>> student([1.0, 2.0, 3.0])[0], round(student([1.0, 2.0, 3.0])[1], 4), student([1.0, 2.0, 3.0])[2]
+    >>> paired_t([1.0, 2.0, 3.0])[0], round(paired_t([1.0, 2.0, 3.0])[1], 4), paired_t([1.0, 2.0, 3.0])[2]
     (2.0, 0.5774, 2.0)
     """
     values = np.asarray(differences, dtype=np.float64)

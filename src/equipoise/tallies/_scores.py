@@ -99,7 +99,7 @@ class ScoreScale:
         import narwhals as nw
 
         assert self.cuts is None
-        return self._place(scores, lambda place: place.floor()).cast(nw.Int64())  # type: ignore[no-any-return]
+        return self._place(scores, lambda position: position.floor()).cast(nw.Int64())  # type: ignore[no-any-return]
 
     def _place(self, scores: Any, floor: Any) -> Any:
         span = (self.high - self.low) or 1.0

@@ -333,15 +333,15 @@ def compare(  # noqa: D417 - the other parameters are written from their declara
     if concept is not None:
         tell("Projecting", 0.95)
         tested["projections"] = tuple(projection_records(spec, concept))
-    known = scores.known
-    attributes = tuple(attribute.only(known) for attribute in spec.people.attributes)
+    has_score = scores.known
+    attributes = tuple(attribute.only(has_score) for attribute in spec.people.attributes)
     result = CompareResult(
         schema=SCHEMA,
         provenance=_provenance(spec, command),
         notes=(),
         similarity=_similarity(spec, scores, cut, floor),
         attributes=tuple(attribute.name for attribute in attributes),
-        histograms=tuple(histograms(scores.values[known], attributes, spec.suppress_below)),
+        histograms=tuple(histograms(scores.values[has_score], attributes, spec.suppress_below)),
         rings=tuple(rings(attributes, cut.weights, spec.suppress_below)) if cut.tells_apart else (),
         rows=tuple(_individuals(spec, scores, cut)) if spec.show_rows and cut.tells_apart else (),
         **tested,

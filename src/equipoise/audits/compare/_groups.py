@@ -123,7 +123,7 @@ def scored(before: Embedding, after: Embedding, profiles: Units | None, spec: Co
 
 def _by_their_names(error: BadInput, names: Mapping[str, str]) -> BadInput:
     """Call the two sides by their own names: the second may be the rerun."""
-    message = re.sub(r"\b(before|after)\b", lambda found: names[found[1]], error.given)
+    message = re.sub(r"\b(before|after)\b", lambda word: names[word[1]], error.given)
     return BadInput(message, available=error.available, help=error.help)
 
 
