@@ -299,8 +299,8 @@ def _as_far_off(read: Floats, train: NDArray[np.bool_]) -> Floats:
 def _answer(
     result: AuditResult, gaps: Floats, column: str, favour: str | None, details: dict[str, Any]
 ) -> DirectionAudit:
-    (tested,) = _one(result, "equalized_odds", column, favour)
-    (association,) = _one(result, "base_rate_difference", column, favour)
+    (tested,) = _matching_records(result, "equalized_odds", column, favour)
+    (association,) = _matching_records(result, "base_rate_difference", column, favour)
     gap, chance = float(gaps[0]), gaps[1:][np.isfinite(gaps[1:])]
     rank = rank_among(gap, chance) if np.isfinite(gap) else None
     people = float("nan") if tested.p is None else tested.p
@@ -321,7 +321,7 @@ def _answer(
     )  # fmt: skip
 
 
-def _one(result: AuditResult, measure: str, column: str, favour: str | None) -> tuple[Record, ...]:
+def _matching_records(result: AuditResult, measure: str, column: str, favour: str | None) -> tuple[Record, ...]:
     scope = "overall" if favour is None else "favourable"
     return result.find(measure, attribute=column, scope=scope, kind="gap")
 

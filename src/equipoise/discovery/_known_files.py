@@ -62,7 +62,7 @@ def read_known(path: str | os.PathLike[str], latent_size: int, target: str | Non
         content = _content(where)
         aimed = content.get("target")
         if "hyperplanes" in content:
-            planes = _given(where, content)
+            planes = _listed_planes(where, content)
         else:
             source = _source(where, content)
             planes, fits = _fitted(where, content, latent_size)
@@ -121,7 +121,7 @@ def _content(where: Path) -> dict[str, Any]:
     return content
 
 
-def _given(where: Path, content: Mapping[str, Any]) -> tuple[Hyperplane, ...]:
+def _listed_planes(where: Path, content: Mapping[str, Any]) -> tuple[Hyperplane, ...]:
     listed = content["hyperplanes"]
     if not isinstance(listed, list) or not listed or not all(isinstance(entry, dict) for entry in listed):
         _refuse(where, "hyperplanes is not a list of tables", '[{"name": "age", "normal": [...], "offset": 0.0}, ...]')

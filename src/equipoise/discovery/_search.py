@@ -241,10 +241,10 @@ class _Run:
         first_planes: Sequence[Hyperplane] = (),
     ) -> None:  # fmt: skip
         torch = require("torch", extra="train", purpose="Discovery")
-        self.objective, self.settings, self.place, self.restarts = objective, settings, index, restarts
+        self.objective, self.settings, self.index, self.restarts = objective, settings, index, restarts
         self.running = np.arange(restarts)
         self.halved = halvings(restarts, settings.steps) if settings.race else {}
-        self.kept = _tensor(objective, avoided)
+        self.avoided = _tensor(objective, avoided)
         starts = [stream(settings.seed, "start", index, restart) for restart in range(restarts)]
         size = objective.generator.latent_size
         normals = [start.normal(size=size) for start in starts]
@@ -315,7 +315,7 @@ class _Run:
         rises = float((p[winner, -1] - p[winner, 0]).mean()) >= 0
         sign = 1.0 if rises else -1.0
         normal = sign * self.normals.detach()[winner].cpu().numpy()
-        plane = Hyperplane(f"direction {self.place + 1}", normal, sign * float(self.offsets.detach()[winner]))
+        plane = Hyperplane(f"direction {self.index + 1}", normal, sign * float(self.offsets.detach()[winner]))
         cosines = {hyperplane.name: plane.cosine(hyperplane) for hyperplane in named}
         every = np.full(self.restarts, np.nan)
         every[self.running] = losses.cpu().numpy()
@@ -323,11 +323,11 @@ class _Run:
 
     def _free(self, normals: Any) -> Any:
         """Return normals of length 1 inside the complement of what is kept away from."""
-        free = normals - (normals @ self.kept.T) @ self.kept
+        free = normals - (normals @ self.avoided.T) @ self.avoided
         return free / free.norm(dim=-1, keepdim=True)
 
     def _seed(self, name: str) -> int:
-        return int(stream(self.settings.seed, name, self.place).integers(2**31))
+        return int(stream(self.settings.seed, name, self.index).integers(2**31))
 
 
 def _objective(

@@ -131,7 +131,7 @@ def fit_surrogate(
     """
     torch = require("torch", extra="train", purpose="A surrogate")
     tell = report or _to_nobody
-    latents = _drawn(generator, settings.latents, search_settings)
+    latents = _sampled_latents(generator, settings.latents, search_settings)
     p = _labelled(generator, classifier, latents, search_settings.chunk, tell)
     if float(p.max() - p.min()) < CONSTANT:
         return None
@@ -158,7 +158,7 @@ def _labelled(generator: Generator, classifier: Classifier, latents: Any, chunk:
     return torch.cat(p)
 
 
-def _drawn(generator: Generator, number: int, settings: SearchSettings) -> Any:
+def _sampled_latents(generator: Generator, number: int, settings: SearchSettings) -> Any:
     """Return latents ``[number, d]`` in an order that mixes both halves."""
     torch = require("torch", extra="train", purpose="A surrogate")
     sampled = generator.sample(number, int(stream(settings.seed, "surrogate").integers(2**31))).double()

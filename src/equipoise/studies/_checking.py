@@ -275,15 +275,17 @@ def _spreads(
     return assumed_spreads(study)
 
 
-def _with_store(made: Check, study: Study, where: str | os.PathLike[str]) -> Check:
+def _with_store(checked: Check, study: Study, where: str | os.PathLike[str]) -> Check:
     from equipoise.studies.storage import open_store
 
     if "://" not in os.fspath(where) and not os.path.exists(where):
-        return made
+        return checked
     with open_store(os.fspath(where), create=False, read_only=True, plan=study.plan_key) as store:
         status, change = status_of(study, store), change_of(study, store)
     seconds, unmeasured = seconds_left(status)
-    return replace(made, done=status.done, failed=status.failed, seconds=seconds, unmeasured=unmeasured, change=change)
+    return replace(
+        checked, done=status.done, failed=status.failed, seconds=seconds, unmeasured=unmeasured, change=change
+    )
 
 
 def status_of(study: Study, store: Store) -> Status:
@@ -293,9 +295,9 @@ def status_of(study: Study, store: Store) -> Status:
     states = store.states([trial.key for trial in study.trials()])
     cells = []
     for label, trials in zip(cell_labels(study).values(), cells_of(study.trials()), strict=True):
-        own = [states.get(trial.key, ("waiting", 0.0)) for trial in trials]
-        number: dict[str, int] = Counter(state for state, _ in own)
-        cells.append(CellStatus(label, **number, seconds=sum(seconds for _, seconds in own)))
+        trial_states = [states.get(trial.key, ("waiting", 0.0)) for trial in trials]
+        number: dict[str, int] = Counter(state for state, _ in trial_states)
+        cells.append(CellStatus(label, **number, seconds=sum(seconds for _, seconds in trial_states)))
     return Status(tuple(cells))
 
 

@@ -122,8 +122,8 @@ class PlanPower:
             return f"About {self.seeds_needed} seeds would do"
         if self.limited_by is LimitedBy.SEEDS:
             return f"More than {MAX_SEEDS:,} seeds would be needed"
-        told = str(limit_reason(self.limited_by, None, self.effect))
-        return told[0].upper() + told[1:]
+        sentence = str(limit_reason(self.limited_by, None, self.effect))
+        return sentence[0].upper() + sentence[1:]
 
     def _advice(self) -> str:
         assert self.advised is not None

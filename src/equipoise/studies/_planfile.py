@@ -104,10 +104,10 @@ def _field(model: type[BaseModel], place: Place) -> str:
     return f"{name} = ... ({model.model_fields[name].description})" if name in model.model_fields else f"{name} = ..."
 
 
-def _where(file: Path, text: str, place: Place) -> str:
-    line = line_of(text, place)
+def _where(file: Path, text: str, key_path: Place) -> str:
+    line = line_of(text, key_path)
     field = "".join(f" {part + 1}" if isinstance(part, int) else f"{', ' if at else ''}{part}"
-                    for at, part in enumerate(place))  # fmt: skip
+                    for at, part in enumerate(key_path))  # fmt: skip
     return file.name + (f", line {line}" if line else "") + (f" ({field})" if field else "")
 
 
@@ -394,7 +394,7 @@ def planned_cohort(plan_entry: CohortPlan, plan: Path) -> Cohort:
     if plan_entry.target is None or not plan_entry.groups:
         absent = "target" if plan_entry.target is None else "groups"
         raise BadInput(f"The cohort of {plan_entry.file!r} has no {absent}", help=f"name the column: {absent} = ...")
-    for name in _given(plan_entry, OF_PICTURES) if plan_entry.pictures is None else []:
+    for name in _keys_given(plan_entry, OF_PICTURES) if plan_entry.pictures is None else []:
         raise _misplaced(name, f"{name} is given, and no pictures", "name their column: pictures = ...")
     if plan_entry.pictures is not None and plan_entry.features:
         raise _misplaced("features", "features are named together with pictures", "pictures are the only feature.")
@@ -412,7 +412,7 @@ def _registered(plan_entry: CohortPlan, plan: Path) -> Cohort:
         raise BadInput(
             "The plan names no cohort", available='name = "adult", or file = "people.csv" with target, groups'
         )
-    for name in _given(plan_entry, OF_FILE):
+    for name in _keys_given(plan_entry, OF_FILE):
         raise _misplaced(name, f"{name} is given for the registered cohort {plan_entry.name!r}", "it is for file =.")
     path = {} if plan_entry.path is None else {"path": os.path.join(plan.parent, plan_entry.path)}
     cohort, extra = load(plan_entry.name, **{**plan_entry.options, **path}), _extra(plan_entry, plan)
@@ -422,8 +422,8 @@ def _registered(plan_entry: CohortPlan, plan: Path) -> Cohort:
     return with_roles(cohort, target=plan_entry.target, groups=names_of(plan_entry.groups), favourable=favourable)
 
 
-def _extra(said: CohortPlan, plan: Path) -> str | None:
-    return None if said.extra_columns is None else os.path.join(plan.parent, said.extra_columns)
+def _extra(plan_entry: CohortPlan, plan: Path) -> str | None:
+    return None if plan_entry.extra_columns is None else os.path.join(plan.parent, plan_entry.extra_columns)
 
 
 def _of_file(plan_entry: CohortPlan, table: str, extra: str | None) -> Cohort:
@@ -462,8 +462,8 @@ def names_of(names: str | list[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
-def _given(said: CohortPlan, names: tuple[str, ...]) -> list[str]:
-    return [name for name in names if name in said.model_fields_set and getattr(said, name)]
+def _keys_given(plan_entry: CohortPlan, names: tuple[str, ...]) -> list[str]:
+    return [name for name in names if name in plan_entry.model_fields_set and getattr(plan_entry, name)]
 
 
 def _misplaced(name: str, given: str, hint: str) -> BadPlan:

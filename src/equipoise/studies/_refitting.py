@@ -301,12 +301,12 @@ def _stored(
         if state != "done":
             return None, None
         predictions = {split: store.predictions(trial.key, split) for split in SPLITS}
-        return predictions, _kept(store, trial.key)
+        return predictions, _stored_model(store, trial.key)
 
 
-def _kept(store: Store, key: str) -> FittedModel | None:
-    found = store.kept([key], MODEL).get(key)
-    return None if found is None else model_of(found)
+def _stored_model(store: Store, key: str) -> FittedModel | None:
+    array = store.kept([key], MODEL).get(key)
+    return None if array is None else model_of(array)
 
 
 def _trained(study: Study, trial: Trial, planned: Trial, tell: Progress) -> Outcome:
@@ -435,12 +435,12 @@ def _score(model: SavedModel, columns: Mapping[str, NDArray[Any]], rows: Codes) 
     """Return the score of the favourable class, or of the second of two; nothing where the model has no scores."""
     if len(model.classes) != 2:
         return {}
-    wanted = model.favourable if model.favourable in model.classes else model.classes[1]
+    score_class = model.favourable if model.favourable in model.classes else model.classes[1]
     try:
         scores = model.predict_proba(columns, ids=rows)
     except BadInput:
         return {}
-    return {"score": scores[:, model.classes.index(wanted)].astype(np.float64), "score_class": wanted}
+    return {"score": scores[:, model.classes.index(score_class)].astype(np.float64), "score_class": score_class}
 
 
 def _silent(stage: str, done: float) -> None:

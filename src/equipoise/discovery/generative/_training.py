@@ -272,7 +272,7 @@ def _weights(networks: Mapping[str, torch.nn.Module]) -> dict[str, torch.Tensor]
 def _faults(expected: Mapping[str, torch.Tensor], tensors: Mapping[str, torch.Tensor]) -> list[str]:
     """Say which weights of a file are not those that networks have."""
     shared = [key for key in expected if key in tensors]
-    same_kind = [key for key in shared if _alike(tensors[key].dtype, expected[key].dtype)]
+    same_kind = [key for key in shared if _are_same_kind(tensors[key].dtype, expected[key].dtype)]
     return [
         *(f"{key} is not in the file" for key in expected if key not in tensors),
         *(f"{key} is not in the networks" for key in tensors if key not in expected),
@@ -283,6 +283,6 @@ def _faults(expected: Mapping[str, torch.Tensor], tensors: Mapping[str, torch.Te
     ]  # fmt: skip
 
 
-def _alike(found: torch.dtype, wanted: torch.dtype) -> bool:
+def _are_same_kind(found: torch.dtype, wanted: torch.dtype) -> bool:
     """Tell whether numbers become the wanted ones without becoming others; of one byte they are too coarse."""
     return bool(found == wanted or (found.is_floating_point and wanted.is_floating_point and found.itemsize > 1))

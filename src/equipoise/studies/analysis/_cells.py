@@ -186,7 +186,9 @@ class _Names:
         return self._under[key]
 
     def treatment(self, trial: Trial) -> str:
-        read = ", ".join(str(value) for where, name, value in self._told(trial) if (where, name) in self._read(trial))
+        read = ", ".join(
+            str(value) for where, name, value in self._varied_settings(trial) if (where, name) in self._read(trial)
+        )
         return (
             trial.treatment
             + (f": {read}" if read else "")
@@ -194,10 +196,12 @@ class _Names:
         )
 
     def setting(self, trial: Trial) -> str:
-        settings = [setting_read for setting_read in self._told(trial) if setting_read[:2] not in self._read(trial)]
+        settings = [
+            setting_read for setting_read in self._varied_settings(trial) if setting_read[:2] not in self._read(trial)
+        ]
         return ", ".join(f"{name}={value}" for _, name, value in settings)
 
-    def _told(self, trial: Trial) -> Iterator[tuple[str, str, Any]]:
+    def _varied_settings(self, trial: Trial) -> Iterator[tuple[str, str, Any]]:
         """Yield the settings that are not the same in all trials of their kind."""
         kind = self._kind(trial)
         for where, name, value in _settings(trial):
@@ -316,9 +320,9 @@ def _by_seed(values: Floats, cell: Cell, environment_of_seed: Mapping[int, int] 
 
 def mean_over(runs: Floats) -> Floats:
     """Return the mean over runs; undefined runs do not count, and without any it is undefined."""
-    known = ~np.isnan(runs)
-    number = known.sum(axis=0)
-    total = np.where(known, runs, 0.0).sum(axis=0)
+    defined = ~np.isnan(runs)
+    number = defined.sum(axis=0)
+    total = np.where(defined, runs, 0.0).sum(axis=0)
     return ratio(total, number.astype(np.float64))
 
 

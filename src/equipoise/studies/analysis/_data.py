@@ -90,8 +90,8 @@ def late_decline(losses: Floats) -> float | None:
         return None
     window = _window(len(losses))
     last, before = float(losses[-window:].mean()), float(losses[-2 * window : -window].mean())
-    whole = float(losses[0]) - last
-    return (before - last) / whole if whole > 0 else None
+    total_decline = float(losses[0]) - last
+    return (before - last) / total_decline if total_decline > 0 else None
 
 
 def _window(epochs: int) -> int:

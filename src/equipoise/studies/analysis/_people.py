@@ -124,8 +124,8 @@ class Redrawn:
         singles = self.singles[..., columns]
         change = singles[cells] - singles[baselines]
         of_single = np.stack([_variance(change[:, self.of_draw == seed]) for seed in np.unique(self.of_draw)])
-        known = ~np.isnan(of_single)
-        single = ratio(np.where(known, of_single, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
+        defined = ~np.isnan(of_single)
+        single = ratio(np.where(defined, of_single, 0.0).sum(axis=0), defined.sum(axis=0).astype(np.float64))
         return people_variance(of_mean, np.where(np.isnan(single), of_mean, single), seeds)
 
 
@@ -373,7 +373,7 @@ def _groups(data: StudyData, attributes: Sequence[Attribute]) -> list[Group]:
         for attribute in attributes:
             matrix, names = data.layout.folding(attribute)
             places = [np.flatnonzero(is_member[data.rows.group] > 0) for is_member in matrix]
-            groups += [(attribute, name, place) for name, place in zip(names, places, strict=True) if len(place)]
+            groups += [(attribute, name, members) for name, members in zip(names, places, strict=True) if len(members)]
     return groups
 
 

@@ -109,7 +109,9 @@ def main_measures_of(task: Task, performance: str | None = None, fairness: str |
     fair = check_fairness(fairness or "GAP", task)
     first = OWN_NAMES.get(chosen, chosen)
     named = FAIRNESS[task] if fair == "GAP" else OWN_NAMES.get(fair, fair)
-    return MainMeasures(first, named, DISTANCE[task], (chosen, fair), tuple(one for one in usual if one != first))
+    return MainMeasures(
+        first, named, DISTANCE[task], (chosen, fair), tuple(measure for measure in usual if measure != first)
+    )
 
 
 # The seven of paper 004.
@@ -224,13 +226,13 @@ def _of_measure(name: str, layout: Layout, attributes: Sequence[Attribute]) -> l
 def measured(quantities: Sequence[Quantity], tables: Floats, layout: Layout) -> Floats:
     """Return the value of every quantity, ``[..., quantity]``, of tables ``[..., group, ...]``; undefined is NaN."""
     lead = tables.ndim - layout.depth
-    made = np.full((*tables.shape[:lead], len(quantities)), np.nan)
+    values = np.full((*tables.shape[:lead], len(quantities)), np.nan)
     for attribute in dict.fromkeys(quantity.attribute for quantity in quantities):
         tally, comparable = _tally(tables, layout, attribute)
         for index, quantity in enumerate(quantities):
             if quantity.attribute == attribute and (comparable or not attribute):
-                made[..., index] = _values(quantity, tally)
-    return made
+                values[..., index] = _values(quantity, tally)
+    return values
 
 
 def _tally(tables: Floats, layout: Layout, attribute: Attribute) -> tuple[Any, bool]:
@@ -269,8 +271,8 @@ class LabelTally:
 
     def only(self, label: str) -> LabelTally:
         """Return what is told of one label."""
-        place = self.labels.index(label)
-        return LabelTally(self.cells[..., place : place + 1, :], self.groups, (label,))
+        index = self.labels.index(label)
+        return LabelTally(self.cells[..., index : index + 1, :], self.groups, (label,))
 
 
 PRESENCE = ("absent", "present")
@@ -366,9 +368,9 @@ def _performance(name: str, tally: Any) -> Floats:
 
 def _mean_over_classes(values: Floats) -> Floats:
     """Return the mean over the classes that are defined; NaN where none is."""
-    known = ~np.isnan(values)
-    total = np.where(known, values, 0.0).sum(axis=-1)
-    return ratio(total, known.sum(axis=-1).astype(np.float64))
+    defined = ~np.isnan(values)
+    total = np.where(defined, values, 0.0).sum(axis=-1)
+    return ratio(total, defined.sum(axis=-1).astype(np.float64))
 
 
 def batched(quantities: Sequence[Quantity], tables: Floats, layout: Layout, most: int = 2_000_000) -> Floats:
@@ -463,10 +465,10 @@ def fill_in(
 def constant_scores(layout: Layout, tables: Floats, performance: str, attribute: Attribute) -> Floats:
     """Return what equal scores for everybody have, ``[1, 1 + group]``: an AUC of 1/2, or the share of present rows."""
     groups, _ = layout.folded(tables[:1], attribute)
-    whole = np.concatenate([tables[:1].sum(axis=1, keepdims=True), groups], axis=1)
+    overall_and_groups = np.concatenate([tables[:1].sum(axis=1, keepdims=True), groups], axis=1)
     if performance != "average_precision":
-        return np.full(whole.shape[:2], CONSTANT_AUC)
-    counts = ClassCounts.of_labels(whole)
+        return np.full(overall_and_groups.shape[:2], CONSTANT_AUC)
+    counts = ClassCounts.of_labels(overall_and_groups)
     shares = ratio(counts.actual, np.broadcast_to(counts.people, counts.actual.shape))
     # A label that nobody has is left out, as it is of the trials.
     return _mean_over_classes(np.where(counts.actual > 0, shares, np.nan))
@@ -573,11 +575,11 @@ def _constant_labels(data: StudyData) -> tuple[Floats, str, str]:
         dev = data.tables[DEV][0].sum(axis=0)
         often, basis = dev[:, 2:].sum(axis=-1) > dev[:, :2].sum(axis=-1), DEV_ROWS
     truly = np.stack([tables[..., :2].sum(axis=-1), tables[..., 2:].sum(axis=-1)], axis=-1)
-    made = np.zeros_like(tables)
+    constant_tables = np.zeros_like(tables)
     for outcome in range(OUTCOMES):
-        made[..., outcome] = truly[..., outcome // 2] * (often == outcome % 2)
+        constant_tables[..., outcome] = truly[..., outcome // 2] * (often == outcome % 2)
     names = [label for label, flag in zip(data.layout.classes, often.tolist(), strict=True) if flag]
-    return made, listing(names) if names else "no label", basis
+    return constant_tables, listing(names) if names else "no label", basis
 
 
 def _constant_sums(data: StudyData) -> tuple[Floats, str]:
@@ -636,8 +638,8 @@ def collapsed_cells(data: StudyData, runs: Flags, members: list[Codes]) -> Flags
 def collapsed_tables(tables: Floats, layout: Layout, can_be_right: bool = True) -> Flags:
     """Tell of each table ``[..., group, ...]`` whether what it counts is no better than a constant prediction."""
     if layout.task == "regression":
-        told = residual_moments(tables.sum(axis=-2, keepdims=True), ("everyone",), layout.pivot)
-        r_squared = 1.0 - ratio(told.mean_squared_error, told.variance_target)[..., 0]
+        moments = residual_moments(tables.sum(axis=-2, keepdims=True), ("everyone",), layout.pivot)
+        r_squared = 1.0 - ratio(moments.mean_squared_error, moments.variance_target)[..., 0]
         return has_collapsed_regression(r_squared)
     if layout.task == "multilabel":
         return all_labels_have_collapsed(ClassCounts.of_labels(tables.sum(axis=-3)))

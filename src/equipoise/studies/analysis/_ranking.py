@@ -59,13 +59,13 @@ def ranked(
     generator = stream(seed, "ranking", *(cell.name for cell in cells))
     seeds = [cell.distinct_seeds for cell in cells]
     shared = len(set(seeds)) == 1
-    common = _drawn(len(seeds[0]), draws, generator) if shared else None
+    common = _times_drawn(len(seeds[0]), draws, generator) if shared else None
     means, several, single, deviations = [], [], [], []
     one_seed = generator.integers(0, len(seeds[0]), draws) if shared else None
     for index, cell in enumerate(cells):
         cell_values = values[cell.places]
         each = np.array([(cell.seeds == distinct).sum() for distinct in seeds[index]])
-        times = common if common is not None else _drawn(len(seeds[index]), draws, generator)
+        times = common if common is not None else _times_drawn(len(seeds[index]), draws, generator)
         weights = _run_weights(cell, seeds[index], times, generator)
         units = len(each) if len(each) > 1 else int(each.sum())
         mean = _weighted(_even(cell, seeds[index])[None], cell_values)[0]
@@ -165,17 +165,17 @@ def _couples(values: Floats, cells: Sequence[Cell], higher: Sequence[bool]) -> l
     Fewer comparisons name a larger set and wider intervals: what is said of the best holds all the same.
     """
     number = len(cells)
-    everyone = [(first, second) for first in range(number) for second in range(first)]
+    all_couples = [(first, second) for first in range(number) for second in range(first)]
     if number <= MOST_COMPARED:
-        return everyone
+        return all_couples
     means = np.stack([np.nan_to_num(_weighted(_even(cell, cell.distinct_seeds)[None], values[cell.places])[0])
                       for cell in cells])  # fmt: skip
     best = set((means * np.where(np.asarray(higher), 1.0, -1.0)).argmax(axis=0).tolist())
-    return [couple for couple in everyone if best & set(couple)]
+    return [couple for couple in all_couples if best & set(couple)]
 
 
-def _drawn(number: int, draws: int, generator: np.random.Generator) -> Floats:
-    """Return how often each of so many is drawn, ``[draw, one]``."""
+def _times_drawn(number: int, draws: int, generator: np.random.Generator) -> Floats:
+    """Return how often each of so many is drawn, ``[draw, unit]``."""
     return generator.multinomial(number, np.full(number, 1.0 / number), size=draws).astype(np.float64)
 
 
@@ -184,7 +184,7 @@ def _run_weights(cell: Cell, seeds: Sequence[int], times: Floats, generator: np.
     weights = np.zeros((len(times), len(cell.places)))
     for index, seed in enumerate(seeds):
         runs = cell.runs_of(seed)
-        weights[:, runs] = times[:, index, None] * _drawn(len(runs), len(times), generator) / len(runs)
+        weights[:, runs] = times[:, index, None] * _times_drawn(len(runs), len(times), generator) / len(runs)
     return np.asarray(weights / len(seeds), dtype=np.float64)
 
 
@@ -220,10 +220,10 @@ def _one_run(
 
 def _ranks(values: Floats, tied: Floats) -> Floats:
     """Rank ``[cell, quantity]``, the highest first; ties share the mean of their ranks, undefined has none."""
-    known = ~np.isnan(values)
+    defined = ~np.isnan(values)
     above = values[None] > values[:, None] + tied
-    equal = ~above & ~above.swapaxes(0, 1) & known[None]
-    return np.where(known, 1.0 + above.sum(axis=1) + (equal.sum(axis=1) - 1) / 2.0, np.nan)
+    equal = ~above & ~above.swapaxes(0, 1) & defined[None]
+    return np.where(defined, 1.0 + above.sum(axis=1) + (equal.sum(axis=1) - 1) / 2.0, np.nan)
 
 
 # Performances this near on dev rows are called equal.

@@ -237,9 +237,9 @@ def ranks_under(result: StudyResult, under: Under) -> list[RankRecord]:
 
 def _distances(result: StudyResult, under: Under) -> Iterator[StudyRecord]:
     for cell in result.chosen_cells.get(under, ()):
-        found = result.spoken_for.get((*under, cell.treatment, result.distance, result.attribute))
-        if found is not None:
-            yield found[1]
+        spoken = result.spoken_for.get((*under, cell.treatment, result.distance, result.attribute))
+        if spoken is not None:
+            yield spoken[1]
 
 
 def _runs(record: StudyRecord) -> int:

@@ -157,13 +157,13 @@ def _with_looks(
     if not any(record.verdict is not None for record in result.records):
         return result
     recorded = remember_look(os.fspath(store), name, now)
-    told = Looks(
+    looks_recorded = Looks(
         number=len(looks), recorded=recorded,
         looks=tuple(LookRecord(at=datetime.fromtimestamp(look.at, UTC).isoformat(timespec="seconds"),
                                seeds=look.seeds, trials=look.trials) for look in looks),
     )  # fmt: skip
-    result = replace(result, looks=told)
-    return replace(result, notes=(*result.notes, *look_notes(told)))
+    result = replace(result, looks=looks_recorded)
+    return replace(result, notes=(*result.notes, *look_notes(looks_recorded)))
 
 
 def check_same_plan(study: Study, store: Store, *, to_train: bool = False) -> list[str]:
@@ -202,7 +202,7 @@ def check_same_plan(study: Study, store: Store, *, to_train: bool = False) -> li
 
 def _chose_epochs_as_earlier(trials: Iterable[Trial]) -> bool:
     """Tell whether dev rows chose epochs as earlier versions did; own functions and some learners have none."""
-    choosing = {one.name for one in registry.entries("learner") if getattr(one.thing, "chooses_epochs", True)}
+    choosing = {entry.name for entry in registry.entries("learner") if getattr(entry.thing, "chooses_epochs", True)}
     return any(
         trial.choice < CHOICE and trial.selection != "last" and trial.learner.name in choosing for trial in trials
     )

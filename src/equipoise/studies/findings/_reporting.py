@@ -382,11 +382,11 @@ def _with_best(ranked_under: RankedUnder, at: int, number: int) -> dict[str, Any
     }  # fmt: skip
 
 
-def _simultaneous(judged: Judged, own: RankedUnder, number: int, threshold: float) -> dict[str, Any]:
+def _simultaneous(judged: Judged, ranked_under: RankedUnder, number: int, threshold: float) -> dict[str, Any]:
     """Return the interval of a change that holds for all treatments of the condition together (Bonferroni)."""
-    if number not in own.columns or math.isnan(judged.p):
+    if number not in ranked_under.columns or math.isnan(judged.p):
         return {}
-    low, high = sources_interval(judged.change, *judged.sources, threshold / max(len(own.places) - 1, 1))
+    low, high = sources_interval(judged.change, *judged.sources, threshold / max(len(ranked_under.places) - 1, 1))
     return {"change": judged.change, "change_low": float(low), "change_high": float(high)}
 
 
@@ -425,7 +425,7 @@ def records_of(
                 spread_seeds_low=float(spreads_of_runs.seeds_low[number]),
                 spread_seeds_high=float(spreads_of_runs.seeds_high[number]),
                 prob_best=float(best[index][number]) if index in best and quantity.better != "none" else None,
-                **_told(verdicts, cell, len(defined), undefined),
+                **_comparison_fields(verdicts, cell, len(defined), undefined),
             )  # fmt: skip
 
 
@@ -455,14 +455,14 @@ def _does_not_vary(study: Measured, cell: Cell) -> bool:
     layout = study.data.layout
     if layout.task != "regression":
         return False
-    told = residual_moments(
+    moments = residual_moments(
         study.data.tables[TEST][cell.places].sum(axis=-2, keepdims=True), ("everyone",), layout.pivot
     )
     # What rounding leaves of equal predictions is no variance.
-    return bool((told.variance_prediction <= 1e-12 * told.variance_target).all())
+    return bool((moments.variance_prediction <= 1e-12 * moments.variance_target).all())
 
 
-def _told(judged: Judged | None, cell: Cell, runs: int, undefined: Reason) -> dict[str, Any]:
+def _comparison_fields(judged: Judged | None, cell: Cell, runs: int, undefined: Reason) -> dict[str, Any]:
     """Return what a comparison adds to a record; a cell without one says why where it is not the baseline."""
     if judged is None:
         reason = None if cell.chosen else because(StudyReason.NOT_CHOSEN)
@@ -583,9 +583,9 @@ def alternatives_of(
         yield replace(alternative, words=alternative_words(alternative, performance, phrases[under.condition]))
 
 
-def _may_be_named(study: Measured, place: int) -> bool:
+def _may_be_named(study: Measured, index: int) -> bool:
     """Tell whether a cell was compared with the baseline and has not collapsed."""
-    return study.baselines[place] is not None and not study.cells[place].collapsed
+    return study.baselines[index] is not None and not study.cells[index].collapsed
 
 
 def outcome_of(fairness: StudyRecord | None, performance: StudyRecord | None, margin: float) -> AlternativeOutcome:
@@ -641,15 +641,15 @@ def _equal(named: Named) -> EqualCondition:
 
 def failures_of(study: Measured) -> Iterable[FailureRecord]:
     """Yield failed trials, those of one cell and error together."""
-    found: dict[tuple[str, str, str, str, bool], list[int]] = {}
+    seeds_by_failure: dict[tuple[str, str, str, str, bool], list[int]] = {}
     traces: dict[tuple[str, str, str, str, bool], str] = {}
     for failure in study.data.failures:
         trial = failure.trial
         key = (condition_text(trial.condition), trial.learner.name, trial.treatment, failure.error, failure.damaged)
-        found.setdefault(key, []).append(trial.seed)
+        seeds_by_failure.setdefault(key, []).append(trial.seed)
         if failure.traceback is not None:
             traces.setdefault(key, failure.traceback)
-    for key, seeds in found.items():
+    for key, seeds in seeds_by_failure.items():
         condition, learner, treatment, error, damaged = key
         yield FailureRecord(
             condition=condition, learner=learner, treatment=treatment, trials=len(seeds),

@@ -464,20 +464,20 @@ class StudyResult(NarratedResult):
     @cached_property
     def chosen_cells(self) -> dict[tuple[str, str], list[CellRecord]]:
         """The cells that speak for their treatments, by condition and learner."""
-        found: dict[tuple[str, str], list[CellRecord]] = {}
+        cells_by_under: dict[tuple[str, str], list[CellRecord]] = {}
         for cell in self.cells:
             if cell.chosen:
-                found.setdefault((cell.condition, cell.learner), []).append(cell)
-        return found
+                cells_by_under.setdefault((cell.condition, cell.learner), []).append(cell)
+        return cells_by_under
 
     @cached_property
     def distance_ranks(self) -> dict[tuple[str, str], list[RankRecord]]:
         """The ranks by distance to the optimum on the main attribute, by condition and learner."""
-        found: dict[tuple[str, str], list[RankRecord]] = {}
+        ranks_by_under: dict[tuple[str, str], list[RankRecord]] = {}
         for rank in self.ranks:
             if (rank.measure, rank.attribute) == (self.distance, self.attribute):
-                found.setdefault((rank.condition, rank.learner), []).append(rank)
-        return found
+                ranks_by_under.setdefault((rank.condition, rank.learner), []).append(rank)
+        return ranks_by_under
 
     def find(self, **fields: object) -> tuple[StudyRecord, ...]:
         """Return the records whose fields have these values, as in ``find(treatment="inlp", measure="fairness")``."""

@@ -105,9 +105,9 @@ def baseline_name(result: StudyResult) -> str:
 def record_of(result: StudyResult, under: Under, treatment: str, measure: str) -> StudyRecord | None:
     """Return the record of a treatment on a measure of everyone or of the main attribute."""
     for attribute in ((), result.attribute):
-        found = result.spoken_for.get((*under, treatment, measure, attribute))
-        if found is not None:
-            return found[1]
+        spoken = result.spoken_for.get((*under, treatment, measure, attribute))
+        if spoken is not None:
+            return spoken[1]
     return None
 
 
@@ -450,8 +450,8 @@ def _total(own: Composition) -> int:
     return sum(map(sum, own.rows))
 
 
-def _classes(own: Composition) -> list[tuple[str, int]]:
-    return [(name, sum(row)) for name, row in zip(own.classes, own.rows, strict=True)]
+def _classes(composition: Composition) -> list[tuple[str, int]]:
+    return [(name, sum(row)) for name, row in zip(composition.classes, composition.rows, strict=True)]
 
 
 def _cells(composition: Composition) -> list[tuple[str, int]]:
@@ -507,8 +507,8 @@ def _value(written: str) -> float:
 
 def undefined_everywhere(result: StudyResult, attribute: tuple[str, ...]) -> set[str]:
     """Return the measures of everyone or of an attribute that are undefined for every treatment and condition."""
-    own = [record for record in result.records if record.attribute in ((), attribute)]
-    return {record.measure for record in own} - {record.measure for record in own if record.mean == record.mean}
+    records = [record for record in result.records if record.attribute in ((), attribute)]
+    return {record.measure for record in records} - {record.measure for record in records if record.mean == record.mean}
 
 
 # The F1 of a label, and the largest difference of its true positive rates between groups.

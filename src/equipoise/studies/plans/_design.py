@@ -252,11 +252,11 @@ def verify_learners(learners: Sequence[Learning]) -> None:
 
 def sources_of(learners: Sequence[Learning]) -> dict[str, str]:
     """Return a hash of the user's own code and files that each learner names, where it names some."""
-    found: dict[str, str | None] = {}
+    source_of: dict[str, str | None] = {}
     for learning in learners:
         kind: Any = registry.get("learner", learning.named.name).thing
-        found[str(learning.named)] = kind.source(learning.values)
-    return {name: source for name, source in found.items() if source is not None}
+        source_of[str(learning.named)] = kind.source(learning.values)
+    return {name: source for name, source in source_of.items() if source is not None}
 
 
 def _as_entry(learner: Any) -> Any:
@@ -335,10 +335,10 @@ def how_of(rounding: str, precision: str, device: str, selection: str | Sequence
     return How(rounding, precision, device, selections)
 
 
-def performance_of(given: str | None, task: Task) -> Performance | None:
+def performance_of(performance: str | None, task: Task) -> Performance | None:
     """Check what performance is; None where the classes of the training rows are to say."""
     with placed("performance"):
-        return None if given is None else check_performance(given, task)
+        return None if performance is None else check_performance(performance, task)
 
 
 def fairness_of(given: str, task: Task) -> Fairness:
@@ -462,10 +462,10 @@ class Stack:
 
 def cells_of(trials: Sequence[Trial]) -> list[tuple[Trial, ...]]:
     """Group trials by cell, in the order in which the plan names them."""
-    found: dict[str, list[Trial]] = {}
+    cells: dict[str, list[Trial]] = {}
     for trial in trials:
-        found.setdefault(cell_kind(trial), []).append(trial)
-    return [tuple(cell) for cell in found.values()]
+        cells.setdefault(cell_kind(trial), []).append(trial)
+    return [tuple(cell) for cell in cells.values()]
 
 
 def cell_kind(trial: Trial) -> str:
@@ -495,11 +495,11 @@ def stacked(cells: Sequence[Sequence[Trial]], largest: Callable[[Sequence[Trial]
 
 def trainings_of(cell: Sequence[Trial]) -> list[tuple[Trial, ...]]:
     """Group the trials of a cell by training, in order: those of one training differ in their readouts alone."""
-    found: dict[tuple[int, int, str], list[Trial]] = {}
+    trainings: dict[tuple[int, int, str], list[Trial]] = {}
     for trial in cell:
         numbers = canonical([unread(named).settings for named in trial.treatments])
-        found.setdefault((trial.seed, trial.repeat, numbers), []).append(trial)
-    return [tuple(training) for training in found.values()]
+        trainings.setdefault((trial.seed, trial.repeat, numbers), []).append(trial)
+    return [tuple(training) for training in trainings.values()]
 
 
 def _parts(cell: Sequence[Trial], largest: int) -> list[list[Trial]]:

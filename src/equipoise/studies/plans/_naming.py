@@ -43,8 +43,8 @@ class Named:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        given = ", ".join(f"{name}={value}" for name, value in self.settings.items())
-        return f"{self.name}({given})" if given else self.name
+        settings_text = ", ".join(f"{name}={value}" for name, value in self.settings.items())
+        return f"{self.name}({settings_text})" if settings_text else self.name
 
 
 @dataclass(frozen=True)
@@ -213,13 +213,13 @@ class LearnerTexts:
         if not self._differ:
             return learner.name
         told = [
-            self._told(name, value)
+            self._value_text(name, value)
             for name, value in learner.settings.items()
             if (learner.name, name) in self._differ and (self._numbers or not _is_number(value))
         ]
         return ", ".join([learner.name, *told])
 
-    def _told(self, name: str, value: Any) -> str:
+    def _value_text(self, name: str, value: Any) -> str:
         return value if isinstance(value, str) else f"{name}={value}"
 
 
@@ -287,13 +287,13 @@ def treatments_of(entry_given: Any) -> list[tuple[Named, ...]]:
     the name of its treatment.
     """
     if isinstance(entry_given, Treatment):
-        return [(_made(entry_of(entry_given), entry_given.values),)]
+        return [(_named_treatment(entry_of(entry_given), entry_given.values),)]
     names, settings = said(entry_given, "treatment")
     entries = [treatment_entry(name) for name in ([names] if isinstance(names, str) else _texts(names))]
     _check_composition(entries)
     per_entry = _dealt(entries, settings)
     grids = [
-        [_made(entry, values) for values in expanded(entry_settings)]
+        [_named_treatment(entry, values) for values in expanded(entry_settings)]
         for entry, entry_settings in zip(entries, per_entry, strict=True)
     ]
     return [tuple(combination) for combination in itertools.product(*grids)]
@@ -381,7 +381,7 @@ def _parameters(entry: Entry) -> Mapping[str, Any]:
     return dict(getattr(entry.thing, "parameters", {}))
 
 
-def _made(entry: Entry, values: Mapping[str, Any]) -> Named:
+def _named_treatment(entry: Entry, values: Mapping[str, Any]) -> Named:
     """Check hyper-parameters one by one, so that an error can say which of them it is about."""
     table = _parameters(entry)
     for name, value in values.items():

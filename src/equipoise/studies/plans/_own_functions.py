@@ -150,13 +150,13 @@ def own_baseline(
     a single function are what is compared: the first is the baseline, unless another is named.
     """
     labels = [
-        f"{setting_name.name} ({_told(setting_name)})" if setting_name.settings else setting_name.name
-        for setting_name in named
+        f"{named_setting.name} ({_settings_text(named_setting)})" if named_setting.settings else named_setting.name
+        for named_setting in named
     ]
     called: dict[str, str] = {}
-    for setting_name, label in zip(named, labels, strict=True):
-        for name in (setting_name.name, setting_name.name.rpartition(".")[2]):
-            for call_settings in (_told(setting_name), _told(setting_name, _varied(named))):
+    for named_setting, label in zip(named, labels, strict=True):
+        for name in (named_setting.name, named_setting.name.rpartition(".")[2]):
+            for call_settings in (_settings_text(named_setting), _settings_text(named_setting, _varied(named))):
                 called |= (
                     {f"{name}({call_settings})": label, f"{name} ({call_settings})": label} if call_settings else {}
                 )
@@ -171,9 +171,9 @@ def own_baseline(
     if baseline is not None and function not in short.values():
         with placed("baseline"):
             calls = [
-                f"{setting_name.name.rpartition('.')[2]}({_told(setting_name, _varied(named))})"
-                for setting_name in named
-                if setting_name.settings
+                f"{named_setting.name.rpartition('.')[2]}({_settings_text(named_setting, _varied(named))})"
+                for named_setting in named
+                if named_setting.settings
             ]
             raise unknown_name("treatment", baseline, [*short, *calls], "this study")
     return function, False
@@ -188,7 +188,7 @@ def _varied(named: Sequence[Named]) -> set[str]:
     return {setting for setting, value in values.items() if len(value) > 1}
 
 
-def _told(named: Named, settings: Collection[str] | None = None) -> str:
+def _settings_text(named: Named, settings: Collection[str] | None = None) -> str:
     """Write settings, all of them or some, as results do."""
     return ", ".join(
         f"{name}={value}" for name, value in named.settings.items() if settings is None or name in settings

@@ -135,7 +135,7 @@ def with_splits(
     classes = _classes(cohort, clusters, labels == "train") if _is_within(within, dev, test) else None
     for name, share in (("test", test), ("dev", dev)):
         if share is not None:
-            labels = _taken(labels, clusters, classes, name, share, seed, cohort.name)
+            labels = _with_split(labels, clusters, classes, name, share, seed, cohort.name)
     _check(labels, cohort)
     return cohort if dev is None and test is None else _with_column(cohort, labels)
 
@@ -186,7 +186,7 @@ def _classes(cohort: Cohort, clusters: NDArray[np.int64] | None, train: NDArray[
     return coded
 
 
-def _taken(
+def _with_split(
     labels: NDArray[np.str_],
     clusters: NDArray[np.int64] | None,
     classes: Coded | None,
@@ -267,7 +267,7 @@ def _check(labels: NDArray[np.str_], cohort: Cohort) -> None:
     absent = [name for name in SPLITS if name not in present]
     if not absent:
         return
-    similar = {name: existing for name in absent if (existing := _alike(name, present)) is not None}
+    similar = {name: existing for name in absent if (existing := _similar_split(name, present)) is not None}
     ways = [f"rename {existing!r} to {name!r} in the column {cohort.split!r}" for name, existing in similar.items()]
     shares = [name for name in absent if name != "train" and name not in similar]
     if shares:
@@ -281,7 +281,7 @@ def _check(labels: NDArray[np.str_], cohort: Cohort) -> None:
     )
 
 
-def _alike(name: str, present: Sequence[str]) -> str | None:
+def _similar_split(name: str, present: Sequence[str]) -> str | None:
     others = {"dev": ("validation", "valid", "val", "development"), "test": ("eval", "testing"), "train": ("training",)}
     conventional = [split for split in present if split.casefold() in others[name]]
     alike = conventional[0] if conventional else nearest(name, [split for split in present if split not in SPLITS])
@@ -353,14 +353,14 @@ class Drawing:
         """
         firsts: dict[object, int] = {}
         return [
-            firsts.setdefault(self._drawn(index, seeds) if self._can_draw(index) else index, index)
+            firsts.setdefault(self._drawing_key(index, seeds) if self._can_draw(index) else index, index)
             for index in range(len(self.conditions))
         ]
 
     def _can_draw(self, index: int) -> bool:
         return self.size > 0 and self.feasibility(index).feasible
 
-    def _drawn(self, index: int, seeds: Sequence[int]) -> tuple[object, ...]:
+    def _drawing_key(self, index: int, seeds: Sequence[int]) -> tuple[object, ...]:
         """Return what settles the rows of a condition: how many of each cell and how classes are parted, by seed."""
         condition = self.conditions[index]
         seeded = isinstance(condition, SeededCondition)

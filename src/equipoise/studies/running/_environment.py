@@ -37,7 +37,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "torch")
 
 def environment(device: str = "cpu", **more: Any) -> dict[str, Any]:
     """Describe this machine in plain JSON values; nothing in it changes from one run to the next."""
-    found = {
+    description = {
         "equipoise": str(sys.modules["equipoise"].__version__),
         "python": platform.python_version(),
         "packages": dict(packages()),
@@ -49,8 +49,8 @@ def environment(device: str = "cpu", **more: Any) -> dict[str, Any]:
     if device == "cuda":
         import torch
 
-        found |= {"graphics": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
-    return found
+        description |= {"graphics": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
+    return description
 
 
 @cache

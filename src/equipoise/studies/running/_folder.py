@@ -124,7 +124,7 @@ def _content(path: Path) -> tuple[dict[str, Any], Tensors]:
     try:
         _check_header(path)
         with safe_open(path, framework="numpy") as file:
-            said = json.loads((file.metadata() or {})[ENTRY])
+            header = json.loads((file.metadata() or {})[ENTRY])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
     except KeyError as error:
         raise BadInput(
@@ -132,9 +132,9 @@ def _content(path: Path) -> tuple[dict[str, Any], Tensors]:
         ) from error
     except (SafetensorError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise BadInput(f"{path.name} is not a whole trial file ({_words(error)})", help=DAMAGED) from error
-    if not isinstance(said, dict):
+    if not isinstance(header, dict):
         raise BadInput(f"{path.name} does not say how a trial ended", help=DAMAGED)
-    return said, tensors
+    return header, tensors
 
 
 def _check_header(path: Path) -> None:
@@ -174,7 +174,7 @@ def _recorded(header: Mapping[str, Any], tensors: Tensors) -> Recorded:
         failure=failure,
         seconds=float(seconds),
         environment=header["environment"],
-        kept=_kept(tensors) if state == "done" else {},
+        kept=_kept_arrays(tensors) if state == "done" else {},
         traceback=traceback,
     )
 
@@ -204,7 +204,7 @@ def _predicted(split: str, tensors: Tensors) -> Predicted:
     return Predicted(values.astype(np.int64) if values.dtype.kind in "iu" else values, scores)
 
 
-def _kept(tensors: Tensors) -> dict[str, NDArray[Any]]:
+def _kept_arrays(tensors: Tensors) -> dict[str, NDArray[Any]]:
     """Return the further arrays of a trial; codes are wide again, as those of a store are."""
     found = {name.removeprefix(KEPT): array for name, array in tensors.items() if name.startswith(KEPT)}
     return {name: kept_array(name, array) for name, array in found.items()}
@@ -327,18 +327,18 @@ def _without_scores(ended: Recorded) -> Recorded:
 def _tell(
     watcher: Watcher | None,
     stacks: Sequence[Stack],
-    there: set[str],
+    written: set[str],
     measured: dict[int, list[float]],
     within: Within | None = None,
 ) -> None:
     """Tell how far it is; files of an earlier run count as done, and do not say how long they took."""
     if watcher is None:
         return
-    earlier = sum(trial.key in there for stack in stacks for trial in stack.trials) - sum(map(len, measured.values()))
+    earlier = sum(trial.key in written for stack in stacks for trial in stack.trials) - sum(map(len, measured.values()))
     cells = [
         CellStatus(
             str(cell),
-            waiting=sum(trial.key not in there for stack in stacks if stack.cell == cell for trial in stack.trials),
+            waiting=sum(trial.key not in written for stack in stacks if stack.cell == cell for trial in stack.trials),
             done=len(measured.get(cell, ())),
             seconds=sum(measured.get(cell, ())),
         )

@@ -40,7 +40,7 @@ class OwnWork(Work):
         began = time.perf_counter()
         fix_seeds(trial.seed, with_torch=True)
         try:
-            visible_cohort = self._given(trial)
+            visible_cohort = self._visible_cohort(trial)
             returned = self.functions[named.name].function(visible_cohort, trial.seed, **named.settings)
             dev, test = (
                 self._predicted(predictions, split)
@@ -52,7 +52,7 @@ class OwnWork(Work):
             return failed(error, Outcome(seconds=time.perf_counter() - began))
         return Outcome(dev=dev, test=test, seconds=time.perf_counter() - began)
 
-    def _given(self, trial: Trial) -> Cohort:
+    def _visible_cohort(self, trial: Trial) -> Cohort:
         assert self.cohort is not None
         places = self.material.train.ids[self.draws[draw_name(trial)]]
         rows = np.concatenate([places, self.material.dev.ids, self.material.test.ids])

@@ -104,8 +104,8 @@ def description_of(work: Work, digest: str) -> dict[str, Any]:
 def unpack(folder: str | os.PathLike[str]) -> Work:
     """Read a packed study; one that is torn, or was written by another version, is refused."""
     path = Path(folder)
-    said = _read(path)
-    return work_of(said, _loaded(path, str(said["tensors"])))
+    content = _read(path)
+    return work_of(content, _loaded(path, str(content["tensors"])))
 
 
 def work_of(content: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Work:

@@ -142,7 +142,9 @@ def cell_labels(study: Study) -> dict[int, str]:
 def check_same_data(work: Work, store: Store) -> None:
     """Refuse a cohort whose data are not those that the store's trials of the same cohort were trained on."""
     name, data = work.about["cohort"], work.about["data"]
-    others = {one.get("data") for one in store.environments().values() if one.get("cohort") == name} - {data}
+    others = {
+        described.get("data") for described in store.environments().values() if described.get("cohort") == name
+    } - {data}
     if others:
         raise BadInput(
             f"The data of the cohort {name!r} are not those of the trials in {store.place.shown!r}: they have changed "
@@ -156,7 +158,7 @@ def warn_of_changed_sources(work: Work, store: Store) -> None:
     """Warn where a function of the user's own has another text than when earlier trials of its version ran."""
     environments: list[dict[str, Any]] = list(store.environments().values())
     for name, source in work.about.get("sources", {}).items():
-        earlier = {one["sources"][name] for one in environments if name in one.get("sources", {})}
+        earlier = {described["sources"][name] for described in environments if name in described.get("sources", {})}
         if earlier - {source}:
             warnings.warn(
                 f"The source of {name} has changed since earlier trials of this version were trained; they are kept as "
@@ -208,7 +210,7 @@ def work_through(
 
     ``alive`` is asked between stacks whether to go on.
     """
-    told = -PAUSE
+    last_report = -PAUSE
     try:
         leased = store.lease(owner, LEASE)
         while alive is None or alive():
@@ -216,9 +218,9 @@ def work_through(
                 with beating(store, owner):
                     ended = trained(work, leased, _progress(store, watcher))
                     _, leased = store.record_and_lease(owner, ended, truth, LEASE)
-                if watcher is not None and time.monotonic() >= told + PAUSE:
+                if watcher is not None and time.monotonic() >= last_report + PAUSE:
                     watcher(standing(store.status()))
-                    told = time.monotonic()
+                    last_report = time.monotonic()
                 continue
             status = store.status()
             if watcher is not None:
@@ -291,7 +293,7 @@ def trained(work: Work, leased: Sequence[Trial], progress: Callable[[Progress], 
     outcomes = work.outcomes(trials, progress)
     # Asked for now: training has imported what it needs.
     records = recorded(trials, outcomes, environment(leased[0].device, **work.about))
-    retrained = set() if whole_stack else _apart(stack, keys)
+    retrained = set() if whole_stack else _trained_apart(stack, keys)
     return [
         replace(record, notes=(*record.notes, APART)) if record.trial.key in retrained else record
         for record in records
@@ -299,7 +301,7 @@ def trained(work: Work, leased: Sequence[Trial], progress: Callable[[Progress], 
     ]
 
 
-def _apart(stack: Stack, keys: set[str]) -> set[str]:
+def _trained_apart(stack: Stack, keys: set[str]) -> set[str]:
     """Return the trials whose training has other readouts that are not trained now: those are of another network."""
     trainings = [{trial.key for trial in training} for training in trainings_of(stack.trials)]
     return {key for training in trainings if not training <= keys for key in training & keys}

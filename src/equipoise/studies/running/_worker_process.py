@@ -36,8 +36,8 @@ _preparing = False
 def prepared_process() -> dict[str, Any]:
     """Return what workers take over of this process; a script that is imported by a worker may not start a study."""
     refuse_within_a_worker()
-    found: dict[str, Any] = spawn.get_preparation_data("worker")
-    return {name: found[name] for name in TAKEN_OVER if name in found}
+    preparation: dict[str, Any] = spawn.get_preparation_data("worker")
+    return {name: preparation[name] for name in TAKEN_OVER if name in preparation}
 
 
 def refuse_within_a_worker() -> None:
@@ -55,13 +55,13 @@ def main(folder: str, token: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    place = Path(folder)
+    work_folder = Path(folder)
     try:
-        _work(place, token)
+        _work(work_folder, token)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except EquipoiseError as error:
-        write_whole(place / f"{token}{REASON}", str(error), announced=False)
+        write_whole(work_folder / f"{token}{REASON}", str(error), announced=False)
         sys.exit(STOPPED)
 
 

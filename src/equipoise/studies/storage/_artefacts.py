@@ -117,15 +117,15 @@ class ArtefactStore:
             raise BadInput(f"{what} is damaged: the store names no file of it", help=AGAIN)
         path = self._folder() / artefact.file
         try:
-            whole = path.read_bytes()
+            content = path.read_bytes()
         except OSError as error:
             raise BadInput(
                 f"{what} should be in the file {str(path)!r}, which cannot be read ({error.strerror})",
                 help="restore the folder of artefacts, or name it with --artefacts.",
             ) from error
-        if hashlib.sha256(whole).hexdigest() != artefact.digest:
+        if hashlib.sha256(content).hexdigest() != artefact.digest:
             raise BadInput(f"{what} in the file {str(path)!r} is not what was written there", help="restore the file.")
-        return unpacked(whole, what)
+        return unpacked(content, what)
 
     def is_damaged(self, artefact: Artefact, *, read_files: bool = True) -> bool:
         """Tell whether an array is not what was written; of a file that is not there nothing is known.
@@ -214,10 +214,10 @@ def kept_name(name: str) -> str:
 def kept_array(name: str, array: NDArray[Any]) -> NDArray[Any]:
     """Return an array as it is kept under a plain name: numbers, whole ones as int64."""
     kept_name(name)
-    found = np.asarray(array)
-    if found.dtype.kind not in "iuf":
-        raise BadInput(f"The array {name!r} of a trial holds {found.dtype}", available="numbers")
-    return found.astype(np.int64, copy=False) if found.dtype.kind in "iu" else found
+    numbers = np.asarray(array)
+    if numbers.dtype.kind not in "iuf":
+        raise BadInput(f"The array {name!r} of a trial holds {numbers.dtype}", available="numbers")
+    return numbers.astype(np.int64, copy=False) if numbers.dtype.kind in "iu" else numbers
 
 
 def text_array(text: str) -> NDArray[np.uint8]:
@@ -293,9 +293,11 @@ class Damage(StrEnum):
 def checksum(*what: str | bytes | float | None) -> str:
     """Return a checksum of some values in order, 16 hexadecimal digits."""
     digest = hashlib.blake2b(digest_size=8)
-    for one in what:
-        content = b"" if one is None else one if isinstance(one, bytes) else str(one).encode("utf-8", "surrogatepass")
-        digest.update(b"-" if one is None else f"{len(content)}:".encode())
+    for value in what:
+        content = (
+            b"" if value is None else value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+        )
+        digest.update(b"-" if value is None else f"{len(content)}:".encode())
         digest.update(content)
     return digest.hexdigest()
 
@@ -440,8 +442,12 @@ def let_wait_again(connection: Connection, trials: Sequence[Trial]) -> int:
 
 def names_from(connection: Connection, cohort: str, truth: EvaluationLabels | None) -> Names:
     """Return what the places of readouts of a cohort mean; where that is damaged, the truth says it again."""
-    kept = tables().cohorts.c
-    chosen = sql().select(kept.digest, kept.names, present(connection, kept.checksum)).where(kept.cohort == cohort)
+    cohort_column = tables().cohorts.c
+    chosen = (
+        sql()
+        .select(cohort_column.digest, cohort_column.names, present(connection, cohort_column.checksum))
+        .where(cohort_column.cohort == cohort)
+    )
     row = connection.execute(chosen).first()
     try:
         if row is not None and row.checksum in (None, checksum(cohort, row.digest, row.names)):
@@ -458,8 +464,8 @@ def names_from(connection: Connection, cohort: str, truth: EvaluationLabels | No
 
 def restore_names(connection: Connection, truth: EvaluationLabels) -> None:
     """Write what the places of readouts mean once more, where it is not what was written."""
-    kept = tables().cohorts
+    cohorts = tables().cohorts
     names = truth.names.to_json()
     right = {"names": names, "checksum": checksum(truth.cohort, truth.digest, names)}
-    same = (kept.c.cohort == truth.cohort) & (kept.c.digest == truth.digest)
-    connection.execute(kept.update().where(same, kept.c.names != names).values(right))
+    same = (cohorts.c.cohort == truth.cohort) & (cohorts.c.digest == truth.digest)
+    connection.execute(cohorts.update().where(same, cohorts.c.names != names).values(right))

@@ -58,10 +58,10 @@ def tables() -> Tables:
     """Return the tables of the present version."""
     sa = sql()
     metadata = sa.MetaData()
-    column, text, whole, number, blob = sa.Column, sa.Text, sa.Integer, sa.Double, sa.LargeBinary
+    column, text, integer, double, blob = sa.Column, sa.Text, sa.Integer, sa.Double, sa.LargeBinary
 
     def of_trial(**options: Any) -> Any:
-        return column("trial", whole, sa.ForeignKey("trials.id"), **options)
+        return column("trial", integer, sa.ForeignKey("trials.id"), **options)
 
     meta = sa.Table("meta", metadata, column("name", text, primary_key=True), column("value", text, nullable=False))
     # What the places of a readout mean, and a hash of the truth that predictions were counted against.
@@ -80,14 +80,14 @@ def tables() -> Tables:
     # Narrow on purpose: this is what leasing and counting walk through. What is long stands in details.
     trials = sa.Table(
         "trials", metadata,
-        column("id", whole, primary_key=True),
+        column("id", integer, primary_key=True),
         column("key", text, nullable=False, unique=True),
         column("state", text, nullable=False),
         column("owner", text),
-        column("until", number),
-        column("tries", whole, nullable=False),
-        column("seconds", number, nullable=False),
-        column("ended", number),
+        column("until", double),
+        column("tries", integer, nullable=False),
+        column("seconds", double, nullable=False),
+        column("ended", double),
         column("environment", text),
     )  # fmt: skip
     sa.Index("trials_by_owner", trials.c.owner)
@@ -96,7 +96,7 @@ def tables() -> Tables:
         of_trial(primary_key=True, autoincrement=False),
         column("cohort", text, nullable=False),
         column("described", text, nullable=False),
-        column("best_epoch", whole, nullable=False),
+        column("best_epoch", integer, nullable=False),
         column("notes", text, nullable=False),
         column("failure", text),
         column("history", blob),
@@ -107,8 +107,8 @@ def tables() -> Tables:
         "places", metadata,
         column("plan", text, primary_key=True),
         of_trial(primary_key=True, autoincrement=False),
-        column("stack", whole, nullable=False),
-        column("place", whole, nullable=False),
+        column("stack", integer, nullable=False),
+        column("place", integer, nullable=False),
         column("cell", text, nullable=False),
     )  # fmt: skip
     sa.Index("places_by_stack", places.c.plan, places.c.stack, places.c.place)
@@ -127,7 +127,7 @@ def tables() -> Tables:
         "artefacts", metadata,
         of_trial(primary_key=True, autoincrement=False),
         column("name", text, primary_key=True),
-        column("size", whole, nullable=False),
+        column("size", integer, nullable=False),
         column("file", text),
         column("digest", text),
         column("content", blob),
@@ -137,8 +137,10 @@ def tables() -> Tables:
 
 def present(connection: Connection, column: Any) -> Any:
     """Return a column to be selected, or NULL where a store of an older layout, opened to be read, lacks it."""
-    there = {one["name"] for one in sql().inspect(connection).get_columns(column.table.name)}
-    return column if column.name in there else sql().null().label(column.name)
+    names_present = {
+        column_description["name"] for column_description in sql().inspect(connection).get_columns(column.table.name)
+    }
+    return column if column.name in names_present else sql().null().label(column.name)
 
 
 def insert_new(connection: Connection, table: Table) -> Any:
@@ -170,7 +172,7 @@ def kind_of(path: Path, mounts: Path | None = None) -> str | None:
         lines = (mounts or MOUNTS).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return None
-    place, found, depth = path.absolute().resolve(), None, -1
+    resolved, kind, depth = path.absolute().resolve(), None, -1
     for line in lines:
         before, separator, after = line.partition(" - ")
         fields = before.split(" ")
@@ -178,9 +180,9 @@ def kind_of(path: Path, mounts: Path | None = None) -> str | None:
             continue
         point = Path(_plain(fields[4]))
         # Of two mounts on one point the later one hides the earlier.
-        if len(point.parts) >= depth and place.is_relative_to(point):
-            found, depth = after.split(" ")[0], len(point.parts)
-    return found
+        if len(point.parts) >= depth and resolved.is_relative_to(point):
+            kind, depth = after.split(" ")[0], len(point.parts)
+    return kind
 
 
 def _plain(field: str) -> str:
@@ -369,7 +371,7 @@ def _check_path(path: Path, *, create: bool, read_only: bool) -> None:
         raise BadInput(
             f"The folder {str(path.parent)!r} of the store {path.name!r} does not exist", help="create it first."
         )
-    if not read_only and not all(os.access(one, os.W_OK) for one in (path.parent, path) if one.exists()):
+    if not read_only and not all(os.access(existing, os.W_OK) for existing in (path.parent, path) if existing.exists()):
         raise BadInput(
             f"The store {str(path)!r} cannot be written to",
             help="copy it to a folder that you may write to; a report can read it where it is.",
@@ -388,46 +390,46 @@ def _with_escaped_user(rest: str) -> str:
     return f"{quote(unquote(name), safe='')}{colon}{quote(unquote(password), safe='')}{at}{host}{mark}{query}"
 
 
-def opened(place: StoreLocation) -> Engine:
+def opened(location: StoreLocation) -> Engine:
     """Return the engine of a place. Nothing is connected yet."""
     sa = sql()
-    if place.path is None:
-        return _opened_postgres(place)
-    engine: Engine = sa.create_engine("sqlite://", creator=lambda: _connected(place), poolclass=sa.pool.QueuePool)
-    sa.event.listen(engine, "connect", _read_only_settings if place.read_only else _settings)
+    if location.path is None:
+        return _opened_postgres(location)
+    engine: Engine = sa.create_engine("sqlite://", creator=lambda: _connected(location), poolclass=sa.pool.QueuePool)
+    sa.event.listen(engine, "connect", _read_only_settings if location.read_only else _settings)
     sa.event.listen(engine, "begin", _begin)
     return engine
 
 
-def _opened_postgres(place: StoreLocation) -> Engine:
+def _opened_postgres(location: StoreLocation) -> Engine:
     sa = sql()
-    if str(place.url).startswith("postgresql+psycopg:"):
+    if str(location.url).startswith("postgresql+psycopg:"):
         require("psycopg", extra="postgres", purpose="A PostgreSQL store")
     engine: Engine | None = None
     with suppress(sa.exc.ArgumentError, ValueError):  # what they say quotes parts of the URL
-        engine = sa.create_engine(place.url, isolation_level="READ COMMITTED", pool_pre_ping=True)
+        engine = sa.create_engine(location.url, isolation_level="READ COMMITTED", pool_pre_ping=True)
     if engine is None:
-        raise _no_store(place.shown)
+        raise _no_store(location.shown)
     sa.event.listen(engine, "begin", _begin_postgres)
     return engine
 
 
-def _how(place: StoreLocation) -> str:
-    if not place.read_only:
+def _open_mode(location: StoreLocation) -> str:
+    if not location.read_only:
         return "mode=rwc"
-    assert place.path is not None
-    ahead = place.path.with_name(place.path.name + "-wal")
+    assert location.path is not None
+    ahead = location.path.with_name(location.path.name + "-wal")
     written_ahead = ahead.exists() and ahead.stat().st_size
     # Readers of a file that is written ahead leave marks beside it; in a folder of which that cannot be done nobody
     # writes either, and the file is read as it stands.
-    return "mode=ro" if written_ahead or os.access(place.path.parent, os.W_OK) else "mode=ro&immutable=1"
+    return "mode=ro" if written_ahead or os.access(location.path.parent, os.W_OK) else "mode=ro&immutable=1"
 
 
-def _connected(place: StoreLocation) -> sqlite3.Connection:
+def _connected(location: StoreLocation) -> sqlite3.Connection:
     """Connect to a file by its URI, in which a path may have any letters; transactions begin where we say so."""
-    assert place.path is not None
+    assert location.path is not None
     connection = sqlite3.connect(
-        f"file:{quote(str(place.path.absolute()))}?{_how(place)}",
+        f"file:{quote(str(location.path.absolute()))}?{_open_mode(location)}",
         uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False,
     )  # fmt: skip
     # A damaged letter does not keep the others from being read; checksums notice it.
@@ -489,24 +491,24 @@ def _begin_postgres(connection: Connection) -> None:
 
 
 @contextmanager
-def writing(engine: Engine, place: StoreLocation) -> Iterator[Connection]:
+def writing(engine: Engine, location: StoreLocation) -> Iterator[Connection]:
     """Open a transaction that writes; it happens entirely or, where anything goes wrong, not at all."""
-    if place.read_only:
-        raise BadInput(f"The store {place.shown!r} was opened read-only", help="open it without read_only.")
-    with told(place.shown), engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
+    if location.read_only:
+        raise BadInput(f"The store {location.shown!r} was opened read-only", help="open it without read_only.")
+    with told(location.shown), engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
         yield connection
 
 
 @contextmanager
-def reading(engine: Engine, place: StoreLocation) -> Iterator[Connection]:
+def reading(engine: Engine, location: StoreLocation) -> Iterator[Connection]:
     """Open a transaction that reads one moment of the store."""
-    with told(place.shown), engine.connect() as connection, connection.begin():
+    with told(location.shown), engine.connect() as connection, connection.begin():
         yield connection
 
 
-def looked_at(place: StoreLocation, statement: str) -> list[Any]:
+def looked_at(location: StoreLocation, statement: str) -> list[Any]:
     """Ask a file of SQLite without leaving a trace in it: it may be another program's, or of a newer version."""
-    with told(place.shown), closing(_connected(replace(place, read_only=True))) as connection:
+    with told(location.shown), closing(_connected(replace(location, read_only=True))) as connection:
         return connection.execute(statement).fetchall()
 
 

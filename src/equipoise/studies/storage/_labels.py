@@ -109,9 +109,9 @@ class Names:
     @classmethod
     def from_json(cls, text: str) -> Names:
         """Read back what ``to_json`` wrote."""
-        given = json.loads(text)
-        given["groups"] = tuple(tuple(labels) for labels in given["groups"])
-        return cls(**{**given, "classes": tuple(given["classes"]), "attributes": tuple(given["attributes"])})
+        content = json.loads(text)
+        content["groups"] = tuple(tuple(labels) for labels in content["groups"])
+        return cls(**{**content, "classes": tuple(content["classes"]), "attributes": tuple(content["attributes"])})
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,9 +185,9 @@ def evaluation_labels(
     clusters = None if cohort.cluster is None else cluster_codes(cohort[cohort.cluster])
     splits, start = {}, 0
     for split, chosen in rows.items():
-        here = slice(start, start + len(chosen))
+        positions = slice(start, start + len(chosen))
         splits[split] = SplitLabels(
-            target[chosen], codes[here], None if cell is None else cell[here],
+            target[chosen], codes[positions], None if cell is None else cell[positions],
             None if clusters is None else clusters[chosen],
         )  # fmt: skip
         start += len(chosen)
@@ -275,7 +275,7 @@ def _counts(values: NDArray[Any], rows: SplitLabels, truth: EvaluationLabels, sp
     number = len(truth.classes)
     if values.dtype.kind not in "iu" or (len(values) and not 0 <= int(values.min()) <= int(values.max()) < number):
         raise BadInput(
-            f"The predictions of the {split} rows are {_shown(values)}",
+            f"The predictions of the {split} rows are {_values_text(values)}",
             available=f"codes of the {number:,} classes, 0 to {number - 1:,}",
         )
     shape = (len(truth.groups), number, number)
@@ -287,7 +287,8 @@ def _counts(values: NDArray[Any], rows: SplitLabels, truth: EvaluationLabels, sp
 def _outcomes(values: NDArray[Any], rows: SplitLabels, truth: EvaluationLabels, split: str) -> NDArray[Any]:
     if values.dtype.kind not in "iu" or (values.size and not 0 <= int(values.min()) <= int(values.max()) <= 1):
         raise BadInput(
-            f"The predictions of the {split} rows are {_shown(values)}", available="0 or 1 for each label of a row"
+            f"The predictions of the {split} rows are {_values_text(values)}",
+            available="0 or 1 for each label of a row",
         )
     shape = (len(truth.groups), len(truth.classes), OUTCOMES)
     first = (rows.group[:, None] * shape[1] + np.arange(shape[1])) * OUTCOMES
@@ -299,13 +300,18 @@ def _sums(values: NDArray[np.float64], rows: SplitLabels, truth: EvaluationLabel
     if not np.isfinite(values).all():
         raise BadInput("Some predicted numbers are not finite", help="lower the learning rate.")
     assert rows.cell is not None
-    known = rows.known
-    target, predicted = np.asarray(rows.target, dtype=np.float64)[known], values[known]
-    places = (rows.group * len(truth.classes) + rows.cell)[known]
+    is_known = rows.known
+    target, predicted = np.asarray(rows.target, dtype=np.float64)[is_known], values[is_known]
+    places = (rows.group * len(truth.classes) + rows.cell)[is_known]
     size = len(truth.groups) * len(truth.classes)
     people = np.bincount(places, minlength=size).astype(np.float64)
     added = residual_sums(target, predicted, ResidualPivot(truth.pivot, truth.pivot))
-    columns = [people, people, people, *(np.bincount(places, weights=one, minlength=size) for one in added)]
+    columns = [
+        people,
+        people,
+        people,
+        *(np.bincount(places, weights=sums_of_rows, minlength=size) for sums_of_rows in added),
+    ]
     return np.stack(columns, axis=-1).reshape(len(truth.groups), len(truth.classes), RESIDUAL_SUMS)
 
 
@@ -332,13 +338,13 @@ def decoded(kind: str, shape: Sequence[int], contents: Sequence[bytes]) -> NDArr
 
 def _unpacked(shape: Sequence[int], contents: Sequence[bytes]) -> NDArray[Any]:
     """Unpack counts one by one into an array of half the width: of many classes they take much room."""
-    whole = np.empty((len(contents), *shape), dtype=np.int32)
+    counts = np.empty((len(contents), *shape), dtype=np.int32)
     for index, content in enumerate(contents):
         try:
-            whole[index] = np.frombuffer(zlib.decompress(content), dtype=COUNTS).reshape(shape)
+            counts[index] = np.frombuffer(zlib.decompress(content), dtype=COUNTS).reshape(shape)
         except (zlib.error, ValueError) as error:
             raise BadInput(f"A readout in the store is damaged ({error})", help="restore it from a copy.") from error
-    return whole
+    return counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,15 +375,17 @@ class Readouts:
         return residual_moments(cells.sum(axis=-2), groups, ResidualPivot(self.names.pivot, self.names.pivot))
 
     def _by(self, attributes: Sequence[str] | None, include_missing: bool) -> tuple[NDArray[Any], tuple[str, ...]]:
-        wanted = self.names.labels(attributes)
-        groups = [labels for labels in dict.fromkeys(wanted) if include_missing or None not in labels]
-        joined = np.array([[labels == group for labels in wanted] for group in groups], dtype=self.counts.dtype)
-        joined = joined.reshape(len(groups), len(wanted))  # also where no group is left
+        labels_by_group = self.names.labels(attributes)
+        groups = [labels for labels in dict.fromkeys(labels_by_group) if include_missing or None not in labels]
+        joined = np.array(
+            [[labels == group for labels in labels_by_group] for group in groups], dtype=self.counts.dtype
+        )
+        joined = joined.reshape(len(groups), len(labels_by_group))  # also where no group is left
         cells = np.einsum("hg,tgab->thab", joined, self.counts)
         return cells, tuple(group_name(labels) for labels in groups)
 
 
-def _shown(values: NDArray[Any]) -> str:
+def _values_text(values: NDArray[Any]) -> str:
     if values.dtype.kind not in "iu":
         return f"{values.dtype} numbers"
     return f"codes from {values.min()} to {values.max()}"

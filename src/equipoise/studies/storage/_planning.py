@@ -113,8 +113,8 @@ def form_with(connection: Connection, name: str, keys: Collection[str]) -> str |
 
 def _forms(connection: Connection, name: str) -> list[str]:
     place = tables().places.c
-    alike = sql().select(place.plan).where(place.plan.startswith(name, autoescape=True)).distinct()
-    return [plan for (plan,) in connection.execute(alike) if plan == name or plan.rpartition(FORM)[0] == name]
+    same_prefix = sql().select(place.plan).where(place.plan.startswith(name, autoescape=True)).distinct()
+    return [plan for (plan,) in connection.execute(same_prefix) if plan == name or plan.rpartition(FORM)[0] == name]
 
 
 def done_under_name(connection: Connection, name: str) -> tuple[Trial, ...]:
@@ -142,17 +142,17 @@ def add_waiting(connection: Connection, trials: Sequence[Trial]) -> dict[str, in
     """Add trials that the store does not know, waiting; return their numbers by key."""
     if not trials:
         return {}
-    made = tables()
+    schema = tables()
     connection.execute(
-        insert_new(connection, made.trials),
+        insert_new(connection, schema.trials),
         [{"key": trial.key, "state": "waiting", "tries": 0, "seconds": 0.0} for trial in trials],
     )
-    known = ids_of(connection, [trial.key for trial in trials])
+    known_ids = ids_of(connection, [trial.key for trial in trials])
     connection.execute(
-        insert_new(connection, made.details),
+        insert_new(connection, schema.details),
         [
             {
-                "trial": known[trial.key],
+                "trial": known_ids[trial.key],
                 "cohort": trial.cohort,
                 "described": description_of(trial),
                 "best_epoch": 0,
@@ -161,7 +161,7 @@ def add_waiting(connection: Connection, trials: Sequence[Trial]) -> dict[str, in
             for trial in trials
         ],
     )
-    return known
+    return known_ids
 
 
 def description_of(trial: Trial) -> str:
@@ -188,9 +188,9 @@ def trial_from(described: str, key: str, shared: dict[str, Any] | None = None, *
             help="equipoise study run PLAN writes it again and trains the trial once more.",
         ) from error
     if shared is not None:
-        own = vars(trial)
+        attributes = vars(trial)
         for name in SHARED:
-            own[name] = shared.setdefault(f"{name} {own[name]!r}", own[name])
+            attributes[name] = shared.setdefault(f"{name} {attributes[name]!r}", attributes[name])
     vars(trial)["key"] = key  # where the cached property keeps it
     return trial
 
@@ -198,17 +198,17 @@ def trial_from(described: str, key: str, shared: dict[str, Any] | None = None, *
 def ids_of(connection: Connection, keys: Sequence[str]) -> dict[str, int]:
     """Return the numbers of the trials that the store knows, by key."""
     trials = tables().trials
-    found: dict[str, int] = {}
+    ids: dict[str, int] = {}
     for part in parts(keys):
         chosen = sql().select(trials.c.key, trials.c.id).where(trials.c.key.in_(part))
-        found.update((key, number) for key, number in connection.execute(chosen))
-    return found
+        ids.update((key, number) for key, number in connection.execute(chosen))
+    return ids
 
 
 def parts(values: Iterable[Any], most: int = AT_ONCE) -> Iterable[list[Any]]:
     """Cut values into as many as one question takes."""
-    whole = list(values)
-    return (whole[start : start + most] for start in range(0, len(whole), most))
+    listed = list(values)
+    return (listed[start : start + most] for start in range(0, len(listed), most))
 
 
 @dataclass(frozen=True)
@@ -227,8 +227,8 @@ def lease(connection: Connection, plan: str, owner: str, *, now: float, seconds:
     """
     if not owner or not seconds > 0:
         raise BadInput(f"A lease of {seconds} s for {owner!r}", available="a name, and more than 0 seconds")
-    made, select = tables(), sql().select
-    trials, places, details = made.trials, made.places, made.details
+    schema, select = tables(), sql().select
+    trials, places, details = schema.trials, schema.places, schema.details
     placed = places.join(trials, places.c.trial == trials.c.id)
     free = (places.c.plan == plan) & _free(now)
     first = select(places.c.stack).select_from(placed).where(free).order_by(places.c.stack).limit(1)
@@ -325,11 +325,11 @@ def looks(connection: Connection, name: str) -> tuple[Look, ...]:
 
 def margins(connection: Connection, name: str) -> dict[float, int]:
     """Return the margins of equivalence that were given for a study, and after how many looks each was."""
-    found: dict[float, int] = {}
+    margins_read: dict[float, int] = {}
     for margin, value in _rows(connection, MARGIN + name):
         with suppress(ValueError, KeyError, TypeError):
-            found[float(margin)] = int(json.loads(value)["looks"])
-    return found
+            margins_read[float(margin)] = int(json.loads(value)["looks"])
+    return margins_read
 
 
 def remember_margin(connection: Connection, name: str, margin: float) -> None:
@@ -344,12 +344,12 @@ def remember_look(where: str | Path, name: str, look: Look) -> bool:
     The layout of the store stays as it is: reading an older one carries nothing forward.
     """
     try:
-        place = store_location(where, create=False)
-        engine = opened(place)
+        location = store_location(where, create=False)
+        engine = opened(location)
         try:
-            with writing(engine, place) as connection:
-                told = {"at": look.at, "seeds": look.seeds, "trials": look.trials}
-                _insert(connection, f"{LOOK}{name}{FORM}{look.digest}", json.dumps(told))
+            with writing(engine, location) as connection:
+                content = {"at": look.at, "seeds": look.seeds, "trials": look.trials}
+                _insert(connection, f"{LOOK}{name}{FORM}{look.digest}", json.dumps(content))
         finally:
             engine.dispose()
     except (BadInput, OSError, sql().exc.SQLAlchemyError):

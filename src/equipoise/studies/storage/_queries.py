@@ -201,7 +201,7 @@ def _stored(row: Any, history: bool, shared: dict[str, Any]) -> StoredTrial:
     trial = trial_from(row.described, row.key, shared, verify=damaged)
     history_content = None if damaged else row.history
     epochs, notes = history_from(history_content) if history else (), () if damaged else json.loads(row.notes)
-    cell, environment = (shared.setdefault(f"text {one}", one) for one in (row.cell, row.environment))
+    cell, environment = (shared.setdefault(f"text {text}", text) for text in (row.cell, row.environment))
     return StoredTrial(
         trial, row.key, cell, row.stack, row.state, row.tries, row.seconds, environment, row.best_epoch, epochs,
         tuple(notes), row.failure, damaged, history_table(history_content),
@@ -258,28 +258,30 @@ def predictions(
     connection: Connection, keys: Collection[str], split: str, artefact_store: ArtefactStore, *, scores: bool
 ) -> dict[str, Predicted]:
     """Return what trials predicted for one split, by key, in the order of the keys."""
-    found: dict[str, dict[str, NDArray[Any]]] = {}
+    arrays_by_key: dict[str, dict[str, NDArray[Any]]] = {}
     names = [split, f"{split}.scores"] if scores else [split]
     for key, name, artefact in _artefacts(connection, keys, names):
-        found.setdefault(key, {})[name] = artefact_store.read(artefact, f"What the trial {key} predicted ({name})")
-    absent = [key for key in keys if key not in found]
+        arrays_by_key.setdefault(key, {})[name] = artefact_store.read(
+            artefact, f"What the trial {key} predicted ({name})"
+        )
+    absent = [key for key in keys if key not in arrays_by_key]
     if absent:
         raise BadInput(
             f"The store has no predictions on {split!r} of {len(absent):,} trials, such as {absent[0]}",
             available=f"done trials, and the splits {' and '.join(PREDICTED)}",
         )
-    return {key: predicted_of(split, found[key]) for key in keys}
+    return {key: predicted_of(split, arrays_by_key[key]) for key in keys}
 
 
 def kept(
     connection: Connection, keys: Collection[str], name: str, artefact_store: ArtefactStore
 ) -> dict[str, NDArray[Any]]:
     """Return the further array of a name of every trial that has one, by key, in the order of the keys."""
-    found = {
+    arrays_by_key = {
         key: artefact_store.read(artefact, f"What the trial {key} kept ({name})")
         for key, _, artefact in _artefacts(connection, keys, [kept_name(name)])
     }
-    return {key: found[key] for key in keys if key in found}
+    return {key: arrays_by_key[key] for key in keys if key in arrays_by_key}
 
 
 def tracebacks(connection: Connection, keys: Collection[str], artefact_store: ArtefactStore) -> dict[str, str]:
@@ -333,14 +335,14 @@ def damaged_predictions(
 
 def environments(connection: Connection) -> dict[str, dict[str, object]]:
     """Return the environments that trials ran in, by name; of one that is damaged nothing is known."""
-    kept = tables().environments.c
-    found = connection.execute(sql().select(kept.environment, kept.described))
-    return {name: _environment(described) for name, described in found}
+    environment = tables().environments.c
+    rows = connection.execute(sql().select(environment.environment, environment.described))
+    return {name: _environment(described) for name, described in rows}
 
 
 def _environment(described: Any) -> dict[str, object]:
     try:
-        found = json.loads(described)
+        content = json.loads(described)
     except (TypeError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}

@@ -56,11 +56,11 @@ def prepared_apart(
 ) -> tuple[list[Prepared], dict[str, str]]:
     """Do the same for each trial by itself: those that fit, and by key in words why the others do not."""
     fit, refused = [], {}
-    for one in recorded:
+    for trial_recorded in recorded:
         try:
-            fit.append(_prepared(one, truth, artefact_store))
+            fit.append(_prepared(trial_recorded, truth, artefact_store))
         except BadInput as error:
-            refused[one.trial.key] = error.given
+            refused[trial_recorded.trial.key] = error.given
     return fit, refused
 
 
@@ -123,9 +123,9 @@ def record(
             refused[key] = f"it is {state} already"
         else:
             refused[key] = f"{owner} does not hold its lease" + (f": {holder} took it over" if holder else "")
-    unknown = {one.recorded.trial.key for one in handed} - set(held) - set(refused)
+    unknown = {handed_trial.recorded.trial.key for handed_trial in handed} - set(held) - set(refused)
     refused |= dict.fromkeys(unknown, "it is not in the store")
-    chosen = [one for one in handed if one.recorded.trial.key in held]
+    chosen = [handed_trial for handed_trial in handed if handed_trial.recorded.trial.key in held]
     _write(connection, chosen, held, truth, now, (trials.c.state == "running") & (trials.c.owner == owner))
     return Written(tuple(held), refused=refused)
 
@@ -178,11 +178,11 @@ def _forget_tracebacks(connection: Connection, numbers: Sequence[int]) -> None:
 def _states(connection: Connection, handed: Sequence[Prepared]) -> list[Any]:
     """Return (key, number, state, owner) of trials, locked until the transaction ends."""
     trials = tables().trials
-    found: list[Any] = []
-    for part in parts(sorted({one.recorded.trial.key for one in handed})):
+    rows: list[Any] = []
+    for part in parts(sorted({handed_trial.recorded.trial.key for handed_trial in handed})):
         chosen = sql().select(trials.c.key, trials.c.id, trials.c.state, trials.c.owner).where(trials.c.key.in_(part))
-        found += connection.execute(chosen.order_by(trials.c.id).with_for_update()).all()
-    return found
+        rows += connection.execute(chosen.order_by(trials.c.id).with_for_update()).all()
+    return rows
 
 
 def _write(
@@ -288,21 +288,22 @@ def _detail_row(
 def _readout_rows(handed_trial: Prepared, ids: Mapping[str, int]) -> list[dict[str, Any]]:
     key = handed_trial.recorded.trial.key
     rows = []
-    for split, made in handed_trial.readouts.items():
-        shape = json.dumps(made.shape)
-        digest = readout_checksum(key, split, made.kind, shape, made.content)
+    for split, readout_of_split in handed_trial.readouts.items():
+        shape = json.dumps(readout_of_split.shape)
+        digest = readout_checksum(key, split, readout_of_split.kind, shape, readout_of_split.content)
         rows.append(
             {
-                "trial": ids[key], "split": split, "kind": made.kind, "shape": shape, "counts": made.content,
+                "trial": ids[key], "split": split, "kind": readout_of_split.kind, "shape": shape,
+                "counts": readout_of_split.content,
                 "checksum": digest,
             }
         )  # fmt: skip
     return rows
 
 
-def _artefact_rows(one: Prepared, ids: Mapping[str, int]) -> list[dict[str, Any]]:
-    number = ids[one.recorded.trial.key]
-    return [{"trial": number, "name": name, **vars(artefact)} for name, artefact in one.artefacts.items()]
+def _artefact_rows(handed_trial: Prepared, ids: Mapping[str, int]) -> list[dict[str, Any]]:
+    number = ids[handed_trial.recorded.trial.key]
+    return [{"trial": number, "name": name, **vars(artefact)} for name, artefact in handed_trial.artefacts.items()]
 
 
 def _digest(text: str) -> str:

@@ -47,19 +47,19 @@ TABLES_OF_SQLITE = "SELECT name FROM sqlite_master WHERE type = 'table'"
 ALL_OF_META = "SELECT *, '', '' FROM meta"
 
 
-def settle_schema(engine: Engine, place: StoreLocation) -> None:
+def settle_schema(engine: Engine, location: StoreLocation) -> None:
     """See that the tables are there, and of the version that this program reads and writes."""
-    version = _version(engine, place)
+    version = _version(engine, location)
     if version is None:
-        _make(engine, place)
+        _make(engine, location)
     elif version > VERSION:
         raise BadInput(
-            f"The store {place.shown!r} has the layout of version {version}, which is newer than this program",
+            f"The store {location.shown!r} has the layout of version {version}, which is newer than this program",
             available=f"version {VERSION} and older",
             help=f"update equipoise (this is {equipoise.__version__}); the store was not touched.",
         )
-    elif version < VERSION and not (place.read_only and version >= READABLE):
-        _migrate(engine, place, version)
+    elif version < VERSION and not (location.read_only and version >= READABLE):
+        _migrate(engine, location, version)
 
 
 def _version(engine: Engine, location: StoreLocation) -> int | None:
@@ -187,15 +187,15 @@ def open_store(
     the database server, or of this machine where the store is a file. ``outage`` is how many seconds a server may be
     away when the store is opened; once it is open, a server that is restarted is waited for.
     """
-    place = store_location(where, create=create, read_only=read_only)
-    engine = opened(place)
+    location = store_location(where, create=create, read_only=read_only)
+    engine = opened(location)
     try:
-        through_outage(lambda again: settle_schema(engine, place), outage)
-        plan = through_outage(lambda again: _plan_in_store(engine, place, plan), outage)
+        through_outage(lambda again: settle_schema(engine, location), outage)
+        plan = through_outage(lambda again: _plan_in_store(engine, location, plan), outage)
     except BaseException:
         engine.dispose()
         raise
-    return Store(engine, place, plan, ArtefactStore.beside(place, artefacts), clock)
+    return Store(engine, location, plan, ArtefactStore.beside(location, artefacts), clock)
 
 
 def _plan_in_store(engine: Engine, place: StoreLocation, plan: str) -> str:
@@ -231,9 +231,9 @@ class Store:
 
     def read_within(self, name: str, keys: Collection[str]) -> bool:
         """Read these trials within another form of the plan of a name that has them all; tell whether there is one."""
-        found = self._read(lambda connection: _planning.form_with(connection, name, keys))
-        self.plan_name = self.plan_name if found is None else found
-        return found is not None
+        form = self._read(lambda connection: _planning.form_with(connection, name, keys))
+        self.plan_name = self.plan_name if form is None else form
+        return form is not None
 
     def done_under_name(self, name: str) -> tuple[Trial, ...]:
         """Return the done trials of every plan of a name, in whatever form they were planned."""
@@ -270,9 +270,9 @@ class Store:
         if again:
             _planning.give_back(connection, owner)
         now = self._now(connection)
-        found = _planning.lease(connection, self.plan_name, owner, now=now, seconds=seconds, start=self._at)
-        self._at = found.stack
-        return found.trials
+        leased = _planning.lease(connection, self.plan_name, owner, now=now, seconds=seconds, start=self._at)
+        self._at = leased.stack
+        return leased.trials
 
     def extend(self, owner: str, seconds: float) -> int:
         """Let all leases of an owner run for this long from now; return how many trials it still holds.
@@ -338,17 +338,17 @@ class Store:
 
         ``trials`` and ``truth`` describe them anew: the store's own words may be damaged too.
         """
-        found = self._read(
+        damages = self._read(
             lambda connection: _artefacts.damaged_trials(connection, self.plan_name, self._artefact_store)
         )
-        again = [trial for trial in trials if trial.key in found]
+        again = [trial for trial in trials if trial.key in damages]
 
         def renew(connection: Connection) -> None:
             _artefacts.restore_names(connection, truth)
             _artefacts.let_wait_again(connection, again)
 
         self._write(renew)
-        return found
+        return damages
 
     def status(self) -> Status:
         """Count the plan's trials by cell and state, with the seconds that finished ones took."""

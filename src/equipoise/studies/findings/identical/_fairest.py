@@ -107,10 +107,10 @@ def fairest_of(
 
 def clusters_of(rows: TestRows) -> Codes:
     """Return the number of each row's cluster; rows that belong to none are their own."""
-    given = getattr(rows, "cluster", None)
-    if given is None:
+    cluster = getattr(rows, "cluster", None)
+    if cluster is None:
         return np.arange(len(rows), dtype=np.int64)
-    return np.unique(np.asarray(given), return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return np.unique(np.asarray(cluster), return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def first_halves(clusters: Codes, number: int, generator: np.random.Generator) -> NDArray[np.bool_]:
@@ -122,11 +122,11 @@ def first_halves(clusters: Codes, number: int, generator: np.random.Generator) -
     return np.asarray(chosen[:, clusters])
 
 
-def _halves(study: Measured, rows: int, runs: int, wanted: int) -> int:
+def _halves(study: Measured, rows: int, runs: int, requested: int) -> int:
     """Return how many halves there is room for, of so many runs at once."""
     counts = runs * int(np.prod(study.data.tables[TEST].shape[1:]))
     room = min(MOST_COUNTS // max(counts, 1), MOST_WEIGHTS // max(rows, 1))
-    return max(min(wanted, room), min(FEWEST_HALVES, wanted))
+    return max(min(requested, room), min(FEWEST_HALVES, requested))
 
 
 def _values(
@@ -160,7 +160,10 @@ def _records(
                 gains(first[:, :, at], second[:, :, at], second[:, :, -1], n, generator) for first, second in values
             ]
             mean, apparent, honest, better = (np.concatenate(part) for part in zip(*parts, strict=True))
-            (gain, low, high), (honest_gain, honest_low, honest_high) = _told(apparent), _told(honest)
+            (gain, low, high), (honest_gain, honest_low, honest_high) = (
+                _mean_and_range(apparent),
+                _mean_and_range(honest),
+            )
             on_dev = _on_dev(study, members, column) if n == runs else (None, None)
             yield FairestRecord(
                 **members[0].said, measure=quantity.measure, alias=quantity.alias, attribute=quantity.attribute, n=n,
@@ -198,13 +201,13 @@ def gains(
 
 
 def _over_runs(values: Floats) -> Floats:
-    known = ~np.isnan(values)
-    number = known.sum(axis=0)
-    total = np.where(known, values, 0.0).sum(axis=0)
+    defined = ~np.isnan(values)
+    number = defined.sum(axis=0)
+    total = np.where(defined, values, 0.0).sum(axis=0)
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
-def _told(values: Floats) -> tuple[float, float, float]:
+def _mean_and_range(values: Floats) -> tuple[float, float, float]:
     """Return the mean over halves and the range of the middle ones."""
     defined = np.sort(values[~np.isnan(values)])
     if not len(defined):
@@ -214,15 +217,15 @@ def _told(values: Floats) -> tuple[float, float, float]:
 
 def _between(ordered: Floats, share: float) -> float:
     """Return a quantile of ordered values, as numpy's own does: thousands of small ones are asked for."""
-    place = share * (len(ordered) - 1)
-    below = int(place)
+    position = share * (len(ordered) - 1)
+    below = int(position)
     above = min(below + 1, len(ordered) - 1)
-    return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))
+    return float(ordered[below] + (position - below) * (ordered[above] - ordered[below]))
 
 
 def _mean(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else math.nan
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else math.nan
 
 
 def _on_dev(study: Measured, members: Sequence[IdenticalSet], column: int) -> tuple[float, float]:

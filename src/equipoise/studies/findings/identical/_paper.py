@@ -540,11 +540,11 @@ def verdict_words(claim: PaperClaim) -> str:
     if claim.as_trained is not None:
         return f"inconclusive, as trainings were too short ({claim.as_trained} as trained)"
     if claim.holds_corrected is None or claim.holds_corrected == claim.holds:
-        return _said(claim.holds)
-    return f"{_said(claim.holds)} by the paper's rule, {_said(claim.holds_corrected)} after correction"
+        return _verdict_text(claim.holds)
+    return f"{_verdict_text(claim.holds)} by the paper's rule, {_verdict_text(claim.holds_corrected)} after correction"
 
 
-def _said(verdict: ClaimVerdict) -> str:
+def _verdict_text(verdict: ClaimVerdict) -> str:
     return "not enough data" if verdict == ClaimVerdict.NOT_ENOUGH_DATA else verdict
 
 

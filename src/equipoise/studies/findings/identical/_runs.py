@@ -86,8 +86,8 @@ def told_of(sets: Sequence[IdenticalSet]) -> list[IdenticalSet]:
 def by_cell(sets: Sequence[IdenticalSet]) -> list[list[IdenticalSet]]:
     """Return the sets of each cell, in order."""
     cells: dict[int, list[IdenticalSet]] = {}
-    for own in sets:
-        cells.setdefault(id(own.cell), []).append(own)
+    for identical in sets:
+        cells.setdefault(id(identical.cell), []).append(identical)
     return list(cells.values())
 
 
@@ -126,7 +126,10 @@ def one_of_each(sets: Sequence[IdenticalSet]) -> list[IdenticalSet]:
         tried.setdefault((identical.seed, identical.environment), []).append(identical)
     if not tried:
         return []
-    return max(tried.values(), key=lambda own: (len(own), sum(len(one.places) for one in own), -own[0].seed))
+    return max(
+        tried.values(),
+        key=lambda group: (len(group), sum(len(identical.places) for identical in group), -group[0].seed),
+    )
 
 
 IMPACT = "disparate_impact"
@@ -253,11 +256,13 @@ def both_sides_of(
     study: Measured, sets: Sequence[IdenticalSet], classes: Mapping[int, Floats]
 ) -> tuple[BothSides, ...]:
     """Return what lies on both sides: whole techniques first, then classes, those that move furthest first."""
-    found = list(_found(study, sets, classes))
+    found = list(_classes_on_both_sides(study, sets, classes))
     return tuple(sorted(found, key=lambda record: (record.class_ is not None, record.min - record.max)))
 
 
-def _found(study: Measured, sets: Sequence[IdenticalSet], classes: Mapping[int, Floats]) -> Iterator[BothSides]:
+def _classes_on_both_sides(
+    study: Measured, sets: Sequence[IdenticalSet], classes: Mapping[int, Floats]
+) -> Iterator[BothSides]:
     bias_column = next(
         (bias_place for bias_place in bias_places(study) if study.quantities[bias_place].measure == IMPACT), None
     )

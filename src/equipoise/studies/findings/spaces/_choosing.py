@@ -194,9 +194,9 @@ def _measured(points: Any, rows: DevRows, measure: str) -> Floats:
             available=f"the {rows.rows:,} dev rows of the study",
         )
     space = EmbeddingSpace(as_points(points)[rows.places], rows.classes)
-    told = EmbeddingTally(space, rows.codes, rows.groups)
+    tally = EmbeddingTally(space, rows.codes, rows.groups)
     computed = get_measure(measure)
-    return np.concatenate([computed.by_class(told.everyone), computed.by_class(told)])
+    return np.concatenate([computed.by_class(tally.everyone), computed.by_class(tally)])
 
 
 def _chosen(tried: _Tried, measure: str, rows: DevRows) -> Choosing:

@@ -149,7 +149,7 @@ def contrasts_of(spaces: Spaces, *, threshold: float = 0.05) -> Iterator[SpaceCo
     for kind, family_cases in families:
         cases = list(family_cases)
         for of in dict.fromkeys(case.quantity.kind for case in cases):
-            yield from _told(kind, [case for case in cases if case.quantity.kind == of], threshold)
+            yield from _contrasts(kind, [case for case in cases if case.quantity.kind == of], threshold)
 
 
 def control_of(cells: Sequence[Cell], cell: Cell) -> Cell | None:
@@ -202,9 +202,9 @@ def _trained(spaces: Spaces, cells: Sequence[Cell], training: str) -> Iterator[_
     for cell in cells:
         units = units_of(spaces.values, cell)
         for quantity, number in places.items():
-            own = places.get(replace(quantity, training=versus))
-            if quantity.training == training and quantity.main and own is not None:
-                yield from _case(cell, versus, quantity, units, (number, own))
+            compared_with = places.get(replace(quantity, training=versus))
+            if quantity.training == training and quantity.main and compared_with is not None:
+                yield from _case(cell, versus, quantity, units, (number, compared_with))
 
 
 def _case(cell: Cell, versus: str, quantity: SpaceQuantity, units: Units, places: tuple[int, int]) -> Iterator[_Case]:
@@ -218,7 +218,7 @@ def _case(cell: Cell, versus: str, quantity: SpaceQuantity, units: Units, places
         yield _Case(cell, versus, quantity, tuple(seeds), values)
 
 
-def _told(kind: ContrastKind, cases: Sequence[_Case], threshold: float) -> Iterator[SpaceContrast]:
+def _contrasts(kind: ContrastKind, cases: Sequence[_Case], threshold: float) -> Iterator[SpaceContrast]:
     changes = [paired_change(case.values[:, 0], case.values[:, 1]) for case in cases]
     p = np.array([_p(change) for change in changes])
     adjusted = CORRECTIONS["bh"](p)

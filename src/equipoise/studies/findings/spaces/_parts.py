@@ -131,19 +131,19 @@ def maps_of(spaces: Spaces) -> Iterator[StudyMap]:
         return
     seed = min(seeds)
     for cell in cells:
-        place = int(cell.places[cell.runs_of(seed)[0]])
-        if place in spaces.places:
-            yield _map(spaces, cell, place)
+        index = int(cell.places[cell.runs_of(seed)[0]])
+        if index in spaces.places:
+            yield _map(spaces, cell, index)
 
 
 def sensitive_maps_of(spaces: Spaces, aparts: Sequence[Apart]) -> Iterator[StudyMap]:
     """Yield two maps an attribute: the dev rows in the space that is released, then in the sensitive one."""
-    for apart in aparts:
+    for parted in aparts:
         both: tuple[tuple[Space, NDArray[np.float32]], ...]
-        both = (("embedding", apart.embedding), ("sensitive", apart.sensitive))
+        both = (("embedding", parted.embedding), ("sensitive", parted.sensitive))
         for space, points in both:
-            grouping = Grouping(apart.attribute, apart.codes, apart.groups)
-            study_map = _drawn(spaces, apart.cell, apart.place, grouping, points, DEV_POINTS)
+            grouping = Grouping(parted.attribute, parted.codes, parted.groups)
+            study_map = _sampled_map(spaces, parted.cell, parted.place, grouping, points, DEV_POINTS)
             yield replace(study_map, split="dev", space=space)
 
 
@@ -183,10 +183,10 @@ def _map(spaces: Spaces, cell: Cell, index: int) -> StudyMap:
     assert data.kept is not None
     points = data.kept.read(TEST_EMBEDDING, index)
     assert points is not None
-    return _drawn(spaces, cell, index, groupings(spaces.study, index)[0], points.astype(np.float32), POINTS)
+    return _sampled_map(spaces, cell, index, groupings(spaces.study, index)[0], points.astype(np.float32), POINTS)
 
 
-def _drawn(
+def _sampled_map(
     spaces: Spaces, cell: Cell, index: int, grouping: Grouping, points: NDArray[np.float32], most: int
 ) -> StudyMap:
     # The seed of the sample is that of no trial: the same rows are shown in every panel.
@@ -209,12 +209,12 @@ SIDE, QUALITY = 64, 70
 NO_GROUP = "no group"
 
 
-def examples_of(data: StudyData, apart: Apart) -> SpaceExamples | None:
+def examples_of(data: StudyData, parted: Apart) -> SpaceExamples | None:
     """Return the examples, or why they cannot be shown; None where the cohort has none to show."""
-    if data.pictures is None or len(apart.rows) <= NEIGHBOURS:
+    if data.pictures is None or len(parted.rows) <= NEIGHBOURS:
         return None
     try:
-        return SpaceExamples(examples=_examples(data, apart))
+        return SpaceExamples(examples=_examples(data, parted))
     except EquipoiseError as error:
         return SpaceExamples(reason=because(SpaceReason.NOT_SHOWN, error=" ".join(str(error).split())))
 
@@ -269,14 +269,14 @@ def _examples(data: StudyData, parted: Apart) -> tuple[SpaceExample, ...]:
 def _encoded(data: StudyData, rows: Codes) -> list[bytes]:
     images: Any = require("PIL.Image", extra="vision", purpose="Showing example pictures")
     assert data.pictures is not None
-    made = []
+    encoded = []
     for pixels in data.pictures(rows):
         image = images.fromarray(np.ascontiguousarray(pixels))
         image.thumbnail((SIDE, SIDE))
-        written = io.BytesIO()
-        image.save(written, format="WEBP", quality=QUALITY)
-        made.append(written.getvalue())
-    return made
+        buffer = io.BytesIO()
+        image.save(buffer, format="WEBP", quality=QUALITY)
+        encoded.append(buffer.getvalue())
+    return encoded
 
 
 TITLES = {

@@ -367,7 +367,7 @@ def spaces_of(study: Measured, progress: Progress | None = None) -> Spaces | Non
     data, arrays = study.data, study.data.kept
     if arrays is None or data.rows is None or not data.has_spaces:
         return None
-    values_by_trial = _found(study, arrays, progress)
+    values_by_trial = _values_by_trial(study, arrays, progress)
     first = {
         grouping.attribute: grouping for index in reversed(values_by_trial) for grouping in groupings(study, index)
     }
@@ -378,7 +378,7 @@ def spaces_of(study: Measured, progress: Progress | None = None) -> Spaces | Non
     return Spaces(study, tuple(values_by_trial), tuple(columns), values)
 
 
-def _found(study: Measured, arrays: KeptArrays, progress: Progress | None) -> dict[int, Values]:
+def _values_by_trial(study: Measured, arrays: KeptArrays, progress: Progress | None) -> dict[int, Values]:
     """Return the numbers of every trial that kept its space, by its place."""
     values_by_trial: dict[int, Values] = {}
     trials, new = study.data.trials, False
