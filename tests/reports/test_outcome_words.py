@@ -6,7 +6,7 @@ import numpy as np
 
 import equipoise
 from equipoise.foundation import number_of_people
-from equipoise.reports.narrative._outcome_words import say_untold
+from equipoise.reports.narrative._outcome_words import unknown_sentences
 from equipoise.results import Record
 
 SCORES = "the scores run from 1 to 10: they are not probabilities"
@@ -36,7 +36,7 @@ def test_a_reason_of_one_split_or_label_stays_with_it() -> None:
         )  # fmt: skip
 
     lines = list(
-        say_untold(
+        unknown_sentences(
             [
                 undefined("auc", "no scores", split="test"),
                 undefined("auc", "no scores", split="test", attribute=("sex",), group="F"),

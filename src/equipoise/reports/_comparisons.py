@@ -51,11 +51,11 @@ class Family:
 
 def families_of(result: EvidenceResult) -> list[Family]:
     """Return every baseline with its techniques, in the order of the records."""
-    found: dict[str, dict[str, None]] = {}
+    families: dict[str, dict[str, None]] = {}
     for record in result.records:
         if record.baseline is not None:
-            found.setdefault(record.baseline, {})[record.technique] = None
-    return [Family(baseline, tuple(techniques)) for baseline, techniques in found.items()]
+            families.setdefault(record.baseline, {})[record.technique] = None
+    return [Family(baseline, tuple(techniques)) for baseline, techniques in families.items()]
 
 
 def metrics_of(result: EvidenceResult) -> list[str]:
@@ -86,9 +86,9 @@ def with_largest_effects(
     if len(size) <= most:
         return families, None
     chosen = set(sorted(size, key=lambda technique: -size[technique])[:most])
-    kept = [Family(f.baseline, tuple(t for t in f.techniques if t in chosen)) for f in families]
+    reduced = [Family(f.baseline, tuple(t for t in f.techniques if t in chosen)) for f in families]
     note = f"Shown are the {most} of {len(size)} techniques with the largest effects."
-    return [family for family in kept if family.techniques], note
+    return [family for family in reduced if family.techniques], note
 
 
 Under = tuple[str, str]
@@ -134,10 +134,10 @@ def placed(
     result: StudyResult, under: Under, treatment: str, measure: str, attribute: tuple[str, ...] | None = None
 ) -> Placed | None:
     """Return the record of a treatment on a measure, of everyone or of an attribute (by default the main one)."""
-    for own in ((), result.attribute if attribute is None else attribute):
-        found = result.spoken_for.get((*under, treatment, measure, own))
-        if found is not None:
-            return found
+    for recorded_attribute in ((), result.attribute if attribute is None else attribute):
+        entry = result.spoken_for.get((*under, treatment, measure, recorded_attribute))
+        if entry is not None:
+            return entry
     return None
 
 
@@ -186,21 +186,21 @@ def asked_measures(result: StudyResult) -> list[str]:
 
 def attributes_of(result: StudyResult) -> list[tuple[str, ...]]:
     """Return the attributes that gaps were told of, the main one first."""
-    found = dict.fromkeys(record.attribute for record in result.records if record.attribute)
-    return sorted(found, key=lambda attribute: attribute != result.attribute)
+    attributes = dict.fromkeys(record.attribute for record in result.records if record.attribute)
+    return sorted(attributes, key=lambda attribute: attribute != result.attribute)
 
 
 def main_measures(result: StudyResult) -> list[str]:
     """Return performance, fairness and distance: what the page is about; what is undefined everywhere is left out."""
-    return _told(result, [*result.performance, result.fairness, result.distance])
+    return _defined_measures(result, [*result.performance, result.fairness, result.distance])
 
 
 def spread_measures(result: StudyResult) -> list[str]:
     """Return the first performance, fairness and distance, without what is undefined everywhere."""
-    return _told(result, [result.performance[0], result.fairness, result.distance])
+    return _defined_measures(result, [result.performance[0], result.fairness, result.distance])
 
 
-def _told(result: StudyResult, measures: list[str]) -> list[str]:
+def _defined_measures(result: StudyResult, measures: list[str]) -> list[str]:
     """Leave out measures without a number; where none has one, all stay and say so."""
     left_out = undefined_everywhere(result, result.attribute)
     return [measure for measure in measures if measure not in left_out] or measures
@@ -220,23 +220,23 @@ READING = (
 Judged = StudyRecord | ContrastRecord | SpaceContrast
 
 
-def text_of(source: str, place: int, record: object, field: str, write: Write = formats.fine) -> Text:
+def text_of(source: str, index: int, record: object, field: str, write: Write = formats.fine) -> Text:
     """Return a field of a record as a number that can be traced; nothing where it is not known."""
-    return number(place, getattr(record, field), write, field, source)
+    return number(index, getattr(record, field), write, field, source)
 
 
-def cell_of(source: str, place: int, record: object, field: str, write: Write = formats.fine) -> Cell:
+def cell_of(source: str, index: int, record: object, field: str, write: Write = formats.fine) -> Cell:
     """Return a field of a record in a cell of its own."""
-    text = text_of(source, place, record, field, write)
+    text = text_of(source, index, record, field, write)
     return Cell(text) if text else UNDEFINED
 
 
 def interval_of(
-    source: str, place: int, record: object, fields: tuple[str, str], write: Write = formats.fine
+    source: str, index: int, record: object, fields: tuple[str, str], write: Write = formats.fine
 ) -> Text:  # fmt: skip
     """Return the interval between two fields of a record; nothing where one is not known."""
     low, high = (getattr(record, field) for field in fields)
-    return span(place, low, high, write, source, fields)
+    return span(index, low, high, write, source, fields)
 
 
 def under_cell(result: StudyResult, under: Under, limit: int = 40) -> Cell:
@@ -266,19 +266,19 @@ def verdict_cell(record: Judged, none: str = "baseline") -> Cell:
     return Cell(direction + good, meaning=meaning_of(record) or Meaning.QUIET)
 
 
-def changed_cell(found: tuple[int, StudyRecord] | None) -> Cell:
+def changed_cell(entry: tuple[int, StudyRecord] | None) -> Cell:
     """Return the mean, and below it the change from the baseline with its verdict."""
-    if found is None:
+    if entry is None:
         return Cell("–", meaning=Meaning.QUIET)
-    place, record = found
+    index, record = entry
     if math.isnan(record.mean):
         return UNDEFINED
     below: tuple[Text, ...] = ()
     if record.verdict is not None:
-        change = text_of("records", place, record, "change", formats.signed_fine)
+        change = text_of("records", index, record, "change", formats.signed_fine)
         sign = ARROWS[record.verdict]
         below = ((*pieces(change), f" {sign}"),) if change else (sign,)
-    return Cell(text_of("records", place, record, "mean"), below, meaning=meaning_of(record))
+    return Cell(text_of("records", index, record, "mean"), below, meaning=meaning_of(record))
 
 
 def plain_columns(*titles: Text, numbers: Sequence[str] = ()) -> list[Column]:

@@ -121,22 +121,22 @@ class DataTable:
     chosen: str = ""
 
     @property
-    def held(self) -> int:
-        """How many rows are held here."""
+    def shown_rows(self) -> int:
+        """How many rows are shown here."""
         return sum(not row.emphasis for row in self.rows)
 
     @property
     def every(self) -> int:
         """How many rows there are."""
-        return self.held if self.total is None else self.total
+        return self.shown_rows if self.total is None else self.total
 
     @property
     def left_out(self) -> str:
         """Which rows are held, where some are left out: those that were chosen, or the first ones."""
-        if self.every <= self.held:
+        if self.every <= self.shown_rows:
             return ""
         first, which = ("", f" {self.chosen}") if self.chosen else ("first ", "")
-        return f"The {first}{self.held:,} of {self.every:,} {self.what}{which}; all of them are in the JSON."
+        return f"The {first}{self.shown_rows:,} of {self.every:,} {self.what}{which}; all of them are in the JSON."
 
     def first(self, most: int) -> DataTable:
         """Return the table with so many rows at most, the row for everyone and the number of all rows kept."""
@@ -312,8 +312,8 @@ class Document:
     def all_notes(self) -> tuple[Text, ...]:
         """The notes, and what the signs mean that stand in the tiles and tables."""
         cells = (cell for section in self.sections for cell in _cells(section.blocks))
-        there = {tile.meaning for tile in self.tiles} | {cell.meaning for cell in cells}
-        signs = [f"{SIGNS[meaning]} {words}" for meaning, words in LEGEND.items() if meaning in there]
+        meanings = {tile.meaning for tile in self.tiles} | {cell.meaning for cell in cells}
+        signs = [f"{SIGNS[meaning]} {words}" for meaning, words in LEGEND.items() if meaning in meanings]
         return (*self.notes, f"Signs: {'; '.join(signs)}.") if signs else self.notes
 
     def chart_names(self) -> Iterator[str]:

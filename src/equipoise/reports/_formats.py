@@ -37,19 +37,19 @@ def safe_name(text: str, limit: int = LONGEST_NAME) -> str:
 def distinct_names(texts: Sequence[str], limit: int) -> list[str]:
     """Return names as labels of at most ``limit`` letters, no two alike: those that would be are numbered."""
     names = [safe_name(text, limit) for text in texts]
-    alike = Counter(names)
+    counts = Counter(names)
     counter: Counter[str] = Counter()
     labels = []
     for text, name in zip(texts, names, strict=True):
         counter[name] += 1
         mark = f" ({counter[name]})"
-        labels.append(safe_name(text, limit - len(mark)) + mark if alike[name] > 1 else name)
+        labels.append(safe_name(text, limit - len(mark)) + mark if counts[name] > 1 else name)
     return labels
 
 
 def percent(value: float | None) -> str:
     """Write a share as a percentage with one decimal."""
-    return f"{100 * value:.1f}%" if _known(value) else UNDEFINED
+    return f"{100 * value:.1f}%" if _is_number(value) else UNDEFINED
 
 
 def interval_name(level: float | None) -> str:
@@ -69,19 +69,19 @@ def interval_name(level: float | None) -> str:
 
 def short_percent(value: float | None) -> str:
     """Write a share in whole per cent, with a decimal where that says more."""
-    if not _known(value):
+    if not _is_number(value):
         return UNDEFINED
     return f"{100 * value:.0f}%" if abs(100 * value - round(100 * value)) < 0.05 else f"{100 * value:.1f}%"
 
 
 def points(value: float | None) -> str:
     """Write a difference of shares in percentage points, with its sign."""
-    return f"{_signed(100 * value, '.1f')}" if _known(value) else UNDEFINED
+    return f"{_signed(100 * value, '.1f')}" if _is_number(value) else UNDEFINED
 
 
 def bare_percent(value: float | None) -> str:
     """Write a share as a percentage without the sign for it, for the ends of an interval."""
-    return f"{100 * value:.1f}" if _known(value) else UNDEFINED
+    return f"{100 * value:.1f}" if _is_number(value) else UNDEFINED
 
 
 def decimal(value: float | None) -> str:
@@ -94,7 +94,7 @@ def decimal(value: float | None) -> str:
 
 def fine(value: float | None) -> str:
     """Write a number of any size in about four digits, a tiny one in two, with a true minus sign."""
-    if not _known(value):
+    if not _is_number(value):
         return UNDEFINED
     size = abs(value)
     text = f"{size:.3f}" if size == 0 or 0.0005 <= size < 10 else f"{size:.4g}" if size >= 10 else f"{size:.2g}"
@@ -103,32 +103,32 @@ def fine(value: float | None) -> str:
 
 def thousandths(value: float | None) -> str:
     """Write a share or a gap as a number with three decimals, as gates and terminals do."""
-    return f"{value:.3f}" if _known(value) else UNDEFINED
+    return f"{value:.3f}" if _is_number(value) else UNDEFINED
 
 
 def signed(value: float | None) -> str:
     """Write a difference that is no share, with its sign."""
-    return _signed(value, ".4g") if _known(value) else UNDEFINED
+    return _signed(value, ".4g") if _is_number(value) else UNDEFINED
 
 
 def signed_fine(value: float | None) -> str:
     """Write a difference of any size in about three decimals, with its sign."""
-    return ("+" if value > 0 else "") + fine(value) if _known(value) else UNDEFINED
+    return ("+" if value > 0 else "") + fine(value) if _is_number(value) else UNDEFINED
 
 
 def signed_thousandths(value: float | None) -> str:
     """Write a gap or a difference of shares with three decimals and its sign; what rounds to 0 has none."""
-    return _signed(value, ".3f") if _known(value) else UNDEFINED
+    return _signed(value, ".3f") if _is_number(value) else UNDEFINED
 
 
 def digits(value: float | None) -> str:
     """Write a number of any size with four digits, and a true minus sign."""
-    return f"{value:.4g}".replace("-", "−") if _known(value) else UNDEFINED
+    return f"{value:.4g}".replace("-", "−") if _is_number(value) else UNDEFINED
 
 
 def signed_short(value: float | None) -> str:
     """Write a number in two digits, with its sign."""
-    if not _known(value):
+    if not _is_number(value):
         return UNDEFINED
     return _signed(value, ".1f" if abs(value) < 10 else ".0f" if abs(value) < 100_000 else ".0e")
 
@@ -167,5 +167,5 @@ def _signed(value: float, form: str) -> str:
     return ("−" if value < 0 else "+") + text
 
 
-def _known(value: float | None) -> TypeGuard[float]:
+def _is_number(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)

@@ -41,16 +41,16 @@ def _chunk(name: bytes, content: bytes) -> bytes:
 
 def _filtered(rows: Pixels, step: int) -> bytes:
     """Return every row less what is known of it, by the filter that leaves least, and its number before the row."""
-    here = rows.astype(np.int16)
-    left, above, corner = np.zeros_like(here), np.zeros_like(here), np.zeros_like(here)
-    left[:, step:], above[1:], corner[1:, step:] = here[:, :-step], here[:-1], here[:-1, :-step]
+    pixels = rows.astype(np.int16)
+    left, above, corner = np.zeros_like(pixels), np.zeros_like(pixels), np.zeros_like(pixels)
+    left[:, step:], above[1:], corner[1:, step:] = pixels[:, :-step], pixels[:-1], pixels[:-1, :-step]
     guess = left + above - corner
     to_left, to_above, to_corner = abs(guess - left), abs(guess - above), abs(guess - corner)
     paeth = np.where(
         (to_left <= to_above) & (to_left <= to_corner), left, np.where(to_above <= to_corner, above, corner)
     )
-    known = (np.zeros_like(here), left, above, (left + above) // 2, paeth)
-    tried = np.stack([(here - one).astype(np.uint8) for one in known])
+    predictions = (np.zeros_like(pixels), left, above, (left + above) // 2, paeth)
+    tried = np.stack([(pixels - prediction).astype(np.uint8) for prediction in predictions])
     best = np.abs(tried.astype(np.int8).astype(np.int16)).sum(2).argmin(0)
     chosen = tried[best, np.arange(len(rows))]
     return bytes(np.concatenate([best[:, None].astype(np.uint8), chosen], axis=1).tobytes())
@@ -73,13 +73,13 @@ class Album:
 
     def __init__(self, strips: Sequence[Strip], most_bytes: int = MOST_BYTES) -> None:
         every = list({id(strip): strip for strip in strips}.values())
-        side = max((max(one.pictures.shape[1:3]) for one in every), default=1)
+        side = max((max(strip.pictures.shape[1:3]) for strip in every), default=1)
         self.factor = -(-side // MOST_SIDE)
         while True:
             self._made = {
-                id(one): [_address(shrunk(picture, self.factor)) for picture in one.pictures] for one in every
+                id(strip): [_address(shrunk(picture, self.factor)) for picture in strip.pictures] for strip in every
             }
-            size = sum(len(address) for own in self._made.values() for address in own)
+            size = sum(len(address) for addresses in self._made.values() for address in addresses)
             if size <= most_bytes or self.factor >= side:
                 break
             # The size goes with the square of the side.
@@ -113,7 +113,7 @@ def _cells(album: Album, words: str, alphas: Sequence[float], strip: Strip) -> t
     cells = []
     for address, value, alpha in zip(album.addresses(strip), strip.probabilities, alphas, strict=True):
         p = float(value)
-        shown = f"{p:.2f}" if math.isfinite(p) else UNDEFINED
-        alt = f"{words}, step {signed_short(alpha)}: probability {shown}"
-        cells.append(Picture(address, alt, (shown,), min(max(p, 0.0), 1.0) if math.isfinite(p) else None))
+        text = f"{p:.2f}" if math.isfinite(p) else UNDEFINED
+        alt = f"{words}, step {signed_short(alpha)}: probability {text}"
+        cells.append(Picture(address, alt, (text,), min(max(p, 0.0), 1.0) if math.isfinite(p) else None))
     return tuple(cells)

@@ -224,8 +224,8 @@ def better_end(measure: str) -> str:
 
 def reading_order(measure: str) -> tuple[int, str]:
     """Sort the main measures first, in their own order, then the others by name."""
-    known = RATES + GAPS
-    return (known.index(measure) if measure in known else len(known), measure)
+    ordered = RATES + GAPS
+    return (ordered.index(measure) if measure in ordered else len(ordered), measure)
 
 
 MISSING = "(missing)"
@@ -257,8 +257,8 @@ class Subject:
 
 def subjects_of(result: GroupResult) -> list[Subject]:
     """Return what the groups are compared by, in the order of the audit."""
-    found = (Subject(r.attribute, r.split) for r in result.records if r.attribute and r.control is None)
-    return list(dict.fromkeys(found))
+    subjects = (Subject(r.attribute, r.split) for r in result.records if r.attribute and r.control is None)
+    return list(dict.fromkeys(subjects))
 
 
 def splits_of(result: AuditResult) -> list[str | None]:
@@ -342,7 +342,7 @@ NO_DIRECTION = ("false_positive_rate", "positive_predictive_value", "base_rate",
 Write = Callable[[float], str]
 
 
-def known(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
     """Return a number that can be shown, or None."""
     return None if value is None or not math.isfinite(value) else value
 
@@ -357,56 +357,56 @@ def writer(record: Record) -> tuple[Write, Write]:
     return formats.thousandths if is_share(record) else formats.decimal, formats.decimal
 
 
-def number(place: int, value: float | None, write: Write, field: str = "value", source: str = "records") -> Text:
+def number(index: int, value: float | None, write: Write, field: str = "value", source: str = "records") -> Text:
     """Return a number with its place in the JSON; nothing where it is not known."""
-    return "" if known(value) is None or value is None else Number(write(value), place, field, source)
+    return "" if finite(value) is None or value is None else Number(write(value), index, field, source)
 
 
-def value_text(place: int, record: Record) -> Text:
+def value_text(index: int, record: Record) -> Text:
     """Return the value of a record; where it has none, its status."""
-    return number(place, record.value, writer(record)[0]) if record.defined else record.status
+    return number(index, record.value, writer(record)[0]) if record.defined else record.status
 
 
-def value_cell(place: int, record: Record, *below: Text, bar: bool = False) -> Cell:
+def value_cell(index: int, record: Record, *below: Text, bar: bool = False) -> Cell:
     """Return a record's value in a cell, with smaller lines below it."""
     if not record.defined:
         return Cell(record.status, meaning=Meaning.QUIET)
-    return Cell(value_text(place, record), tuple(line for line in below if line), record.value if bar else None)
+    return Cell(value_text(index, record), tuple(line for line in below if line), record.value if bar else None)
 
 
 def span(
-    place: int, low: float | None, high: float | None, write: Write, source: str = "records",
+    index: int, low: float | None, high: float | None, write: Write, source: str = "records",
     fields: tuple[str, str] = ("low", "high"),
 ) -> Text:  # fmt: skip
     """Return an interval; nothing where one end is not known."""
-    if known(low) is None or known(high) is None:
+    if finite(low) is None or finite(high) is None:
         return ""
-    ends = [number(place, end, write, field, source) for end, field in zip((low, high), fields, strict=True)]
+    ends = [number(index, end, write, field, source) for end, field in zip((low, high), fields, strict=True)]
     return (*pieces(ends[0]), " to ", *pieces(ends[1]))
 
 
-def interval(place: int, record: Record, write: Write | None = None) -> Text:
+def interval(index: int, record: Record, write: Write | None = None) -> Text:
     """Return the interval of a record."""
-    return span(place, record.low, record.high, write or writer(record)[1]) if record.defined else ""
+    return span(index, record.low, record.high, write or writer(record)[1]) if record.defined else ""
 
 
-def counts(place: int, record: Record) -> Text:
+def counts(index: int, record: Record) -> Text:
     """Return the counts behind a rate."""
-    if not record.defined or known(record.numerator) is None or known(record.denominator) is None:
+    if not record.defined or finite(record.numerator) is None or finite(record.denominator) is None:
         return ""
-    parts = [number(place, getattr(record, field), formats.count, field) for field in ("numerator", "denominator")]
+    parts = [number(index, getattr(record, field), formats.count, field) for field in ("numerator", "denominator")]
     return (*pieces(parts[0]), " / ", *pieces(parts[1]))
 
 
-def p_value(place: int, value: float | None, source: str = "records", field: str = "p_adjusted") -> Text:
+def p_value(index: int, value: float | None, source: str = "records", field: str = "p_adjusted") -> Text:
     """Return a corrected p-value; nothing where nothing was tested."""
-    return number(place, value, formats.p_value, field, source)
+    return number(index, value, formats.p_value, field, source)
 
 
-def lower_bound(place: int, record: Record) -> Text:
+def lower_bound(index: int, record: Record) -> Text:
     """Return the lower bound of a gap; nothing where it has none."""
     bounded = record.interval == "lower-bound" and record.defined
-    return number(place, record.low, formats.decimal, "low") if bounded else ""
+    return number(index, record.low, formats.decimal, "low") if bounded else ""
 
 
 def meaning_of(record: Record) -> Meaning:
@@ -441,7 +441,7 @@ def record_verdict(record: Record) -> Cell:
     return replace(cell, below=("its interval includes 0",)) if bound_says_no(record) else cell
 
 
-def who(record: Record) -> Cell:
+def group_cell(record: Record) -> Cell:
     """Return the group of a record, with what it is about below it."""
     about = Subject(record.attribute, record.split).title
     within = (", within ", Name(record.control)) if record.control is not None else ()

@@ -66,8 +66,8 @@ def values_of(result: AuditResult, subject: Subject | None) -> list[Placed]:
 
 def gaps_of(result: AuditResult, subject: Subject) -> list[Placed]:
     """Return every gap of a subject by every rule, measures in their order."""
-    found = [(index, r) for index, r in enumerate(result.records) if r.kind == "gap" and subject.has(r)]
-    return sorted(found, key=lambda item: space_order(item[1].measure))
+    gaps = [(index, r) for index, r in enumerate(result.records) if r.kind == "gap" and subject.has(r)]
+    return sorted(gaps, key=lambda item: space_order(item[1].measure))
 
 
 def said_by(result: AuditResult, record: Record) -> str:
@@ -107,10 +107,10 @@ def main_gaps(result: AuditResult, subject: Subject) -> Iterator[Placed]:
     """Yield the gaps that are read first: the oriented one, and the widest where there is one."""
     placed = [item for item in gaps_of(result, subject) if item[1].variant in (ORIENTED, WIDEST)]
     widest = {record.measure for _, record in placed if record.variant == WIDEST}
-    for place, record in placed:
+    for index, record in placed:
         # Where no group is majoritised, the widest gap is all there is.
         if record.defined or record.variant == WIDEST or record.measure not in widest:
-            yield place, record
+            yield index, record
 
 
 def majoritised(result: AuditResult, subject: Subject) -> str | None:
@@ -130,22 +130,22 @@ def majoritised(result: AuditResult, subject: Subject) -> str | None:
 
 def map_caution(result: AuditResult, *, short: bool = False) -> str:
     """Say what a map shows, and what it does not."""
-    drawn = result.map
-    if drawn is None:
+    space_map = result.map
+    if space_map is None:
         return ""
-    if drawn.explained is not None:
-        first, second = (f"{100 * share:.0f}%" for share in drawn.explained)
-        shown = f"the two axes show {first} and {second} of the variance"
+    if space_map.explained is not None:
+        first, second = (f"{100 * share:.0f}%" for share in space_map.explained)
+        axes_words = f"the two axes show {first} and {second} of the variance"
         if short:
-            return f"Principal components: {shown}."
-        rest = max(0.0, 1.0 - sum(drawn.explained))
+            return f"Principal components: {axes_words}."
+        rest = max(0.0, 1.0 - sum(space_map.explained))
         return (
-            f"It shows principal components: {shown}. The other {100 * rest:.0f}% is not seen, so points that lie "
+            f"It shows principal components: {axes_words}. The other {100 * rest:.0f}% is not seen, so points that lie "
             "together here may be far apart in the space."
         )
-    if drawn.method not in NEIGHBOURS_ONLY:
+    if space_map.method not in NEIGHBOURS_ONLY:
         return "All points are the same: there is nothing to see."
-    name = NEIGHBOURS_ONLY[drawn.method]
+    name = NEIGHBOURS_ONLY[space_map.method]
     if short:
         return f"{name}: distances mean nothing."
     return (
@@ -175,4 +175,4 @@ def first_of(records: Sequence[Placed], measure: str, group: str | None) -> Plac
     """Return a group's value of a measure; everyone's (None) only where it can stand beside the groups'."""
     if group is None and measure in OF_EQUAL_SIZE:
         return None
-    return next(((place, r) for place, r in records if r.measure == measure and r.group == group), None)
+    return next(((index, r) for index, r in records if r.measure == measure and r.group == group), None)

@@ -66,9 +66,9 @@ def leakage(result: AuditResult) -> Chart | None:
         for index, record in enumerate(result.leakage):
             if record.attribute == attribute:
                 rows += _probe_rows(index, record, lines.add(learner_title(record.probe)))
-    shown = [record for record in result.leakage if record.attribute in attributes]
-    found = sum(1 for record in shown if record.finding)
-    words = f"Balanced accuracy of {plural(len(shown), 'probe')} for {plural(len(attributes), 'attribute')}."
+    records = [record for record in result.leakage if record.attribute in attributes]
+    confirmed = sum(1 for record in records if record.finding)
+    words = f"Balanced accuracy of {plural(len(records), 'probe')} for {plural(len(attributes), 'attribute')}."
     looks = used(PROBE_LOOKS, rows)
     many = len({record.attribute for record in result.leakage}) - len(attributes)
     return draw(
@@ -78,8 +78,8 @@ def leakage(result: AuditResult) -> Chart | None:
         name="leakage",
         title="Balanced accuracy of the probes",
         caption=(
-            f"A bar is a probe's balanced accuracy out of fold, the line its 95% interval; {found} of "
-            f"{plural(len(shown), 'probe')} read the group better than chance, after correction. The black stroke is "
+            f"A bar is a probe's balanced accuracy out of fold, the line its 95% interval; {confirmed} of "
+            f"{plural(len(records), 'probe')} read the group better than chance, after correction. The black stroke is "
             "chance, one over the number of groups; the upright bar is the same probe with permuted groups."
         ),
         words=words,
@@ -89,15 +89,15 @@ def leakage(result: AuditResult) -> Chart | None:
     )
 
 
-def _probe_rows(place: int, record: LeakageRecord, line: int) -> Sequence[Row]:
-    found = record.finding
-    common: Row = {"leakage": place, "line": line, "panel": 0, "of": safe_name(record.attribute)}
+def _probe_rows(index: int, record: LeakageRecord, line: int) -> Sequence[Row]:
+    confirmed = record.finding
+    common: Row = {"leakage": index, "line": line, "panel": 0, "of": safe_name(record.attribute)}
     return [
         {
             **common, "what": SHUFFLED, "value": rounded(record.shuffled_balanced),
         },
         {
-            **common, "what": UNTESTED if found is None else FINDING if found else NO_FINDING,
+            **common, "what": UNTESTED if confirmed is None else FINDING if confirmed else NO_FINDING,
             "value": rounded(record.balanced), "balanced": rounded(record.balanced),
             "low": rounded(record.balanced_low), "high": rounded(record.balanced_high),
             "chance": rounded(record.chance), "p": rounded(record.balanced_p_adjusted),
@@ -131,13 +131,13 @@ def flips(result: StudyResult) -> Chart | None:
     unders = result.unders[: max(1, MOST_LINES // (len(treatments) + 1))]
     lines, rows = Lines(), []
     for under in unders:
-        own = [name for name in treatments if (under, name) in shares]
-        if own:
+        names = [name for name in treatments if (under, name) in shares]
+        if names:
             lines.add(title_of_under(result, under), head=True)
-        for name in own:
-            found = shares[under, name]
-            share = sum(found) / len(found)
-            rows.append(_flip_row(lines.add(safe_name(name, 40)), name, share, len(found)))
+        for name in names:
+            seed_shares = shares[under, name]
+            share = sum(seed_shares) / len(seed_shares)
+            rows.append(_flip_row(lines.add(safe_name(name, 40)), name, share, len(seed_shares)))
     if not rows:
         return None
     words = f"Share of people whose prediction flips between identical runs, for {plural(len(rows), 'cell')}."

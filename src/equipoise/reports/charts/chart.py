@@ -195,8 +195,8 @@ def number(row: Row, name: str) -> float:
 
 def used(looks: Mapping[str, Any], rows: Iterable[Row], name: str = "what") -> dict[str, Any]:
     """Return those looks that a row has: a legend names nothing else."""
-    there = {row.get(name) for row in rows}
-    return {what: look for what, look in looks.items() if what in there}
+    values = {row.get(name) for row in rows}
+    return {look_name: look for look_name, look in looks.items() if look_name in values}
 
 
 def marks_once() -> alt.Chart:
@@ -229,8 +229,8 @@ def line_axis(lines: int | None = None, *, heads: bool = False, **axis: Any) -> 
     bold = alt.condition("heads[datum.value]", alt.value("bold"), alt.value("normal"))
     weight: dict[str, Any] = {"labelFontWeight": bold} if heads else {}
     y = alt.Y("line:O") if lines is None else alt.Y("line:O").scale(domain=list(range(lines)))
-    made: alt.Y = y.axis(title=None, labelExpr="labels[datum.value]", **weight, **axis)
-    return made
+    axis_y: alt.Y = y.axis(title=None, labelExpr="labels[datum.value]", **weight, **axis)
+    return axis_y
 
 
 def grid(lines: int, width: int = CELL) -> alt.Chart:
@@ -263,12 +263,12 @@ def by_line(
 ) -> Channels:  # fmt: skip
     """Return colour, dash and shape of the lines with these numbers, named by the parameter ``lines``."""
     named = alt.Legend(title=None, labelExpr="lines[datum.value]", **legend)
-    wanted: tuple[tuple[str, Any, Sequence[Any]], ...] = (
+    encodings: tuple[tuple[str, Any, Sequence[Any]], ...] = (
         ("color", alt.Color, colours), ("strokeDash", alt.StrokeDash, dashes), ("shape", alt.Shape, shapes)
     )  # fmt: skip
     return {
         channel: of(f"line:{kind}").scale(domain=list(places), range=list(values)[: len(places)]).legend(named)
-        for channel, of, values in wanted
+        for channel, of, values in encodings
         if values
     }
 
@@ -276,10 +276,10 @@ def by_line(
 def tips(**fields: str | tuple[str, str]) -> list[alt.Tooltip]:
     """Return what is shown on hovering: a title for a text, a title and a format for a number."""
     return [
-        alt.Tooltip(f"{name}:N", title=shown)
-        if isinstance(shown, str)
-        else alt.Tooltip(f"{name}:Q", title=shown[0], format=shown[1] or alt.Undefined)
-        for name, shown in fields.items()
+        alt.Tooltip(f"{name}:N", title=title)
+        if isinstance(title, str)
+        else alt.Tooltip(f"{name}:Q", title=title[0], format=title[1] or alt.Undefined)
+        for name, title in fields.items()
     ]
 
 
@@ -338,14 +338,14 @@ def interval_chart(
 
     ``described`` are the name, title, caption, words and notes of ``draw``.
     """
-    shown = used(looks, rows)
+    used_looks = used(looks, rows)
     plot = interval_panels(
-        shown, numbers, panels=len(panels), lines=len(lines.names), title=unit, heads=any(lines.heads), zero=zero,
+        used_looks, numbers, panels=len(panels), lines=len(lines.names), title=unit, heads=any(lines.heads), zero=zero,
         own_scales=own_scales,
     )  # fmt: skip
     return draw(
         plot, rows, lines.labels([]) | {"panels": list(panels)}, marks=marks, room=True, **described,
-        fit=fit(len(panels), lines.names, shown, columns=columns, widest=widest),
+        fit=fit(len(panels), lines.names, used_looks, columns=columns, widest=widest),
     )  # fmt: skip
 
 
@@ -359,13 +359,13 @@ UNSEEN = re.compile(r' (?:class|role|aria-[a-z]+|pointer-events|font-family)="[^
 
 def svg(chart: Chart) -> str:
     """Return a chart as SVG, the same each time: its marks are numbered from 0, not from the last chart's."""
-    drawn: str = vl_convert.vegalite_to_svg(chart.spec)
+    image: str = vl_convert.vegalite_to_svg(chart.spec)
     numbers: dict[str, int] = {}
 
     def renumbered(name: re.Match[str]) -> str:
         return f"{name[1]}{numbers.setdefault(name[0], len(numbers))}"
 
-    return TAG.sub(lambda tag: NUMBERED.sub(renumbered, tag[0]), drawn)
+    return TAG.sub(lambda tag: NUMBERED.sub(renumbered, tag[0]), image)
 
 
 def small_svg(chart: Chart) -> str:
@@ -379,8 +379,8 @@ def small_svg(chart: Chart) -> str:
 
 def png(chart: Chart, scale: float = 2.0) -> bytes:
     """Return a chart as PNG."""
-    drawn: bytes = vl_convert.vegalite_to_png(chart.spec, scale=scale)
-    return drawn
+    image: bytes = vl_convert.vegalite_to_png(chart.spec, scale=scale)
+    return image
 
 
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
@@ -408,8 +408,8 @@ def _begun_library() -> str:
     """Return the script that the other process made; nothing where it did not."""
     if not _BEGUN:
         return ""
-    made, _ = (process := _BEGUN.pop()).communicate()
-    return made.decode("utf-8") if process.returncode == 0 and b"vegaEmbed" in made else ""
+    script, _ = (process := _BEGUN.pop()).communicate()
+    return script.decode("utf-8") if process.returncode == 0 and b"vegaEmbed" in script else ""
 
 
 def titled(chart: Chart) -> Chart:

@@ -198,16 +198,16 @@ def space_curves(result: StudyResult) -> Chart | None:
     placed = [
         (index, space) for index, space in enumerate(result.spaces) if _is_gap(space) and space.source not in aside
     ]
-    if len({one.degree for _, one in placed}) < 2:
+    if len({record.degree for _, record in placed}) < 2:
         return None
-    every = sorted(dict.fromkeys(_space_panel(one) for _, one in placed), key=lambda panel: panel[0] != EMBEDDING)
+    every = sorted(dict.fromkeys(_space_panel(record) for _, record in placed), key=lambda panel: panel[0] != EMBEDDING)
     panels = every[:MOST_PANELS]
-    methods = list(dict.fromkeys(_method(one) for _, one in placed))
+    methods = list(dict.fromkeys(_method(record) for _, record in placed))
     lines = methods[:MOST_METHODS]
     rows = [
-        _space_row(place, one, panels.index(_space_panel(one)), lines.index(_method(one)))
-        for place, one in placed
-        if _space_panel(one) in panels and _method(one) in lines
+        _space_row(record_index, record, panels.index(_space_panel(record)), lines.index(_method(record)))
+        for record_index, record in placed
+        if _space_panel(record) in panels and _method(record) in lines
     ]
     notes = []
     if len(lines) < len(methods):
@@ -236,11 +236,11 @@ def space_curves(result: StudyResult) -> Chart | None:
 
 
 def _is_gap(record: SpaceRecord) -> bool:
-    wanted = UPSTREAM if record.upstream else (SPOKEN,)
+    measures = UPSTREAM if record.upstream else (SPOKEN,)
     return (
         record.kind == "gap" and record.rule == MAJORITISED and record.degree is not None and record.chosen
         and record.defined
-        and record.measure in wanted and record.training in (None, OWN, BALANCED)
+        and record.measure in measures and record.training in (None, OWN, BALANCED)
     )  # fmt: skip
 
 
@@ -261,10 +261,10 @@ def _space_title(panel: SpacePanel) -> str:
     return f"{title[:1].upper()}{title[1:]}{rows}"
 
 
-def _space_row(place: int, record: SpaceRecord, panel: int, line: int) -> Row:
+def _space_row(index: int, record: SpaceRecord, panel: int, line: int) -> Row:
     low, high = (record.mean if edge is None or edge != edge else edge for edge in (record.low, record.high))
     return {
-        "space": place, "panel": panel, "line": line, "degree": rounded(record.degree), "mean": rounded(record.mean),
+        "space": index, "panel": panel, "line": line, "degree": rounded(record.degree), "mean": rounded(record.mean),
         "low": rounded(low), "high": rounded(high), "of": safe_name(_method(record)), "seeds": record.seeds,
     }  # fmt: skip
 
@@ -294,22 +294,25 @@ def space_sweep(result: StudyResult) -> Chart | None:
     if not placed:
         return None
     every = sorted(
-        dict.fromkeys(_sweep_panel(one, sweeps) for _, one in placed), key=lambda panel: _sweep_order(panel, sweeps)
+        dict.fromkeys(_sweep_panel(record, sweeps) for _, record in placed),
+        key=lambda panel: _sweep_order(panel, sweeps),
     )
     panels = every[:MOST_SWEEPS]
-    methods = list(dict.fromkeys(_swept_method(one, placed) for _, one in placed))
+    methods = list(dict.fromkeys(_swept_method(record, placed) for _, record in placed))
     lines = methods[:MOST_METHODS]
     rows = [
-        _sweep_row(place, one, panels.index(_sweep_panel(one, sweeps)), lines.index(_swept_method(one, placed)))
-        for place, one in placed
-        if _sweep_panel(one, sweeps) in panels and _swept_method(one, placed) in lines
+        _sweep_row(
+            record_index, record, panels.index(_sweep_panel(record, sweeps)), lines.index(_swept_method(record, placed))
+        )
+        for record_index, record in placed
+        if _sweep_panel(record, sweeps) in panels and _swept_method(record, placed) in lines
     ]
     notes = []
     if len(lines) < len(methods):
         notes.append(f"Shown are the first {len(lines)} of {len(methods)} methods.")
     if len(panels) < len(every):
         notes.append(f"Shown are {len(panels)} of {len(every)} panels; the JSON has all of them.")
-    conditions = list(dict.fromkeys(one.condition for _, one in placed))
+    conditions = list(dict.fromkeys(record.condition for _, record in placed))
     where = f" {safe_name(conditions[0], 60)}." if len(conditions) == 1 else ""
     words = f"Gap and accuracy of {plural(len(lines), 'method')} over C in {plural(len(panels), 'panel')}."
     names = [safe_name(line, 60) for line in lines]
@@ -340,11 +343,11 @@ def _is_swept(record: SpaceRecord) -> bool:
 
 def _furthest(placed: Sequence[Placed]) -> list[Placed]:
     """Keep the furthest imbalance, and its control where lines are left for it."""
-    degrees = sorted({one.degree for _, one in placed if one.degree is not None})
-    kept = [item for item in placed if not degrees or item[1].degree in (degrees[0], degrees[-1])]
-    if len({(one.learner, one.treatment, one.condition) for _, one in kept}) <= MOST_METHODS:
-        return kept
-    return [item for item in kept if item[1].degree == degrees[-1]] if degrees else kept
+    degrees = sorted({record.degree for _, record in placed if record.degree is not None})
+    extremes = [item for item in placed if not degrees or item[1].degree in (degrees[0], degrees[-1])]
+    if len({(record.learner, record.treatment, record.condition) for _, record in extremes}) <= MOST_METHODS:
+        return extremes
+    return [item for item in extremes if item[1].degree == degrees[-1]] if degrees else extremes
 
 
 def _sweep_panel(record: SpaceRecord, sweeps: dict[str, Sweep]) -> SpacePanel:
@@ -364,14 +367,14 @@ def _swept_method(record: SpaceRecord, placed: Sequence[Placed]) -> str:
 
 def _sweep_title(panel: SpacePanel, several: bool) -> str:
     classifier, training, kind = panel
-    told = f"{'Gap' if kind == 'gap' else MEASURE.capitalize()}, {safe_name(training_title(training), 40)}"
-    return f"{safe_name(classifier, 30)}: {told}" if several else told
+    title = f"{'Gap' if kind == 'gap' else MEASURE.capitalize()}, {safe_name(training_title(training), 40)}"
+    return f"{safe_name(classifier, 30)}: {title}" if several else title
 
 
-def _sweep_row(place: int, record: SpaceRecord, panel: int, line: int) -> Row:
+def _sweep_row(index: int, record: SpaceRecord, panel: int, line: int) -> Row:
     low, high = (record.mean if edge is None or edge != edge else edge for edge in (record.low, record.high))
     return {
-        "space": place, "panel": panel, "line": line, "c": float(record.source_settings["C"]),
+        "space": index, "panel": panel, "line": line, "c": float(record.source_settings["C"]),
         "mean": rounded(record.mean),
         "low": rounded(low), "high": rounded(high), "seeds": record.seeds, "zero": 0 if record.kind == "gap" else None,
     }  # fmt: skip
@@ -397,15 +400,17 @@ def alpha_curves(result: StudyResult) -> Chart | None:
     modes: dict[tuple[str, str], dict[str, float]] = {}
     for condition in result.conditions:
         # Those that draw the same rows have the same point, each in its own mode.
-        for mode, alpha in [(own.mode, own.alpha) for own in condition.equal] + [(condition.mode, condition.alpha)]:
+        for mode, alpha in [(equal.mode, equal.alpha) for equal in condition.equal] + [
+            (condition.mode, condition.alpha)
+        ]:
             if mode is not None and alpha is not None:
                 for learner in dict.fromkeys(learner for name, learner in result.unders if name == condition.condition):
                     modes.setdefault((mode, learner), {})[condition.condition] = alpha
     modes = {mode: alphas for mode, alphas in modes.items() if len(set(alphas.values())) > 1}
     treatments, note = nearest_treatments(result, MOST_CURVES)
     measures = main_measures(result)
-    shown = list(modes)[: max(1, MOST_STUDY_PANELS // len(measures))]
-    rows, panels = _alpha_rows(result, {mode: modes[mode] for mode in shown}, treatments, measures)
+    shown_modes = list(modes)[: max(1, MOST_STUDY_PANELS // len(measures))]
+    rows, panels = _alpha_rows(result, {mode: modes[mode] for mode in shown_modes}, treatments, measures)
     if not rows:
         return None
     names = [safe_name(name, 40) for name in treatments]
@@ -413,8 +418,8 @@ def alpha_curves(result: StudyResult) -> Chart | None:
         f"Curves of {', '.join(map(title_of_measure, measures))} over alpha for {plural(len(treatments), 'treatment')}."
     )
     notes = [note] if note else []
-    if len(shown) < len(modes):
-        notes.append(f"Shown are {len(shown)} of {len(modes)} modes; the table has all of them.")
+    if len(shown_modes) < len(modes):
+        notes.append(f"Shown are {len(shown_modes)} of {len(modes)} modes; the table has all of them.")
     return draw(
         _alpha_plot(len(treatments), len(measures)),
         rows,
@@ -443,12 +448,12 @@ def _alpha_rows(
         for measure in measures:
             for line, treatment in enumerate(treatments):
                 for condition, alpha in sorted(alphas.items(), key=lambda item: item[1]):
-                    found = placed(result, (condition, learner), treatment, measure)
-                    if found is not None and found[1].mean == found[1].mean:
+                    entry = placed(result, (condition, learner), treatment, measure)
+                    if entry is not None and entry[1].mean == entry[1].mean:
                         rows.append({
-                            "record": found[0], "panel": len(panels), "line": line, "alpha": rounded(alpha),
-                            "mean": rounded(found[1].mean), "min": rounded(found[1].min),
-                            "max": rounded(found[1].max), "of": safe_name(treatment),
+                            "record": entry[0], "panel": len(panels), "line": line, "alpha": rounded(alpha),
+                            "mean": rounded(entry[1].mean), "min": rounded(entry[1].min),
+                            "max": rounded(entry[1].max), "of": safe_name(treatment),
                         })  # fmt: skip
             panels.append(
                 f"{safe_name(mode, 20)}{f', {safe_name(learner, 20)}' * several}: {title_of_measure(measure)}"
@@ -458,7 +463,7 @@ def _alpha_rows(
 
 def _alpha_plot(lines: int, columns: int) -> alt.FacetChart:
     places = range(lines)
-    dashes = [DASHES[(place + 3 * (place // len(DASHES))) % len(DASHES)] for place in places]
+    dashes = [DASHES[(index + 3 * (index // len(DASHES))) % len(DASHES)] for index in places]
     channels = by_line(places, colours=TEN_COLOURS, dashes=dashes, shapes=TEN_SHAPES, symbolSize=110, symbolOpacity=1)
     x = alt.X("alpha:Q").title("alpha").scale(nice=False, padding=8)
     x = x.axis(tickCount=5, gridColor=LINE, labelOverlap="greedy")
@@ -552,7 +557,7 @@ def drift(result: Diagnosis) -> Chart | None:
 
 def _drift_plot(present: list[int]) -> alt.TopLevelMixin:
     channels = by_line(
-        present, colours=[COLOURS[place] for place in present], dashes=[DASHES[place] for place in present],
+        present, colours=[COLOURS[index] for index in present], dashes=[DASHES[index] for index in present],
         labelLimit=320,
     )  # fmt: skip
     x = alt.X("step:Q").title("step").axis(gridColor=LINE, tickMinStep=1).scale(nice=False, zero=False, padding=8)

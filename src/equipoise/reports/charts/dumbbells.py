@@ -120,13 +120,15 @@ def before_after(result: AuditResult, subject: Subject) -> Chart | None:
     measures = sorted({change.measure for _, change in placed}, key=reading_order)
     rows = [
         row
-        for place, change in placed
+        for record_index, change in placed
         if _change_line(change) in lines
-        for row in _change_rows(place, change, lines.index(_change_line(change)), measures.index(change.measure))
+        for row in _change_rows(record_index, change, lines.index(_change_line(change)), measures.index(change.measure))
     ]
-    own = [change for _, change in placed if change.group is not None]
-    findings = sum(1 for change in own if change.finding)
-    words = f"Rates of {subject.title} before and after: {findings:,} of {plural(len(own), 'change')} confirmed."
+    group_changes = [change for _, change in placed if change.group is not None]
+    findings = sum(1 for change in group_changes if change.finding)
+    words = (
+        f"Rates of {subject.title} before and after: {findings:,} of {plural(len(group_changes), 'change')} confirmed."
+    )
     names = [_change_label(line) for line in lines]
     low, high = _scale([100 * rate for _, change in placed for rate in (change.before, change.after)])
     return draw(
@@ -136,7 +138,7 @@ def before_after(result: AuditResult, subject: Subject) -> Chart | None:
         name=f"changes {subject.title}",
         title=f"{subject.title}: before and after",
         caption=(
-            f"{plural(len(own), 'change')}, {findings:,} confirmed. The upright bar is the rate before. All "
+            f"{plural(len(group_changes), 'change')}, {findings:,} confirmed. The upright bar is the rate before. All "
             f"panels have one scale, from {low:g} to {high:g}%."
         ),
         words=words,
@@ -178,8 +180,8 @@ def _change_lines(placed: Sequence[Placed]) -> tuple[list[ClassAndGroup], int]:
     return [line for line in widest if line in chosen], len(widest) - len(chosen)
 
 
-def _change_rows(place: int, change: Change, line: int, panel: int) -> list[Row]:
-    common: Row = {"change": place, "line": line, "panel": panel, "group": _change_label((None, change.group))}
+def _change_rows(index: int, change: Change, line: int, panel: int) -> list[Row]:
+    common: Row = {"change": index, "line": line, "panel": panel, "group": _change_label((None, change.group))}
     common |= {name: rounded(getattr(change, field), 100) for name, field in MOVED.items()}
     common["p"] = rounded(change.p_adjusted)
     verdict = FINDING if change.finding else NO_FINDING
@@ -198,10 +200,10 @@ class _GroupLine:
 
 def most_changed(result: CompareResult) -> Chart | None:
     """Draw each group's share of the population, and its share among the most changed."""
-    one = result.similarity
-    if math.isnan(one.share_reached):
+    similarity = result.similarity
+    if math.isnan(similarity.share_reached):
         return None
-    profiles = one.unit == "distinct profiles" and one.units < one.rows
+    profiles = similarity.unit == "distinct profiles" and similarity.units < similarity.rows
     lines = [
         _GroupLine(
             record.attribute, record.group, list(_shares(index, record, profiles=profiles)), abs(record.difference)
@@ -215,7 +217,7 @@ def most_changed(result: CompareResult) -> Chart | None:
         lines, SHARES,
         {"rate": ("share, %", ".2f"), "moved": ("difference, points", "+.2f"), **TESTED},
         name="most changed",
-        title=f"Who are the {short_percent(one.share_reached)} most changed?",
+        title=f"Who are the {short_percent(similarity.share_reached)} most changed?",
         caption=(
             "The bar is a group's share of the population, the other mark its share among the most changed: to the "
             "right of the bar the group is more common among them, to the left less. Filled circles are significant "
@@ -229,8 +231,8 @@ def most_changed(result: CompareResult) -> Chart | None:
     )  # fmt: skip
 
 
-def _shares(place: int, record: ChangeRecord, *, profiles: bool) -> Iterator[Row]:
-    common = _judged("record", place, record, 100)
+def _shares(index: int, record: ChangeRecord, *, profiles: bool) -> Iterator[Row]:
+    common = _judged("record", index, record, 100)
     share, population = rounded(record.share_changed, 100), rounded(record.share_population, 100)
     yield from _with_interval(
         pair(common, (POPULATION, population), (_verdict(record.finding), share)), record, record.share_population, 100
@@ -247,34 +249,34 @@ def outcomes(result: CompareResult) -> Chart | None:
     """Draw how many of each group got another prediction (or how far it moved), beside everyone."""
     if not result.outcomes:
         return None
-    everyone = result.outcomes[0]
-    scale, field = (100.0, "share_moved") if everyone.mean_shift is None else (1.0, "mean_absolute_shift")
-    base = getattr(everyone, field)
+    overall = result.outcomes[0]
+    scale, field = (100.0, "share_moved") if overall.mean_shift is None else (1.0, "mean_absolute_shift")
+    base = getattr(overall, field)
     lines = [
         _GroupLine(record.attribute, record.group, _moved(index, record, field, base, scale), abs(record.difference))
         for index, record in enumerate(result.outcomes)
         if record.attribute is not None and record.status == Status.OK
     ]
     findings = sum(1 for record in result.outcomes if record.finding)
-    what = "changed predictions" if scale > 1 else "how far predictions changed"
+    subject = "changed predictions" if scale > 1 else "how far predictions changed"
     return _groups_chart(
-        lines, MOVES, {"rate": (what, ".4~g"), **TESTED},
+        lines, MOVES, {"rate": (subject, ".4~g"), **TESTED},
         name="outcomes",
         title="Changed predictions by group" if scale > 1 else "How far predictions changed, by group",
         caption=(
-            f"The bar is everyone, the other mark the group: {what}"
+            f"The bar is everyone, the other mark the group: {subject}"
             + (", in % of them" if scale > 1 else ", on average and without their sign")
             + ". Filled circles are significant after correction, pale lines the interval of one test, uncorrected."
         ),
-        words=f"{what.capitalize()} by group, beside everyone: {findings} confirmed.",
-        panels=[what],
+        words=f"{subject.capitalize()} by group, beside everyone: {findings} confirmed.",
+        panels=[subject],
         unit="% of them" if scale > 1 else "mean change", zero=True,
     )  # fmt: skip
 
 
-def _moved(place: int, record: OutcomeRecord, field: str, base: float, scale: float) -> list[Row]:
+def _moved(index: int, record: OutcomeRecord, field: str, base: float, scale: float) -> list[Row]:
     ends = (EVERYONE, rounded(base, scale)), (_verdict(record.finding), rounded(getattr(record, field), scale))
-    return _with_interval(pair(_judged("outcome", place, record, scale), *ends), record, base, scale)
+    return _with_interval(pair(_judged("outcome", index, record, scale), *ends), record, base, scale)
 
 
 def projections(result: CompareResult) -> Chart | None:
@@ -301,16 +303,16 @@ def projections(result: CompareResult) -> Chart | None:
     )  # fmt: skip
 
 
-def _sides(place: int, record: ProjectionRecord) -> list[Row]:
+def _sides(index: int, record: ProjectionRecord) -> list[Row]:
     moved = rounded(record.mean_after - record.mean_before)
-    common: Row = {"projection": place, "panel": 0, "group": _name(record.group), "moved": moved}
+    common: Row = {"projection": index, "panel": 0, "group": _name(record.group), "moved": moved}
     return pair(common, (BEFORE, rounded(record.mean_before)), (AFTER, rounded(record.mean_after)))
 
 
-def _judged(kind: str, place: int, record: ChangeRecord | OutcomeRecord, scale: float) -> Row:
+def _judged(kind: str, index: int, record: ChangeRecord | OutcomeRecord, scale: float) -> Row:
     ends: Row = {name: rounded(getattr(record, name), scale) for name in ("low", "high")}
     moved, p = rounded(record.difference, scale), rounded(record.p_adjusted)
-    return {kind: place, "panel": 0, "group": _name(record.group), "moved": moved, "p": p, **ends}
+    return {kind: index, "panel": 0, "group": _name(record.group), "moved": moved, "p": p, **ends}
 
 
 def _with_interval(rows: list[Row], record: ChangeRecord | OutcomeRecord, base: float, scale: float) -> list[Row]:
@@ -335,25 +337,26 @@ def _groups_chart(
     """Draw lines under the names of their attributes; where there are too many, those that matter most."""
     if not every:
         return None
-    kept = sorted(every, key=lambda line: 0.0 if math.isnan(line.size) else -line.size)[:MOST_GROUPS]
+    groups = sorted(every, key=lambda line: 0.0 if math.isnan(line.size) else -line.size)[:MOST_GROUPS]
     lines, rows, attribute = Lines(), [], None
     for line in every:
-        if line not in kept:
+        if line not in groups:
             continue
         if line.attribute is not None and line.attribute != attribute:
             attribute = line.attribute
             lines.add(safe_name(attribute, 36), head=True)
-        place = lines.add(_name(line.group))
-        rows += [{**row, "line": place} for row in line.rows]
-    shown = used(looks, rows)
+        line_index = lines.add(_name(line.group))
+        rows += [{**row, "line": line_index} for row in line.rows]
+    used_looks = used(looks, rows)
     plot = dumbbells(
-        shown, numbers, panels=len(panels), lines=len(lines.names), unit=unit, heads=True,
+        used_looks, numbers, panels=len(panels), lines=len(lines.names), unit=unit, heads=True,
         intervals=any("from" in row for row in rows), zero=zero, shared=True, width=WIDTH[len(panels)],
     )  # fmt: skip
     return draw(
         plot, rows, {"labels": lines.names, "heads": lines.heads, "panels": list(panels)}, name=name, title=title,
         caption=caption, words=words,
-        fit=fit(len(panels), lines.names, shown, columns=len(panels), widest=700 // len(panels)),
-        notes=(f"Shown are {len(kept)} of {len(every)} groups, those that differ most.",) * (len(kept) < len(every)),
+        fit=fit(len(panels), lines.names, used_looks, columns=len(panels), widest=700 // len(panels)),
+        notes=(f"Shown are {len(groups)} of {len(every)} groups, those that differ most.",)
+        * (len(groups) < len(every)),
         marks=3,
     )  # fmt: skip

@@ -128,8 +128,8 @@ def forest(result: GroupResult, subject: Subject) -> Chart | None:
     measures = sorted({record.measure for _, record in placed}, key=reading_order)
     shares = all(is_share(record) for _, record in placed)
     rows = [
-        _contrast_row(place, record, lines[_line_of(record)], measures.index(record.measure), shares)
-        for place, record in every
+        _contrast_row(index, record, lines[_line_of(record)], measures.index(record.measure), shares)
+        for index, record in every
         if _line_of(record) in lines and record.measure in measures
     ]
     findings = sum(1 for _, record in placed if record.finding)
@@ -161,7 +161,7 @@ def main_forest(result: GroupResult, leading: Sequence[str] = ()) -> Chart | Non
     """Draw the contrasts that are read first, of all attributes: those of the leading measures, of one class."""
     subjects = subjects_of(result)
     placed = [
-        (subject, place, record) for subject in subjects for place, record in contrasts_of(result, subject)
+        (subject, index, record) for subject in subjects for index, record in contrasts_of(result, subject)
         if record.status == Status.OK and record.defined and (not leading or record.measure in leading)
     ]  # fmt: skip
     if not placed:
@@ -172,29 +172,31 @@ def main_forest(result: GroupResult, leading: Sequence[str] = ()) -> Chart | Non
     first = min((record for _, _, record in placed), key=lambda record: (not record.finding, -_reach(record)))
     of = (first.class_, first.label)
     # Beside the class that is shown no mean over classes: a line would have two marks of one measure.
-    own = [
+    contrasts = [
         item for item in placed
         if (item[2].class_, item[2].label) == of or not (_is_classed(item[2]) or is_classwise(item[2].measure))
     ]  # fmt: skip
-    measures = [name for name in measures if any(record.measure == name for _, _, record in own)]
-    lines, places, left_out = _main_lines(own)
+    measures = [name for name in measures if any(record.measure == name for _, _, record in contrasts)]
+    lines, places, left_out = _main_lines(contrasts)
     rows = [
-        _main_row(place, record, places[subject, str(record.group)], measures.index(record.measure))
-        for subject, place, record in own
+        _main_row(index, record, places[subject, str(record.group)], measures.index(record.measure))
+        for subject, index, record in contrasts
         if (subject, str(record.group)) in places
     ]
     confirmed = sum(row["what"] != LOOKS[Meaning.QUIET][0] for row in rows)
-    against = " or ".join(dict.fromkeys(safe_name(str(record.against), 30) for _, _, record in own))
-    what = " and ".join(name_of(measure) for measure in measures)
-    words = f"Differences of groups in {what}, compared with {against}: {confirmed} of {len(rows)} are confirmed."
-    shares = all(is_share(record) for _, _, record in own)
+    against = " or ".join(dict.fromkeys(safe_name(str(record.against), 30) for _, _, record in contrasts))
+    measure_names = " and ".join(name_of(measure) for measure in measures)
+    words = (
+        f"Differences of groups in {measure_names}, compared with {against}: {confirmed} of {len(rows)} are confirmed."
+    )
+    shares = all(is_share(record) for _, _, record in contrasts)
     class_ = of[1] if of[1] is not None else of[0] if first.scope == "class" else None
     unit = "percentage points" if shares else "the unit of each measure"
     chart = interval_chart(
         rows, lines, [title_of(measure) for measure in measures], dict(LOOKS.values()), MAIN_NUMBERS,
         columns=MAIN_MEASURES, unit="percentage points" if shares else "difference", zero=True, own_scales=not shares,
         widest=400, name="main contrasts",
-        title=f"How groups differ in {what}" + ("" if class_ is None else f" of '{safe_name(class_, 30)}'"),
+        title=f"How groups differ in {measure_names}" + ("" if class_ is None else f" of '{safe_name(class_, 30)}'"),
         caption=(
             f"Each mark is a group's value minus that of {against}, in {unit}, with its interval, corrected for the "
             "number of tests: an interval that crosses 0 is not significant."
@@ -225,7 +227,7 @@ def _main_lines(
     chosen = set(sorted(widest, key=lambda key: -widest[key])[:MAIN_LINES])
     lines, places = Lines([], []), {}
     for subject in dict.fromkeys(subject for subject, _ in widest):
-        groups = [group for own, group in widest if own == subject and (own, group) in chosen]
+        groups = [group for owner, group in widest if owner == subject and (owner, group) in chosen]
         if groups:
             lines.add(subject.title, head=True)
         for group in groups:
@@ -234,9 +236,9 @@ def _main_lines(
     return lines, places, len(widest) - len(places)
 
 
-def _main_row(place: int, record: Record, line: int, panel: int) -> Row:
+def _main_row(index: int, record: Record, line: int, panel: int) -> Row:
     return {
-        "record": place, "line": line, "panel": panel,
+        "record": index, "line": line, "panel": panel,
         **spanned(record.value, record.low, record.high, 100.0 if is_share(record) else 1.0),
         "p": rounded(record.p_adjusted), "what": LOOKS[meaning_of(record)][0], "of": safe_name(str(record.group)),
     }  # fmt: skip
@@ -268,12 +270,12 @@ def _contrast_lines(placed: Sequence[Placed]) -> tuple[list[ClassAndGroup], int]
     return chosen, len(widest) - len(chosen)
 
 
-def _contrast_row(place: int, record: Record, line: int, panel: int, shares: bool) -> Row:
+def _contrast_row(index: int, record: Record, line: int, panel: int, shares: bool) -> Row:
     scale = 100.0 if shares else 1.0
     if record.status != Status.OK:
-        return {"record": place, "line": line, "panel": panel, "text": UNTOLD.get(record.status, record.status)}
+        return {"record": index, "line": line, "panel": panel, "text": UNTOLD.get(record.status, record.status)}
     return {
-        "record": place,
+        "record": index,
         "line": line,
         "panel": panel,
         "value": rounded(record.value, scale),
@@ -311,9 +313,9 @@ def _contrasts_plot(panels: int, lines: int, shares: bool) -> alt.FacetChart:
 def space_gaps(result: AuditResult) -> Chart | None:
     """Draw the gaps of every attribute: one line per attribute (and rule), one panel per measure."""
     placed = [
-        (place, record, _gap_label(result, subject, record))
+        (index, record, _gap_label(result, subject, record))
         for subject in subjects_of(result)
-        for place, record in main_gaps(result, subject)
+        for index, record in main_gaps(result, subject)
         if record.defined
     ]
     if not placed:
@@ -322,8 +324,8 @@ def space_gaps(result: AuditResult) -> Chart | None:
     labels = every[:MOST_GAPS]
     measures = sorted({record.measure for _, record, _ in placed}, key=space_order)
     rows = [
-        _gap_row(place, record, labels.index(label), measures.index(record.measure), label)
-        for place, record, label in placed
+        _gap_row(index, record, labels.index(label), measures.index(record.measure), label)
+        for index, record, label in placed
         if label in labels
     ]
     findings = sum(1 for _, record, _ in placed if record.finding)
@@ -349,9 +351,9 @@ def _gap_label(result: AuditResult, subject: Subject, record: Record) -> str:
     return f"{name} (against {safe_name(majoritised(result, subject) or 'the largest', 20)})"
 
 
-def _gap_row(place: int, record: Record, line: int, panel: int, label: str) -> Row:
+def _gap_row(index: int, record: Record, line: int, panel: int, label: str) -> Row:
     return {
-        "record": place,
+        "record": index,
         "line": line,
         "panel": panel,
         **spanned(record.value, record.low, record.high),
@@ -369,26 +371,26 @@ def _gap_verdict(finding: bool | None, value: float) -> str:
 
 def space_values(result: AuditResult) -> Chart | None:
     """Draw the main values of every group beside everyone's."""
-    everyone, subjects = values_of(result, None), subjects_of(result)
-    every = [*everyone, *(item for subject in subjects for item in values_of(result, subject))]
+    overall, subjects = values_of(result, None), subjects_of(result)
+    every = [*overall, *(item for subject in subjects for item in values_of(result, subject))]
     measures = [name for name in VALUES if any(r.measure == name and r.defined for _, r in every)]
     if not measures or not subjects:
         return None
     lines, rows, notes = Lines(), [], []
-    rows += _value_line(everyone, None, lines.add(EVERYONE), measures)
+    rows += _value_line(overall, None, lines.add(EVERYONE), measures)
     room = max(MOST_VALUES // len(subjects), 4)
     for subject in subjects:
-        own = values_of(result, subject)
-        groups = groups_of(own)
+        subject_values = values_of(result, subject)
+        groups = groups_of(subject_values)
         if len(groups) > room:
             notes.append(f"Of {subject.title}, {room} of {len(groups)} groups are drawn; the table has more.")
         lines.add(safe_name(subject.title, 30), head=True)
         for group in groups[:room]:
-            rows += _value_line(own, group, lines.add(safe_name(group, 30)), measures)
-    drawn = lines.heads.count(False) - 1
+            rows += _value_line(subject_values, group, lines.add(safe_name(group, 30)), measures)
+    value_lines = lines.heads.count(False) - 1
     words = (
-        f"Values of {plural(drawn, 'group')} beside everyone's, with intervals, for {plural(len(measures), 'measure')} "
-        "of the space."
+        f"Values of {plural(value_lines, 'group')} beside everyone's, with intervals, for "
+        f"{plural(len(measures), 'measure')} of the space."
     )
     panels: list[object] = [_value_panel(result, measure) for measure in measures]
     chance = " The pentagon beside NMI is what chance alone gives such clusters." if NMI in measures else ""
@@ -410,23 +412,23 @@ def _value_panel(result: AuditResult, measure: str) -> str:
 def _value_line(placed: list[Placed], group: str | None, line: int, measures: list[str]) -> list[Row]:
     rows = []
     for panel, measure in enumerate(measures):
-        found = first_of(placed, measure, group)
-        if found is None or not found[1].defined:
+        entry = first_of(placed, measure, group)
+        if entry is None or not entry[1].defined:
             continue
         chance = first_of(placed, NMI_BY_CHANCE, group) if measure == NMI else None
         if chance is not None and chance[1].defined:
             rows.append(_value_row(*chance, line, panel, BY_CHANCE))
-        small = found[1].status == Status.TOO_SMALL
-        rows.append(_value_row(*found, line, panel, EVERYONE if group is None else SMALL if small else GROUP))
+        small = entry[1].status == Status.TOO_SMALL
+        rows.append(_value_row(*entry, line, panel, EVERYONE if group is None else SMALL if small else GROUP))
     return rows
 
 
-def _value_row(place: int, record: Record, line: int, panel: int, what: str) -> Row:
+def _value_row(index: int, record: Record, line: int, panel: int, title: str) -> Row:
     return {
-        "record": place,
+        "record": index,
         "line": line,
         "panel": panel,
-        "what": what,
+        "what": title,
         "of": EVERYONE if record.group is None else safe_name(record.group),
         **spanned(record.value, record.low, record.high),
     }
@@ -445,8 +447,8 @@ def downstream_gaps(result: AuditResult) -> Chart | None:
     learners = list(dict.fromkeys(record.learner for _, record in placed))
     lines, places, left_out = _downstream_lines([record for _, record in placed], learners)
     rows = [
-        _downstream_row(place, record, places[who_of(record), record.learner], measures.index(record.measure))
-        for place, record in placed
+        _downstream_row(record_index, record, places[who_of(record), record.learner], measures.index(record.measure))
+        for record_index, record in placed
         if (who_of(record), record.learner) in places
     ]
     findings = sum(1 for _, record in placed if record.finding)
@@ -474,7 +476,7 @@ def _downstream_lines(
     """Return the lines, where each comparison of each learner stands, and how many comparisons had no room."""
     lines, places, left_out = Lines(), {}, 0
     heads: set[str] = set()
-    for who, record in {who_of(record): record for record in records}.items():
+    for subject, record in {who_of(record): record for record in records}.items():
         if len(lines.names) + len(learners) >= MOST_DOWNSTREAM:
             left_out += 1
             continue
@@ -484,7 +486,7 @@ def _downstream_lines(
             lines.add(head, head=True)
         for learner in learners:
             title = f": {learner_title(learner)}" if len(learners) > 1 else ""
-            places[who, learner] = lines.add(who.removeprefix(f"{_attribute(record)}: ") + title)
+            places[subject, learner] = lines.add(subject.removeprefix(f"{_attribute(record)}: ") + title)
     return lines, places, left_out
 
 
@@ -500,9 +502,9 @@ def _attribute(record: DownstreamRecord) -> str:
     return safe_name(str(record.attribute), 20)
 
 
-def _downstream_row(place: int, record: DownstreamRecord, line: int, panel: int) -> Row:
+def _downstream_row(index: int, record: DownstreamRecord, line: int, panel: int) -> Row:
     return {
-        "downstream": place,
+        "downstream": index,
         "line": line,
         "panel": panel,
         **spanned(record.value, record.low, record.high, 100),

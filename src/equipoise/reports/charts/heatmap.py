@@ -65,7 +65,7 @@ def rates(result: AuditResult, split: str | None) -> Chart | None:
     placed = [
         item for item in main_records(result, ("rate", "value")) if item[1].measure in RATES and item[1].split == split
     ]
-    everyone = {record.measure: record for _, record in placed if not record.attribute}
+    overall = {record.measure: record for _, record in placed if not record.attribute}
     measures = sorted(
         {record.measure for _, record in placed if record.attribute and record.defined}, key=reading_order
     )
@@ -74,12 +74,12 @@ def rates(result: AuditResult, split: str | None) -> Chart | None:
     if not measures:
         return None
     least = least_people(result)
-    rows = [_rate_row(place, record, 0, measures, everyone, least) for place, record in placed if not record.attribute]
+    rows = [_rate_row(index, record, 0, measures, overall, least) for index, record in placed if not record.attribute]
     lines = Lines([EVERYONE], [False])
     notes: list[str] = []
     for subject in subjects:
-        own = [item for item in placed if subject.has(item[1])]
-        groups = groups_of(own)
+        subject_records = [item for item in placed if subject.has(item[1])]
+        groups = groups_of(subject_records)
         chosen = widest_groups(result, subject, groups, max(MOST_GROUPS // len(subjects), 10))
         if len(chosen) < len(groups):
             which = widest_in_words(result, subject)
@@ -89,8 +89,8 @@ def rates(result: AuditResult, split: str | None) -> Chart | None:
         for group in chosen:
             lines.add(safe_name(group, 40))
         rows += [
-            _rate_row(place, record, first + chosen.index(record.group), measures, everyone, least)
-            for place, record in own
+            _rate_row(index, record, first + chosen.index(record.group), measures, overall, least)
+            for index, record in subject_records
             if record.group in chosen
         ]
     shares = all(is_share(record) for _, record in placed)
@@ -109,9 +109,9 @@ def rates(result: AuditResult, split: str | None) -> Chart | None:
 def _rate_caption(shares: bool, least: int) -> str:
     unit = "" if shares else ", in parts of everyone's error"
     few = f" Grey numbers have fewer than {least:,} people behind them and no colour." if least else ""
-    what = "rate" if shares else "value"
+    quantity = "rate" if shares else "value"
     return (
-        f"Each cell is a group's {what}; its colour is how far that lies from everyone's: blue below, orange above"
+        f"Each cell is a group's {quantity}; its colour is how far that lies from everyone's: blue below, orange above"
         f"{unit}.{few}"
     )
 
@@ -121,29 +121,29 @@ def _heading(subject: Subject) -> str:
 
 
 def _rate_row(
-    place: int, record: Record, line: int, measures: list[str], everyone: dict[str, Record], least: int
+    index: int, record: Record, line: int, measures: list[str], overall: dict[str, Record], least: int
 ) -> Row:
-    shown = percent(record.value) if record.kind == "rate" else decimal(record.value)
+    text = percent(record.value) if record.kind == "rate" else decimal(record.value)
     few = record.denominator is not None and record.denominator < least
     return {
-        "record": place,
+        "record": index,
         "line": line,
         "column": measures.index(record.measure),
-        "text": shown if record.defined else record.status,
-        "far": None if few else _far(record, everyone),
+        "text": text if record.defined else record.status,
+        "far": None if few else _far(record, overall),
         "few": few,
         "group": EVERYONE if record.group is None else safe_name(record.group),
     }
 
 
-def _far(record: Record, everyone: dict[str, Record]) -> float | None:
+def _far(record: Record, overall: dict[str, Record]) -> float | None:
     """How far a rate lies from everyone's: in points; an error, in hundredths of everyone's error."""
-    base = everyone.get(record.measure)
+    base = overall.get(record.measure)
     if base is None or not base.defined or not record.defined:
         return None
     if is_share(record) or record.measure == "pearson":
         return rounded(record.value - base.value, 100)
-    error = everyone.get("root_mean_squared_error")
+    error = overall.get("root_mean_squared_error")
     size = error.value if error is not None and error.defined else abs(base.value)
     return rounded((record.value - base.value) / size, 100) if size else None
 
@@ -169,27 +169,29 @@ def space_settings(result: StudyResult) -> Iterator[Chart]:
         kinds.setdefault((space_setting.condition, space_setting.learner, space_setting.treatment), []).append(
             (index, space_setting)
         )
-    charts = [made for kind in kinds.values() if (made := _settings_chart(kind)) is not None]
+    charts = [chart for kind in kinds.values() if (chart := _settings_chart(kind)) is not None]
     yield from charts[:MOST_SETTING_CHARTS]
 
 
 def _settings_chart(placed: Sequence[PlacedSetting]) -> Chart | None:
-    axes = _settings_axes([one for _, one in placed])
+    axes = _settings_axes([record for _, record in placed])
     if axes is None:
         return None
     down, across = axes
-    own = [(place, one) for place, one in placed if down in one.settings and across in one.settings][:MOST_CELLS]
-    lines, columns = (sorted({float(one.settings[name]) for _, one in own}) for name in (down, across))
-    first = own[0][1]
-    panels = _settings_panels([one for _, one in own])
+    cells = [(index, record) for index, record in placed if down in record.settings and across in record.settings][
+        :MOST_CELLS
+    ]
+    lines, columns = (sorted({float(record.settings[name]) for _, record in cells}) for name in (down, across))
+    first = cells[0][1]
+    panels = _settings_panels([record for _, record in cells])
     rows = [
         row
         for number, (_, field, better) in enumerate(panels)
-        for row in _setting_rows(own, number, field, better, (down, lines), (across, columns))
+        for row in _setting_rows(cells, number, field, better, (down, lines), (across, columns))
     ]
     words = (
         f"Heat maps of {safe_name(down, 20)} and {safe_name(across, 20)} of {safe_name(first.treatment, 40)}: "
-        f"{plural(len(panels), 'panel')}, {plural(len(own), 'setting')}."
+        f"{plural(len(panels), 'panel')}, {plural(len(cells), 'setting')}."
     )
     labels = {
         "panels": [title for title, _, _ in panels],
@@ -213,12 +215,12 @@ def _settings_chart(placed: Sequence[PlacedSetting]) -> Chart | None:
 
 def _settings_axes(settings: Sequence[SpaceSetting]) -> tuple[str, str] | None:
     """Return the two settings that are numbers and vary; None where there are not two."""
-    found = [
+    names = [
         name
         for name in dict.fromkeys(name for setting in settings for name in setting.settings)
         if len({setting.settings[name] for setting in settings if _isnumber(setting.settings.get(name))}) > 1
     ]
-    return (found[0], found[1]) if len(found) > 1 else None
+    return (names[0], names[1]) if len(names) > 1 else None
 
 
 def _isnumber(value: object) -> bool:
@@ -246,17 +248,17 @@ def _setting_rows(
     down: tuple[str, list[float]], across: tuple[str, list[float]],
 ) -> Iterator[Row]:  # fmt: skip
     """Yield the cells of one panel; shades go from the worst of the panel (-1) to the best (1)."""
-    values = [_setting_value(one, field) for _, one in placed]
-    known = [value for value in values if not math.isnan(value)]
-    low, high = (min(known), max(known)) if known else (0.0, 0.0)
-    for (place, one), value in zip(placed, values, strict=True):
+    values = [_setting_value(record, field) for _, record in placed]
+    defined = [value for value in values if not math.isnan(value)]
+    low, high = (min(defined), max(defined)) if defined else (0.0, 0.0)
+    for (index, record), value in zip(placed, values, strict=True):
         undefined = math.isnan(value)
         shade = 0.0 if undefined or high == low else better * (2 * (value - low) / (high - low) - 1)
         yield {
-            "setting": place, "panel": panel, "line": down[1].index(float(one.settings[down[0]])),
-            "column": across[1].index(float(one.settings[across[0]])), "value": rounded(value),
-            "shade": rounded(shade), "text": thousandths(None if undefined else value), "chosen": one.chosen,
-            "of": safe_name(one.setting, 60),
+            "setting": index, "panel": panel, "line": down[1].index(float(record.settings[down[0]])),
+            "column": across[1].index(float(record.settings[across[0]])), "value": rounded(value),
+            "shade": rounded(shade), "text": thousandths(None if undefined else value), "chosen": record.chosen,
+            "of": safe_name(record.setting, 60),
         }  # fmt: skip
 
 
@@ -280,30 +282,32 @@ def _settings_plot(lines: int, columns: int, down: str, across: str) -> alt.Face
 
 def layers(result: Diagnosis) -> Chart | None:
     """Draw how far apart every layer is after each step that was looked at: one line per layer, one column per step."""
-    own = [record for record in result.records if record.layer != ALL_LAYERS and record.relative > 0]
+    records = [record for record in result.records if record.layer != ALL_LAYERS and record.relative > 0]
     names = list(dict.fromkeys(record.layer for record in result.records if record.layer != ALL_LAYERS))
-    steps = sorted({one.step for one in own})
+    steps = sorted({record.step for record in records})
     if len(names) < 2 or len(steps) < 2:
         return None
-    shown = names[:MOST_LAYERS]
-    places = {name: index for index, name in enumerate(shown)}
+    shown_names = names[:MOST_LAYERS]
+    places = {name: index for index, name in enumerate(shown_names)}
     rows: list[Row] = [
         {
-            "line": places[one.layer],
-            "column": steps.index(one.step),
-            "power": rounded(math.log10(one.relative)),
-            "relative": rounded(one.relative),
-            "layer": safe_name(one.layer, 60),
-            "step": one.step,
+            "line": places[record.layer],
+            "column": steps.index(record.step),
+            "power": rounded(math.log10(record.relative)),
+            "relative": rounded(record.relative),
+            "layer": safe_name(record.layer, 60),
+            "step": record.step,
         }
-        for one in own
-        if one.layer in places
+        for record in records
+        if record.layer in places
     ]
-    words = f"Map of {plural(len(shown), 'layer')} by {plural(len(steps), 'step')}: how far apart the two runs are."
-    labels = {"labels": [safe_name(name, 40) for name in shown], "columns": [f"{step:,}" for step in steps]}
-    notes = () if len(shown) == len(names) else (f"The first {len(shown)} of {len(names)} layers.",)
+    words = (
+        f"Map of {plural(len(shown_names), 'layer')} by {plural(len(steps), 'step')}: how far apart the two runs are."
+    )
+    labels = {"labels": [safe_name(name, 40) for name in shown_names], "columns": [f"{step:,}" for step in steps]}
+    notes = () if len(shown_names) == len(names) else (f"The first {len(shown_names)} of {len(names)} layers.",)
     return draw(
-        _layers_plot(len(shown), len(steps)),
+        _layers_plot(len(shown_names), len(steps)),
         rows,
         labels,
         name="layers",

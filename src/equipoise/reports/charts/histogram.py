@@ -47,10 +47,10 @@ class _Panel:
 
 def everyone(result: CompareResult) -> Chart | None:
     """Draw the scores of everyone, with the aggregates as upright lines."""
-    one = result.similarity
-    lines = {MEAN: one.pnka, CKA: one.cka, CUTOFF: one.cutoff, FLOOR: one.rerun_pnka}
+    similarity = result.similarity
+    lines = {MEAN: similarity.pnka, CKA: similarity.cka, CUTOFF: similarity.cutoff, FLOOR: similarity.rerun_pnka}
     panels = [
-        _Panel("everyone", histogram, one.rows - one.undefined, lines)
+        _Panel("everyone", histogram, similarity.rows - similarity.undefined, lines)
         for histogram in result.histograms
         if histogram.attribute is None
     ]
@@ -63,7 +63,7 @@ def everyone(result: CompareResult) -> Chart | None:
             "further to the left, the more they changed. The vertical axis is a square-root scale, so that a few "
             "people can be seen."
         ),
-        words=f"Histogram of the scores of {plural(one.rows - one.undefined, 'person', 'people')}.",
+        words=f"Histogram of the scores of {plural(similarity.rows - similarity.undefined, 'person', 'people')}.",
     )  # fmt: skip
 
 
@@ -128,23 +128,23 @@ def _chart(
     )
 
 
-def _rows(place: int, panel: _Panel, overall: tuple[Histogram, int] | None) -> Iterator[Row]:
+def _rows(panel_index: int, panel: _Panel, overall: tuple[Histogram, int] | None) -> Iterator[Row]:
     histogram = panel.histogram
     for start, end, count in zip(histogram.edges, histogram.edges[1:], histogram.counts, strict=False):
         if count:
             yield {
-                "panel": place, "from": rounded(start), "to": rounded(end), "people": count,
+                "panel": panel_index, "from": rounded(start), "to": rounded(end), "people": count,
                 "share": rounded(count / panel.people, 100),
             }  # fmt: skip
-    for what, at in panel.lines.items():
+    for title, at in panel.lines.items():
         if at is not None and not math.isnan(at):
-            yield {"panel": place, "what": what, "at": rounded(at)}
+            yield {"panel": panel_index, "what": title, "at": rounded(at)}
     if overall is not None:
         everybody, people = overall
         # The last edge closes the outline; a hidden bin counts as nothing.
         counts = [*(count or 0 for count in everybody.counts), 0]
         for edge, count in zip(everybody.edges, counts, strict=True):
-            yield {"panel": place, "edge": rounded(edge), "outline": rounded(count / people, 100)}
+            yield {"panel": panel_index, "edge": rounded(edge), "outline": rounded(count / people, 100)}
 
 
 def _plot(lines: Sequence[str], columns: int, *, outlined: bool) -> alt.FacetChart:

@@ -108,16 +108,16 @@ def against_chance(shown: Shown, name: str) -> Chart | None:
 
 def methods_chart(methods: Sequence[tuple[str, Shown]]) -> Chart | None:
     """Draw every method's direction on one scale."""
-    drawn = [(label, one.judged) for label, one in methods if one.judged.variation == one.judged.variation]
-    if len(drawn) < 2:
+    judgements = [(label, shown.judged) for label, shown in methods if shown.judged.variation == shown.judged.variation]
+    if len(judgements) < 2:
         return None
     rows: list[Row] = [
         {"line": index, "panel": 0, "of": safe_name(label), "what": _confirmed(judged), **_measured(judged)}
-        for index, (label, judged) in enumerate(drawn)
+        for index, (label, judged) in enumerate(judgements)
     ]
-    words = f"Change of the probability along the directions of {plural(len(drawn), 'method')}, with intervals."
+    words = f"Change of the probability along the directions of {plural(len(judgements), 'method')}, with intervals."
     return _directions(
-        "methods", "Every method on one scale", words, rows, [safe_name(label, 32) for label, _ in drawn],
+        "methods", "Every method on one scale", words, rows, [safe_name(label, 32) for label, _ in judgements],
         "The direction of each method, measured on the same fresh latents. A baseline chose the one with the lowest "
         "loss among its own.",
     )  # fmt: skip
@@ -150,12 +150,12 @@ def study_values(result: StudyResult) -> Chart | None:
     rows: list[Row] = []
     for line, under, treatment in cells:
         for panel, measure in enumerate(measures):
-            found = placed(result, under, treatment, measure)
-            if found is None or found[1].mean != found[1].mean:
+            entry = placed(result, under, treatment, measure)
+            if entry is None or entry[1].mean != entry[1].mean:
                 continue
-            place, record = found
+            index, record = entry
             rows.append({
-                "record": place, "line": line, "panel": panel, "of": safe_name(treatment),
+                "record": index, "line": line, "panel": panel, "of": safe_name(treatment),
                 "what": _study_verdict(result, record), "value": rounded(record.mean),
                 "from": rounded(record.min), "to": rounded(record.max), "runs": record.runs,
             })  # fmt: skip
@@ -209,16 +209,16 @@ def _spread_rows(
     result: StudyResult, cells: list[tuple[int, tuple[str, str], str]], panel: int, measure: str
 ) -> Iterator[Row]:
     for line, under, treatment in cells:
-        found = placed(result, under, treatment, measure)
-        if found is None:
+        entry = placed(result, under, treatment, measure)
+        if entry is None:
             continue
-        for what, (name, _) in SPREADS.items():
-            value = getattr(found[1], name)
+        for spread, (name, _) in SPREADS.items():
+            value = getattr(entry[1], name)
             if value == value:
                 number = rounded(value)
                 yield {
-                    "record": found[0], "field": name, "line": line, "panel": panel, "of": safe_name(treatment),
-                    "what": what, "value": number, "from": number, "to": number,
+                    "record": entry[0], "field": name, "line": line, "panel": panel, "of": safe_name(treatment),
+                    "what": spread, "value": number, "from": number, "to": number,
                 }  # fmt: skip
 
 
@@ -232,8 +232,8 @@ def _study_lines(result: StudyResult) -> tuple[Lines, tuple[str, ...], list[tupl
     lines, cells = Lines(), []
     for under in unders:
         lines.add(title_of_under(result, under), head=True)
-        own = {cell.treatment for cell in result.cells if (cell.condition, cell.learner) == under and cell.chosen}
-        cells += [(lines.add(safe_name(name, 40)), under, name) for name in treatments if name in own]
+        chosen = {cell.treatment for cell in result.cells if (cell.condition, cell.learner) == under and cell.chosen}
+        cells += [(lines.add(safe_name(name, 40)), under, name) for name in treatments if name in chosen]
     return lines, tuple(notes), cells
 
 
@@ -243,25 +243,33 @@ def _study_panel(result: StudyResult, measure: str) -> str:
 
 def fairest(result: StudyResult) -> Chart | None:
     """Draw both gains of every technique, a panel for each number of runs to choose from."""
-    shown = chosen_fairest(result)
-    if not shown:
+    displayed = chosen_fairest(result)
+    if not displayed:
         return None
-    measure = shown[0].measure
-    own = [record for record in result.fairest_of_n if record.measure == measure]
-    numbers = sorted({one.n for one in own})[-MOST_PANELS:]
+    measure = displayed[0].measure
+    records = [record for record in result.fairest_of_n if record.measure == measure]
+    numbers = sorted({record.n for record in records})[-MOST_PANELS:]
     treatments, left_out = nearest_treatments(result, 12)
     lines, rows = Lines(), []
     for under in result.unders[: max(1, MOST_STUDY_LINES // (len(treatments) + 1))]:
-        here = [one for one in own if (one.condition, one.learner) == under and one.treatment in treatments]
-        if here and len(result.unders) > 1:
+        under_records = [
+            record
+            for record in records
+            if (record.condition, record.learner) == under and record.treatment in treatments
+        ]
+        if under_records and len(result.unders) > 1:
             lines.add(title_of_under(result, under), head=True)
-        places = {name: lines.add(safe_name(name, 40)) for name in dict.fromkeys(one.treatment for one in here)}
-        for one in here:
-            if one.n in numbers and one.apparent == one.apparent:
-                rows += _gains(result.fairest_of_n.index(one), one, places[one.treatment], numbers.index(one.n))
+        places = {
+            name: lines.add(safe_name(name, 40)) for name in dict.fromkeys(record.treatment for record in under_records)
+        }
+        for record in under_records:
+            if record.n in numbers and record.apparent == record.apparent:
+                rows += _gains(
+                    result.fairest_of_n.index(record), record, places[record.treatment], numbers.index(record.n)
+                )
     if not rows:
         return None
-    name = safe_name(shown[0].alias or measure, 30)
+    name = safe_name(displayed[0].alias or measure, 30)
     return interval_chart(
         rows, lines, [f"fairest of {number}" for number in numbers], FAIREST_LOOKS, FAIREST_NUMBERS, columns=4,
         zero=True, own_scales=False, marks=2, notes=(left_out,), name="fairest",
@@ -278,17 +286,17 @@ def fairest(result: StudyResult) -> Chart | None:
     )  # fmt: skip
 
 
-def _gains(place: int, record: FairestRecord, line: int, panel: int) -> list[Row]:
+def _gains(index: int, record: FairestRecord, line: int, panel: int) -> list[Row]:
     common: Row = {
-        "fairest": place,
+        "fairest": index,
         "line": line,
         "panel": panel,
         "of": safe_name(record.treatment),
         "runs": record.runs,
     }
-    there, fresh = rounded(record.apparent, 100), rounded(record.honest, 100)
+    apparent, fresh = rounded(record.apparent, 100), rounded(record.honest, 100)
     return [
-        {**common, "what": THERE, "value": there, "from": there, "to": there},
+        {**common, "what": THERE, "value": apparent, "from": apparent, "to": apparent},
         {**common, "what": FRESH, "value": fresh, "from": rounded(record.honest_low, 100),
          "to": rounded(record.honest_high, 100)},
     ]  # fmt: skip

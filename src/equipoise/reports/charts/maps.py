@@ -40,53 +40,53 @@ NOBODY = "no group"
 
 def space_maps(result: AuditResult) -> Iterator[Chart]:
     """Draw the map once for each attribute, and once for the classes where they are few enough to be named."""
-    drawn = result.map
-    if drawn is None or not drawn.x:
+    space_map = result.map
+    if space_map is None or not space_map.x:
         return
-    parts = [(safe_name(name), labels) for name, labels in drawn.groups.items()][:MOST_MAPS]
-    classes = len(set(drawn.classes))
-    wanted = [*parts, *([("class", drawn.classes)] if 0 < classes <= MOST_CLASSES else [])]
-    places = _sample(len(drawn.x), min(MOST_POINTS, MOST_POINTS_ON_A_PAGE // max(len(wanted), 1)))
-    for name, labels in wanted:
-        yield _space_map(result, drawn, name, labels, places, is_class=labels is drawn.classes)
+    parts = [(safe_name(name), labels) for name, labels in space_map.groups.items()][:MOST_MAPS]
+    classes = len(set(space_map.classes))
+    labelled = [*parts, *([("class", space_map.classes)] if 0 < classes <= MOST_CLASSES else [])]
+    places = _sample(len(space_map.x), min(MOST_POINTS, MOST_POINTS_ON_A_PAGE // max(len(labelled), 1)))
+    for name, labels in labelled:
+        yield _space_map(result, space_map, name, labels, places, is_class=labels is space_map.classes)
 
 
 def _sample(number: int, most: int) -> list[int]:
     if number <= most:
         return list(range(number))
     chosen = stream(0, "map on a page").choice(number, most, replace=False)
-    return sorted(int(place) for place in chosen)
+    return sorted(int(index) for index in chosen)
 
 
 def _space_map(
-    result: AuditResult, drawn: SpaceMap, name: str, labels: Sequence[str], places: Sequence[int], *, is_class: bool
+    result: AuditResult, space_map: SpaceMap, name: str, labels: Sequence[str], places: Sequence[int], *, is_class: bool
 ) -> Chart:
-    names = _largest_first([labels[place] for place in places], MOST_CLASSES if is_class else MOST_GROUPS)
+    names = _largest_first([labels[record_index] for record_index in places], MOST_CLASSES if is_class else MOST_GROUPS)
     number = {label: index for index, label in enumerate(names)}
     rows: list[Row] = [
-        {"panel": 0, "x": x, "y": y, "line": number.get(labels[place], len(names) - 1)}
-        for (x, y), place in zip(_pixels(drawn, places), places, strict=True)
+        {"panel": 0, "x": x, "y": y, "line": number.get(labels[record_index], len(names) - 1)}
+        for (x, y), record_index in zip(_pixels(space_map, places), places, strict=True)
     ]
     # Points of one group after another would bury the first.
     order = stream(0, "order on a map").permutation(len(rows)).tolist()
-    rows = [rows[place] for place in order]
-    shown = [safe_name(label, 30) for label in names]
+    rows = [rows[record_index] for record_index in order]
+    legend = [safe_name(label, 30) for label in names]
     words = f"Map of {plural(len(rows), 'point')} by {name}: {plural(len(names), 'kind')} of marks."
     of = (
-        f"{len(rows):,} of {drawn.of:,} points, drawn at random."
-        if len(rows) < drawn.of
-        else f"{plural(drawn.of, 'point')}."
+        f"{len(rows):,} of {space_map.of:,} points, drawn at random."
+        if len(rows) < space_map.of
+        else f"{plural(space_map.of, 'point')}."
     )
     plot = _points(names, _shapes(names), WIDTH, HEIGHT, edge=8, panels=1, size=26, opacity=0.75)
     chart = draw(
-        plot, rows, {"panels": [""], "lines": shown},
+        plot, rows, {"panels": [""], "lines": legend},
         name=f"map {name}",
         title=f"The points by {name}",
         caption=f"{of} {map_caution(result, short=True)}",
         words=words, where="",
-        fit=Fit(1, 280, WIDTH, 40, max(map(len, shown)) + 3),
+        fit=Fit(1, 280, WIDTH, 40, max(map(len, legend)) + 3),
     )  # fmt: skip
-    chart.spec["config"]["legend"]["columns"] = max(1, min(6, 620 // (7 * max(map(len, shown)) + 45)))
+    chart.spec["config"]["legend"]["columns"] = max(1, min(6, 620 // (7 * max(map(len, legend)) + 45)))
     return chart
 
 
@@ -96,9 +96,9 @@ def _largest_first(labels: Sequence[str], most: int) -> list[str]:
     return ranked if len(ranked) <= most else [*ranked[: most - 1], OTHERS]
 
 
-def _pixels(drawn: SpaceMap, places: Sequence[int]) -> Iterator[tuple[float, float]]:
+def _pixels(space_map: SpaceMap, places: Sequence[int]) -> Iterator[tuple[float, float]]:
     """Yield places in pixels from the middle: short to send, and a step across is as far as a step up."""
-    points = np.array([drawn.x, drawn.y])[:, list(places)].T
+    points = np.array([space_map.x, space_map.y])[:, list(places)].T
     unit = float((np.ptp(points, axis=0) / (WIDTH, HEIGHT)).max()) or 1.0
     middle = (points.max(axis=0) + points.min(axis=0)) / 2
     for x, y in ((points - middle) / unit).tolist():
@@ -107,32 +107,35 @@ def _pixels(drawn: SpaceMap, places: Sequence[int]) -> Iterator[tuple[float, flo
 
 def study_space_maps(result: StudyResult) -> Chart | None:
     """Draw the maps; None where there are none."""
-    maps = [one for one in result.space_maps if one.x and one.split == "test"][:MOST_SIDE_BY_SIDE]
+    maps = [study_map for study_map in result.space_maps if study_map.x and study_map.split == "test"][
+        :MOST_SIDE_BY_SIDE
+    ]
     if not maps:
         return None
     title = f"The same rows in {plural(len(maps), 'space')}, by {safe_name(maps[0].attribute, 40)}"
-    return side_by_side(maps, [_panel_title(one) for one in maps], name="maps of spaces", title=title)
+    return side_by_side(maps, [_panel_title(study_map) for study_map in maps], name="maps of spaces", title=title)
 
 
 def sensitive_maps(result: StudyResult) -> Iterator[Chart]:
     """Draw the dev rows in the space that is released and in the sensitive one, once for each attribute."""
-    own = [one for one in result.space_maps if one.x and one.split == "dev"]
-    for attribute in dict.fromkeys(one.attribute for one in own):
-        maps = [one for one in own if one.attribute == attribute]
-        shown, first = safe_name(attribute, 40), maps[0]
+    dev_maps = [study_map for study_map in result.space_maps if study_map.x and study_map.split == "dev"]
+    for attribute in dict.fromkeys(study_map.attribute for study_map in dev_maps):
+        maps = [study_map for study_map in dev_maps if study_map.attribute == attribute]
+        attribute_name, first = safe_name(attribute, 40), maps[0]
         titles = {
             "embedding": ["What is released", "colours should mix"],
             "sensitive": [f"Sensitive: {safe_name(attribute, 22)}", "colours should part"],
         }
-        told = (
+        words = (
             f"{safe_name(f'{first.learner}: {first.treatment}', 60)}, {safe_name(first.condition, 60)}. First the "
-            f"embedding that is released: colours should mix. Then that of the head which learnt to tell {shown}, and "
-            "which is not released: colours should part. Where it follows from the class, rows of one class have one "
-            "colour wherever they lie, and to mix means that classes of several colours lie among one another. "
+            "embedding that is released: colours should mix. Then that of the head which learnt to tell "
+            f"{attribute_name}, and which is not released: colours should part. Where it follows from the class, rows "
+            "of one class have one colour wherever they lie, and to mix means that classes of several colours lie "
+            "among one another. "
         )
-        title = f"Held apart: the released and the sensitive space, by {shown}"
-        panels = [titles[one.space] for one in maps]
-        yield side_by_side(maps, panels, name=f"sensitive space of {shown}", title=title, before=told)
+        title = f"Held apart: the released and the sensitive space, by {attribute_name}"
+        panels = [titles[study_map.space] for study_map in maps]
+        yield side_by_side(maps, panels, name=f"sensitive space of {attribute_name}", title=title, before=words)
 
 
 def side_by_side(
@@ -141,16 +144,16 @@ def side_by_side(
     """Draw maps of the same rows, a panel each."""
     names = _groups_of(maps)
     number = {name: index for index, name in enumerate(names)}
-    rows = [row for panel, one in enumerate(maps) for row in _map_rows(one, panel, number)]
+    rows = [row for panel, study_map in enumerate(maps) for row in _map_rows(study_map, panel, number)]
     first = maps[0]
     words = f"Maps of {plural(len(maps), 'space')} by {safe_name(first.attribute, 40)}, {plural(len(rows), 'mark')}."
-    shown = [safe_name(name, 30) for name in names]
+    legend = [safe_name(name, 30) for name in names]
     every = f"{len(first.x):,} of {first.of:,} {first.split} rows, drawn at random"
     of = every if len(first.x) < first.of else f"all {first.split} rows"
     return draw(
         _points(
             names,
-            [SHAPES[place % len(SHAPES)] for place in range(len(names))],
+            [SHAPES[record_index % len(SHAPES)] for record_index in range(len(names))],
             SIDE,
             SIDE,
             edge=6,
@@ -159,7 +162,7 @@ def side_by_side(
             opacity=0.7,
         ),
         rows,
-        {"panels": titles, "lines": shown},
+        {"panels": titles, "lines": legend},
         name=name,
         title=title,
         caption=(
@@ -169,41 +172,46 @@ def side_by_side(
         ),
         words=words,
         where="",
-        fit=Fit(len(maps), 230, SIDE, 20, max(map(len, shown)) + 3),
+        fit=Fit(len(maps), 230, SIDE, 20, max(map(len, legend)) + 3),
     )
 
 
-def _panel_title(one: StudyMap) -> list[str]:
-    treated = f": {one.treatment}" if one.treatment != "untreated" else ""
+def _panel_title(study_map: StudyMap) -> list[str]:
+    treated = f": {study_map.treatment}" if study_map.treatment != "untreated" else ""
     # In two lines: a panel is narrow.
-    return [safe_name(one.learner + treated, 34), safe_name(one.condition, 34)]
+    return [safe_name(study_map.learner + treated, 34), safe_name(study_map.condition, 34)]
 
 
-def _explained(one: StudyMap) -> str:
-    if one.explained is None:
+def _explained(study_map: StudyMap) -> str:
+    if study_map.explained is None:
         return "all points are the same"
-    return f"{100 * one.explained[0]:.0f}% and {100 * one.explained[1]:.0f}% of the variance"
+    return f"{100 * study_map.explained[0]:.0f}% and {100 * study_map.explained[1]:.0f}% of the variance"
 
 
 def _groups_of(maps: Sequence[StudyMap]) -> list[str]:
     """Return the groups of all maps, the largest first; of too many the rest is one."""
-    counted = Counter(_label(one, code) for one in maps for code in one.group)
+    counted = Counter(_label(study_map, code) for study_map in maps for code in study_map.group)
     ranked = [name for name, _ in counted.most_common()]
     return ranked if len(ranked) <= MOST_GROUPS else [*ranked[: MOST_GROUPS - 1], OTHERS]
 
 
-def _label(one: StudyMap, code: int) -> str:
-    return one.groups[code] if code >= 0 else NOBODY
+def _label(study_map: StudyMap, code: int) -> str:
+    return study_map.groups[code] if code >= 0 else NOBODY
 
 
-def _map_rows(one: StudyMap, panel: int, number: dict[str, int]) -> Iterator[Row]:
+def _map_rows(study_map: StudyMap, panel: int, number: dict[str, int]) -> Iterator[Row]:
     """Yield places in pixels from the middle, in a random order: one group after another would bury the first."""
-    points = np.array([one.x, one.y]).T
+    points = np.array([study_map.x, study_map.y]).T
     unit = float(np.ptp(points, axis=0).max() / SIDE) or 1.0
     placed = ((points - (points.max(axis=0) + points.min(axis=0)) / 2) / unit).round(1)
-    for place in stream(0, "order on a map").permutation(len(placed)).tolist():
-        x, y = placed[place].tolist()
-        yield {"panel": panel, "x": x, "y": y, "line": number.get(_label(one, one.group[place]), len(number) - 1)}
+    for index in stream(0, "order on a map").permutation(len(placed)).tolist():
+        x, y = placed[index].tolist()
+        yield {
+            "panel": panel,
+            "x": x,
+            "y": y,
+            "line": number.get(_label(study_map, study_map.group[index]), len(number) - 1),
+        }
 
 
 def _points(
@@ -212,7 +220,7 @@ def _points(
 ) -> alt.FacetChart:  # fmt: skip
     """Draw a mark for each point, at its place in pixels from the middle; those of no group of their own are grey."""
     places = range(len(names))
-    colours = [QUIET if names[place] in (OTHERS, NOBODY) else COLOURS[place % len(COLOURS)] for place in places]
+    colours = [QUIET if names[index] in (OTHERS, NOBODY) else COLOURS[index % len(COLOURS)] for index in places]
     axis = alt.Axis(title=None, labels=False, ticks=False, grid=False, domain=False)
     across, up = (alt.Scale(domain=[-side / 2 - edge, side / 2 + edge], nice=False) for side in (width, height))
     point = alt.Chart().mark_point(filled=True, size=size, opacity=opacity).encode(
@@ -224,4 +232,4 @@ def _points(
 
 def _shapes(names: Sequence[str]) -> list[str]:
     """Return a shape for each group; those that share a colour have another."""
-    return [SHAPES[(place + place // len(COLOURS)) % len(SHAPES)] for place in range(len(names))]
+    return [SHAPES[(index + index // len(COLOURS)) % len(SHAPES)] for index in range(len(names))]

@@ -108,8 +108,8 @@ class Effect(Protocol):
 def effects(result: EvidenceResult) -> Chart | None:
     """Draw the size of each effect: blue where the technique is better, orange where it is worse, else grey."""
     cells = {
-        cell: effect_cell(place, record, "high" if record.metric in result.performance else "low")
-        for cell, (place, record) in by_cell(result).items()
+        cell: effect_cell(index, record, "high" if record.metric in result.performance else "low")
+        for cell, (index, record) in by_cell(result).items()
         if record.verdict
     }
     return _evidence_map(
@@ -147,17 +147,17 @@ def variances(result: EvidenceResult) -> Chart | None:
     )  # fmt: skip
 
 
-def effect_cell(place: int, record: Effect, better: Better) -> Row:
+def effect_cell(index: int, record: Effect, better: Better) -> Row:
     """Return what the cell of a comparison shows of its effect on a measure that is better low, high or neither."""
-    known = record.d is not None and not math.isnan(record.d)
+    is_defined = record.d is not None and not math.isnan(record.d)
     if record.verdict in (Verdict.LOWER, Verdict.HIGHER):
         way = "better" if (record.verdict == Verdict.LOWER) == (better == "low") else "worse"
         step = NEITHER if better == "none" else f"{way}, {record.band or NO_BAND}"
     else:
         step = UNDECIDED if record.verdict == Verdict.UNDECIDED else NO_DIFFERENCE
-    number = signed_short(record.d) if known else ""
+    number = signed_short(record.d) if is_defined else ""
     return {
-        "record": place,
+        "record": index,
         "step": step,
         "text": "?" if step == UNDECIDED else (SIGNS.get(str(record.verdict), "") + number).strip() or "–",
         "found": record.verdict in SIGNS,
@@ -167,13 +167,13 @@ def effect_cell(place: int, record: Effect, better: Better) -> Row:
     }
 
 
-def change_cell(place: int, change: VarianceChange) -> Row:
+def change_cell(index: int, change: VarianceChange) -> Row:
     """Return what the cell of a comparison shows of its variance."""
     number, p, way = change.counted
     step = {"lower": LESS, "higher": MORE, "none": NO_CHANGE, None: UNDEFINED}[way]
     ratio = "" if math.isnan(number) else f"{times(number)} ×"
     return {
-        "variance": place,
+        "variance": index,
         "step": step,
         "text": "?" if way is None else (SIGNS.get(way, "") + ratio).strip() or "–",
         "found": way in SIGNS,
@@ -196,11 +196,11 @@ def _evidence_map(
         lines.add(f"compared with {safe_name(family.baseline, 30)}", head=True)
         for technique in family.techniques:
             line = lines.add(safe_name(technique, 40))
-            own = ((column, cells.get((technique, metric))) for column, metric in enumerate(metrics))
+            cells_of_line = ((column, cells.get((technique, metric))) for column, metric in enumerate(metrics))
             names = {"technique": safe_name(technique), "line": line}
             rows += [
                 {**cell, **names, "column": column, "metric": safe_name(metrics[column])}
-                for column, cell in own
+                for column, cell in cells_of_line
                 if cell is not None
             ]
     if not rows:
@@ -247,7 +247,7 @@ def _cells(
 def study_effects(result: StudyResult, attribute: tuple[str, ...]) -> Chart | None:
     """Draw the size of each effect on an attribute: blue where better than the baseline, orange where worse."""
     return _study_map(
-        result, attribute, lambda place, record: effect_cell(place, record, record.better) if record.verdict else None,
+        result, attribute, lambda index, record: effect_cell(index, record, record.better) if record.verdict else None,
         EFFECTS,
         name="effects",
         title="Effect of each treatment on each measure",
@@ -290,7 +290,7 @@ def costs(result: StudyResult) -> Chart | None:
     )  # fmt: skip
 
 
-def _cost(place: int, record: StudyRecord) -> Row | None:
+def _cost(index: int, record: StudyRecord) -> Row | None:
     if record.verdict is None:
         return None
     letters = " ".join(letter for cost, letter in LETTERS.items() if cost in record.costs)
@@ -300,17 +300,17 @@ def _cost(place: int, record: StudyRecord) -> Row | None:
         "none": (NOT_LOWER, "✕"),
         "undecided": (UNDECIDED, "?"),
     }[record.verdict]
-    return {**effect_cell(place, record, record.better), "step": step, "text": text}
+    return {**effect_cell(index, record, record.better), "step": step, "text": text}
 
 
-def _variance(place: int, record: StudyRecord) -> Row | None:
+def _variance(index: int, record: StudyRecord) -> Row | None:
     if record.verdict is None or record.variance_ratio is None or record.levene_p_adjusted is None:
         return None
     change = VarianceChange(
         record.treatment, record.baseline or "", record.measure, record.variance_ratio, record.levene_p_adjusted,
         record.variance_change,
     )  # fmt: skip
-    return change_cell(place, change)
+    return change_cell(index, change)
 
 
 def _column_heading(record: StudyRecord) -> list[str]:
@@ -323,7 +323,7 @@ def _broken(name: str) -> list[str]:
     if len(name) <= 16:
         return [name]
     spots = [index for index, char in enumerate(name) if char == " "]
-    middle = min(spots, key=lambda place: abs(place - len(name) / 2), default=len(name) // 2)
+    middle = min(spots, key=lambda record_index: abs(record_index - len(name) / 2), default=len(name) // 2)
     return [name[:middle].strip(), name[middle:].strip()]
 
 
@@ -344,19 +344,19 @@ def _study_map(
     unders = result.unders[: max(1, most // (len(treatments) + 1))]
     lines, rows = Lines(), []
     for under in unders:
-        own = []
+        cells_of_line = []
         for treatment in treatments:
             cells = [
                 {**cell, "column": column, "metric": heading_of(measure), "technique": safe_name(treatment)}
                 for column, measure in enumerate(columns)
-                if (found := placed(result, under, treatment, measure.measure, attribute)) is not None
-                and (cell := cell_of(*found)) is not None
+                if (entry := placed(result, under, treatment, measure.measure, attribute)) is not None
+                and (cell := cell_of(*entry)) is not None
             ]
             if cells:
-                own.append((treatment, cells))
-        if own:
+                cells_of_line.append((treatment, cells))
+        if cells_of_line:
             lines.add(title_of_under(result, under), head=True)
-        for treatment, cells in own:
+        for treatment, cells in cells_of_line:
             line = lines.add(safe_name(treatment, 40))
             rows += [{**cell, "line": line} for cell in cells]
     if not rows:
@@ -375,11 +375,11 @@ def _study_map(
     )  # fmt: skip
 
 
-def _of_all(shown: Sequence[object], every: Sequence[object], what: str, where: str) -> str:
+def _of_all(displayed: Sequence[object], every: Sequence[object], what: str, where: str) -> str:
     """Say how many of all there are shown; nothing where all are."""
-    if len(shown) == len(every):
+    if len(displayed) == len(every):
         return ""
-    return f"Shown are {len(shown)} of {len(every)} {what}; the {where} has all of them."
+    return f"Shown are {len(displayed)} of {len(every)} {what}; the {where} has all of them."
 
 
 def ranks(result: StudyResult) -> Chart | None:
@@ -429,13 +429,15 @@ def ranks(result: StudyResult) -> Chart | None:
 
 def classes(result: StudyResult) -> Chart | None:
     """Draw the range of identical runs of each class, on disparate impact or else on the first bias told by class."""
-    own = _classes_shown(result)
-    if not own:
+    records = _classes_shown(result)
+    if not records:
         return None
-    columns, left_out = _classes_moved(own)
+    columns, left_out = _classes_moved(records)
     lines, rows = Lines(), []
     for under in result.unders:
-        treatments = list(dict.fromkeys(one.treatment for one in own if (one.condition, one.learner) == under))
+        treatments = list(
+            dict.fromkeys(record.treatment for record in records if (record.condition, record.learner) == under)
+        )
         if not treatments or len(lines.names) + len(treatments) >= MOST_CLASS_LINES:
             left_out += bool(treatments)
             continue
@@ -443,13 +445,13 @@ def classes(result: StudyResult) -> Chart | None:
             lines.add(title_of_under(result, under), head=True)
         places = {treatment: lines.add(safe_name(treatment, 40)) for treatment in treatments}
         rows += [
-            _class_cell(index, one, places[one.treatment], columns.index(one.class_))
-            for index, one in enumerate(own)
-            if (one.condition, one.learner) == under and one.class_ in columns
+            _class_cell(index, record, places[record.treatment], columns.index(record.class_))
+            for index, record in enumerate(records)
+            if (record.condition, record.learner) == under and record.class_ in columns
         ]
     if not rows:
         return None
-    name = own[0].alias or own[0].measure
+    name = records[0].alias or records[0].measure
     words = (
         f"Range of {safe_name(name, 30)} over identical runs, {plural(len(columns), 'class', 'classes')} by technique."
     )
@@ -492,19 +494,19 @@ def _classes_shown(result: StudyResult) -> list[ClassRecord]:
     ]
 
 
-def _classes_moved(own: list[ClassRecord]) -> tuple[list[str], int]:
+def _classes_moved(records: list[ClassRecord]) -> tuple[list[str], int]:
     """Return the classes in their order; of too many those that move furthest, and how many are left out."""
     most: dict[str, float] = {}
-    for record in own:
+    for record in records:
         most[record.class_] = max(most.get(record.class_, 0.0), record.maxdiff)
     chosen = set(sorted(most, key=lambda name: -most[name])[:MOST_CLASSES])
     return [name for name in most if name in chosen], len(most) - len(chosen)
 
 
-def _class_cell(place: int, record: ClassRecord, line: int, column: int) -> Row:
+def _class_cell(index: int, record: ClassRecord, line: int, column: int) -> Row:
     step = next(step for step, (most, _) in MOVES.items() if record.maxdiff < most)
     return {
-        "place": place, "line": line, "column": column, "step": step,
+        "place": index, "line": line, "column": column, "step": step,
         "text": f"{100 * record.min:.0f}–{100 * record.max:.0f}", "found": record.min <= RULE < record.max,
         "low": rounded(record.min), "high": rounded(record.max), "diff": rounded(record.maxdiff),
         "technique": safe_name(record.treatment), "of": safe_name(record.class_), "runs": record.runs,

@@ -87,18 +87,18 @@ def calibration(result: AuditResult, split: str | None) -> Chart | None:
     """Draw observed shares against mean scores, one panel per group."""
     subjects = [subject for subject in subjects_of(result) if subject.split == split]
     points = [point for point in result.calibration if point.weight >= LEAST_PEOPLE]
-    own = {subject: [point for point in points if subject.has(point)] for subject in subjects}
-    subjects = [subject for subject in subjects if own[subject]]
+    subject_points = {subject: [point for point in points if subject.has(point)] for subject in subjects}
+    subjects = [subject for subject in subjects if subject_points[subject]]
     rows: list[Row] = []
     panels: list[str] = []
     notes: list[str] = []
     for subject in subjects:
-        bins = Counter(point.group for point in own[subject])
+        bins = Counter(point.group for point in subject_points[subject])
         groups = [group for group, number in bins.items() if number >= LEAST_BINS]
         if len(groups) < len(bins):
-            left = len(bins) - len(groups)
-            are = fitting(left, "is", "are")
-            notes.append(f"Of {subject.title}, {plural(left, 'group')} with too few people {are} not drawn.")
+            blank_panels = len(bins) - len(groups)
+            are = fitting(blank_panels, "is", "are")
+            notes.append(f"Of {subject.title}, {plural(blank_panels, 'group')} with too few people {are} not drawn.")
         room = (MOST_CALIBRATED - len(panels)) if subject is subjects[-1] else MOST_CALIBRATED // len(subjects)
         chosen = widest_groups(result, subject, groups, max(room, 2))
         if len(chosen) < len(groups):
@@ -112,7 +112,7 @@ def calibration(result: AuditResult, split: str | None) -> Chart | None:
                 "people": rounded(point.weight),
                 "text": f"{percent(point.observed)} of {count(point.weight)}",
             }
-            for point in own[subject]
+            for point in subject_points[subject]
             if point.group in chosen
         ]
         panels += distinct_names(chosen, PANEL_LETTERS)
@@ -176,14 +176,14 @@ def propagation_chart(result: AuditResult) -> Chart | None:
     learners = list(dict.fromkeys(point.learner for _, point in points))[:MOST_PANELS]
     measures = list(dict.fromkeys(point.measure for _, point in points))[: len(SHAPES)]
     rows = [
-        _propagation_row(place, point, learners.index(point.learner), measures.index(point.measure))
-        for place, point in points
+        _propagation_row(record_index, point, learners.index(point.learner), measures.index(point.measure))
+        for record_index, point in points
         if point.attribute in attributes and point.learner in learners and point.measure in measures
     ]
     if not rows:
         return None
     for row in rows:  # an attribute is named once a panel, above the highest of its marks
-        row["top"] = max(number(other, "to") for other in rows if _same(row, other))
+        row["top"] = max(number(other, "to") for other in rows if _same_point(row, other))
         row["name"] = row["of"] if row["line"] == 0 else ""
     upstream = value_title(result, points[0][1].upstream_measure)
     words = (
@@ -222,20 +222,20 @@ def _propagation_notes(points: list[tuple[int, PropagationPoint]], attributes: i
     return (f"Shown are {attributes} of {every[0]} attributes and {learners} of {every[1]} classifiers.",)
 
 
-def _propagation_row(place: int, point: PropagationPoint, panel: int, line: int) -> Row:
-    who = safe_name(point.attribute, 24)
+def _propagation_row(index: int, point: PropagationPoint, panel: int, line: int) -> Row:
+    attribute = safe_name(point.attribute, 24)
     return {
-        "propagation": place,
+        "propagation": index,
         "panel": panel,
         "line": line,
         "upstream": rounded(point.upstream, 100),
         **spanned(point.downstream, point.low, point.high, 100),
-        "of": who,
+        "of": attribute,
         "group": f"{safe_name(str(point.group), 30)} against {safe_name(str(point.against), 30)}",
     }
 
 
-def _same(row: Row, other: Row) -> bool:
+def _same_point(row: Row, other: Row) -> bool:
     return (row["panel"], row["of"]) == (other["panel"], other["of"])
 
 
@@ -252,14 +252,14 @@ def _propagation_plot(
         low=("from", "+.2f"), high=("to", "+.2f"),
     )  # fmt: skip
     layers = _zeros()
-    for place in places:
-        aside = ASIDE * (place - (measures - 1) / 2)
-        own = base.transform_filter(alt.FieldEqualPredicate(field="line", equal=place))
+    for index in places:
+        aside = ASIDE * (index - (measures - 1) / 2)
+        points = base.transform_filter(alt.FieldEqualPredicate(field="line", equal=index))
         layers += [
-            own.mark_rule(strokeWidth=2, xOffset=aside).encode(
+            points.mark_rule(strokeWidth=2, xOffset=aside).encode(
                 x=x, y=y, y2="to:Q", color=channels["color"], tooltip=tooltip
             ),
-            own.mark_point(filled=True, size=75, opacity=1, xOffset=aside).encode(
+            points.mark_point(filled=True, size=75, opacity=1, xOffset=aside).encode(
                 x=x, y="value:Q", **channels, tooltip=tooltip
             ),
         ]
@@ -280,13 +280,13 @@ def space_scatter(result: StudyResult) -> Chart | None:
         and space.source not in aside
         and _cell_of(space) in across
     ]
-    sources = list(dict.fromkeys(one.source for _, one, _ in placed))
+    sources = list(dict.fromkeys(record.source for _, record, _ in placed))
     panels = sources[:MOST_PANELS]
-    shown = [item for item in placed if item[1].source in panels][:MOST_PAIRS]
-    if len({_cell_of(one) for _, one, _ in shown}) < 2:
+    pairs = [item for item in placed if item[1].source in panels][:MOST_PAIRS]
+    if len({_cell_of(record) for _, record, _ in pairs}) < 2:
         return None
-    trained = [name for name in TRAININGS if any(one.training == name for _, one, _ in shown)]
-    rows = [_pair_row(*item, panels.index(item[1].source), trained.index(str(item[1].training))) for item in shown]
+    trained = [name for name in TRAININGS if any(record.training == name for _, record, _ in pairs)]
+    rows = [_pair_row(*item, panels.index(item[1].source), trained.index(str(item[1].training))) for item in pairs]
     words = (
         f"Scatter of the gap in {title_of(RECALL)} of the space against the gap in {title_of(SPOKEN)} of "
         f"{plural(len(panels), 'classifier')}, {plural(len(rows), 'mark')}."
@@ -323,12 +323,12 @@ def _cell_of(record: SpaceRecord) -> tuple[str, ...]:
     return record.condition, record.learner, record.treatment, record.setting, record.attribute
 
 
-def _pair_row(place: int, record: SpaceRecord, above: SpaceRecord, panel: int, line: int) -> Row:
-    who = " · ".join(part for part in (record.condition, record.learner, record.treatment, record.setting) if part)
+def _pair_row(index: int, record: SpaceRecord, above: SpaceRecord, panel: int, line: int) -> Row:
+    title = " · ".join(part for part in (record.condition, record.learner, record.treatment, record.setting) if part)
     return {
-        "space": place, "panel": panel, "line": line, "upstream": rounded(above.mean),
+        "space": index, "panel": panel, "line": line, "upstream": rounded(above.mean),
         "downstream": rounded(record.mean),
-        "of": safe_name(who, 90),
+        "of": safe_name(title, 90),
     }  # fmt: skip
 
 
@@ -403,11 +403,11 @@ def _constants(result: StudyResult, panels: list[int]) -> list[Row]:
     ]  # fmt: skip
 
 
-def _front_row(place: int, cell: CellRecord, panel: int, baseline: str) -> Row:
+def _front_row(index: int, cell: CellRecord, panel: int, baseline: str) -> Row:
     is_baseline = cell.treatment == baseline and cell.chosen
     name = safe_name(cell.treatment + (f" ({cell.setting})" if cell.setting else ""), 26)
     return {
-        "cell": place, "panel": panel, "x": rounded(cell.test_performance), "y": rounded(cell.test_fairness),
+        "cell": index, "panel": panel, "x": rounded(cell.test_performance), "y": rounded(cell.test_fairness),
         "what": COLLAPSED if cell.collapsed else BASELINE if is_baseline else FRONT if cell.on_front else OTHER,
         "name": name if is_baseline or cell.on_front or (cell.chosen and not cell.setting) else "",
         "front": cell.on_front, "order": rounded(cell.dev_performance), "of": name,
@@ -421,22 +421,24 @@ def _place_names(rows: list[Row]) -> None:
     The front and the baseline are named first; a name that found no room is told by the mark's tooltip.
     """
     for panel in dict.fromkeys(row["panel"] for row in rows):
-        own = [row for row in rows if row["panel"] == panel]
-        across, up = (_range([number(row, axis) for row in own]) for axis in ("x", "y"))
-        marks = [(number(row, "x") / across, number(row, "y") / up, 0.0) for row in own]
-        taken = list(marks)
-        left = min(x for x, _, _ in marks)
+        panel_rows = [row for row in rows if row["panel"] == panel]
+        across, up = (_range([number(row, axis) for row in panel_rows]) for axis in ("x", "y"))
+        marks = [(number(row, "x") / across, number(row, "y") / up, 0.0) for row in panel_rows]
+        occupied = list(marks)
+        leftmost = min(x for x, _, _ in marks)
         for row, (x, y, _) in sorted(
-            zip(own, marks, strict=True), key=lambda one: (one[0]["what"] == OTHER, -one[1][1])
+            zip(panel_rows, marks, strict=True), key=lambda marked: (marked[0]["what"] == OTHER, -marked[1][1])
         ):
             name = str(row.pop("name"))
             width = LETTER_SHARE * len(name)
-            row["align"], at = _aligned(x - left, x, width)
+            row["align"], at = _aligned(x - leftmost, x, width)
             boxes = {"above": (at, y + LIFT, width), "below": (at, y - LIFT, width)}
-            side = next((side for side, box in boxes.items() if not any(_touch(box, other) for other in taken)), None)
+            side = next(
+                (side for side, box in boxes.items() if not any(_touch(box, other) for other in occupied)), None
+            )
             row["above"], row["below"] = (name if side == box else "" for box in boxes)
             if name and side is not None:
-                taken.append(boxes[side])
+                occupied.append(boxes[side])
 
 
 def _aligned(share: float, x: float, width: float) -> tuple[str, float]:

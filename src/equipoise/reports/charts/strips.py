@@ -87,17 +87,17 @@ def strips(result: EvidenceResult) -> Iterator[Chart]:
     lines, note = _techniques(result, room, metrics)
     panels = max(1, min(MOST_PANELS, MOST_MARKS // (marks * max(len(lines), 1))))
     for number, first in enumerate(range(0, len(metrics), panels), start=1):
-        own = metrics[first : first + panels]
+        panel_metrics = metrics[first : first + panels]
         rows = [
             row
-            for panel, metric in enumerate(own)
+            for panel, metric in enumerate(panel_metrics)
             for row in _panel_rows(
                 panel, metric, lines, cells, values, high=metric in result.performance, binned=binned
             )
         ]
         if rows:
             part = f" ({number} of {math.ceil(len(metrics) / panels)})" if len(metrics) > panels else ""
-            yield _strips_chart(result, own, lines, rows, note, part, binned=binned)
+            yield _strips_chart(result, panel_metrics, lines, rows, note, part, binned=binned)
 
 
 def _techniques(result: EvidenceResult, room: int, metrics: Sequence[str]) -> tuple[list[_Technique], str | None]:
@@ -119,10 +119,12 @@ def _panel_rows(
     values: dict[Place, RunValues], *, high: bool, binned: bool,
 ) -> Iterator[Row]:  # fmt: skip
     """Yield what a panel shows: one row per line, and one per run or bin of runs."""
-    shown = [value for line in lines if (own := values.get((line.technique, metric))) for value in own.values]
+    displayed_values = [
+        value for line in lines if (record := values.get((line.technique, metric))) for value in record.values
+    ]
     for index, line in enumerate(lines):
-        own, placed = values.get((line.technique, metric)), cells.get((line.technique, metric))
-        if own is None or placed is None:
+        record, placed = values.get((line.technique, metric)), cells.get((line.technique, metric))
+        if record is None or placed is None:
             continue
         verdict = _strip_verdict(placed[1].verdict, high=high)
         against = cells.get((line.against, metric))
@@ -133,10 +135,10 @@ def _panel_rows(
         if binned:
             yield from (
                 {"panel": panel, "line": index, "verdict": verdict, **bin_}
-                for bin_ in _bins(own.values, min(shown), max(shown))
+                for bin_ in _bins(record.values, min(displayed_values), max(displayed_values))
             )
             continue
-        for run, value in zip(own.runs, own.values, strict=True):
+        for run, value in zip(record.runs, record.values, strict=True):
             yield {
                 "panel": panel, "line": index, "verdict": verdict, "x": rounded(value), "run": safe_name(run, 24)
             }  # fmt: skip
@@ -152,9 +154,9 @@ def _strip_verdict(verdict: Verdict | None, *, high: bool) -> str:
 
 
 def _summary(placed: PlacedEffect, against: EvidenceRecord | None) -> Row:
-    place, record = placed
+    index, record = placed
     return {
-        "record": place,
+        "record": index,
         "mean": rounded(record.mean),
         "min": rounded(record.min),
         "max": rounded(record.max),
@@ -167,9 +169,9 @@ def _bins(values: Sequence[float], low: float, high: float) -> Iterator[Row]:
     """Yield the share of runs in each of equally wide bins over the panel."""
     width = (high - low) / BINS
     times = Counter(min(int((value - low) / width), BINS - 1) if width > 0 else 0 for value in values)
-    for place, number in sorted(times.items()):
+    for index, number in sorted(times.items()):
         yield {
-            "from": rounded(low + place * width), "to": rounded(low + (place + 1) * width),
+            "from": rounded(low + index * width), "to": rounded(low + (index + 1) * width),
             "share": rounded(number / len(values)), "binned": number,
         }  # fmt: skip
 

@@ -57,7 +57,7 @@ class ChangeHeadline:
         """Return the changes to put in words: the differences that widened and narrowed most, and a few rates."""
         changes: list[Change] = []
         for change in self.rates:
-            if all((own.measure, own.change > 0) != (change.measure, change.change > 0) for own in changes):
+            if all((other.measure, other.change > 0) != (change.measure, change.change > 0) for other in changes):
                 changes.append(change)
         return (*self.widened[:1], *self.narrowed[:1], *changes[:MOST_RATES])
 
@@ -65,17 +65,17 @@ class ChangeHeadline:
         """Return the same without a change that is told elsewhere."""
 
         def others(changes: tuple[Change, ...]) -> tuple[Change, ...]:
-            return tuple(own for own in changes if own is not change)
+            return tuple(other for other in changes if other is not change)
 
         return replace(self, rates=others(self.rates), widened=others(self.widened), narrowed=others(self.narrowed))
 
 
 def change_headlines(changes: Sequence[Change]) -> tuple[ChangeHeadline, ...]:
     """Return what may be said of everyone, and of each attribute and split."""
-    own: dict[tuple[tuple[str, ...], str | None], list[Change]] = {}
+    grouped: dict[tuple[tuple[str, ...], str | None], list[Change]] = {}
     for change in changes:
-        own.setdefault((change.attribute, change.split), []).append(change)
-    return tuple(_change_headline(attribute, split, part) for (attribute, split), part in own.items())
+        grouped.setdefault((change.attribute, change.split), []).append(change)
+    return tuple(_change_headline(attribute, split, part) for (attribute, split), part in grouped.items())
 
 
 def lead_change_of(headlines: Iterable[ChangeHeadline]) -> tuple[ChangeHeadline, Change] | None:
@@ -105,16 +105,22 @@ def _change_headline(attribute: tuple[str, ...], split: str | None, changes: Seq
 
 def change_story(changes: Sequence[Change]) -> Story:
     """Tell what changed: the main confirmed change first, then attribute by attribute; nothing without changes."""
-    made = change_headlines(changes)
-    if not made:
+    headlines = change_headlines(changes)
+    if not headlines:
         return Story()
-    lead = lead_change_of(made)
+    lead = lead_change_of(headlines)
     about = []
-    for headline in made:
-        told = headline if lead is None or lead[0] is not headline else headline.without(lead[1])
-        about.append(About(title_of_attribute(told.attribute, told.split), tuple(_confirmed(told)), tuple(_open(told))))
+    for headline in headlines:
+        remaining = headline if lead is None or lead[0] is not headline else headline.without(lead[1])
+        about.append(
+            About(
+                title_of_attribute(remaining.attribute, remaining.split),
+                tuple(_confirmed(remaining)),
+                tuple(_open(remaining)),
+            )
+        )
     if lead is None:
-        return Story(_nothing_confirmed(made), tuple(about), found=False)
+        return Story(_nothing_confirmed(headlines), tuple(about), found=False)
     where = title_of_attribute(lead[0].attribute, lead[0].split, "")
     return Story(f"{_change(lead[1], f' ({where.strip()})' if where else '')}.", tuple(about))
 
@@ -123,8 +129,8 @@ def _nothing_confirmed(headlines: Sequence[ChangeHeadline]) -> str:
     tested = [change for headline in headlines for change in headline.unconfirmed]
     if not tested:
         return "No change was tested."
-    reach = max((max(abs(one.low), abs(one.high)) for one in tested if one.low is not None and one.high is not None),
-                default=None)  # fmt: skip
+    ends = [(change.low, change.high) for change in tested]
+    reach = max((max(abs(low), abs(high)) for low, high in ends if low is not None and high is not None), default=None)
     may = "" if reach is None else (
         f" A change of up to {points(reach)} cannot be ruled out; more people would narrow that."
     )  # fmt: skip
@@ -132,9 +138,9 @@ def _nothing_confirmed(headlines: Sequence[ChangeHeadline]) -> str:
 
 
 def _confirmed(headline: ChangeHeadline) -> Iterator[str]:
-    told = headline.chosen()
-    yield from (f"{_change(change)}." for change in told)
-    more = headline.confirmed - len(told)
+    chosen = headline.chosen()
+    yield from (f"{_change(change)}." for change in chosen)
+    more = headline.confirmed - len(chosen)
     if more:
         yield f"{plural(more, 'more change is', 'more changes are')} confirmed (see the changes)."
 
@@ -142,8 +148,8 @@ def _confirmed(headline: ChangeHeadline) -> Iterator[str]:
 def _open(headline: ChangeHeadline) -> Iterator[str]:
     nearest = sorted(headline.unconfirmed, key=lambda change: change.p_adjusted or 1.0)
     if nearest:
-        told = [f"{_subject(change)}{_by(change)}" for change in nearest]
-        yield f"changes {NOT_SIGNIFICANT}: {and_more(told, MOST_UNCONFIRMED)}."
+        subjects = [f"{_subject(change)}{_by(change)}" for change in nearest]
+        yield f"changes {NOT_SIGNIFICANT}: {and_more(subjects, MOST_UNCONFIRMED)}."
     groups = {(str(change.group), str(change.reason)): change for change in headline.absent}
     yield from by_reason(
         ((change.reason, str(change.group)) for change in groups.values()), MOST_SMALL, "cannot be compared"

@@ -100,9 +100,9 @@ def compare_story(result: CompareResult) -> Story:
     noise = headline.beyond is False
     about = [About("", tuple(_beyond(headline, result)), tuple(_not_beyond(headline)))]
     rules = [rule for rule in result.descriptions if rule.finding is not None]
-    shown = tuple(_described(rule) for rule in rules if rule.finding and rule.lift > 1)
+    described = tuple(_described(rule) for rule in rules if rule.finding and rule.lift > 1)
     none = ("No rule that describes the most changed is confirmed on people it was not learned from.",)
-    about.append(About("", () if noise else shown, shown if noise else () if shown or not rules else none))
+    about.append(About("", () if noise else described, described if noise else () if described or not rules else none))
     for attribute in result.attributes:
         shares = tuple(_shares(result, attribute, None if noise else next(iter(headline.claims), None)))
         moves, unknown = tuple(_moves(result, attribute)), tuple(_open(result, attribute))
@@ -188,11 +188,11 @@ def _not_beyond(headline: CompareHeadline) -> Iterator[Text]:
 
 
 def score_words(result: CompareResult) -> Iterator[Text]:
-    similarity, everyone = result.similarity, result.records[0]
+    similarity, overall = result.similarity, result.records[0]
     cka = "" if math.isnan(similarity.cka) else f"; CKA {similarity.cka:.3f}"
     yield (
-        f"The mean score (PNKA) is {similarity.pnka:.3f}{cka}; half of the people score between {everyone.q25:.3f} and "
-        f"{everyone.q75:.3f}. A score of 1 means that a person's similarities to all others stayed the same."
+        f"The mean score (PNKA) is {similarity.pnka:.3f}{cka}; half of the people score between {overall.q25:.3f} and "
+        f"{overall.q75:.3f}. A score of 1 means that a person's similarities to all others stayed the same."
     )
     if not math.isnan(similarity.share_reached):
         yield (
@@ -247,13 +247,13 @@ def _described(rule: Description) -> str:
 def outcome_words(result: CompareResult) -> Iterator[Text]:
     if not result.outcomes:
         return
-    everyone = result.outcomes[0]
-    if everyone.mean_shift is None:
-        yield f"Predictions changed for {short_percent(everyone.share_moved)} of people."
+    overall = result.outcomes[0]
+    if overall.mean_shift is None:
+        yield f"Predictions changed for {short_percent(overall.share_moved)} of people."
     else:
         yield (
-            f"Predictions changed by {everyone.mean_absolute_shift:.3g} on average, "
-            f"{everyone.mean_shift:+.3g} counted with their sign."
+            f"Predictions changed by {overall.mean_absolute_shift:.3g} on average, "
+            f"{overall.mean_shift:+.3g} counted with their sign."
         )
 
 
@@ -263,16 +263,16 @@ def _moves(result: CompareResult, attribute: str) -> Iterator[Text]:
     yield from (_moved(record, result.outcomes[0]) for record in chosen[:MOST_GROUPS])
 
 
-def _moved(record: OutcomeRecord, everyone: OutcomeRecord) -> Text:
-    if record.mean_absolute_shift is not None and everyone.mean_absolute_shift is not None:
+def _moved(record: OutcomeRecord, overall: OutcomeRecord) -> Text:
+    if record.mean_absolute_shift is not None and overall.mean_absolute_shift is not None:
         return (
             "The predictions of ", *pieces(called(record)),
             f" changed by {record.mean_absolute_shift:.3g} on average ({record.mean_shift:+.3g} with their sign), "
-            f"against {everyone.mean_absolute_shift:.3g} for everyone ({corrected_p(record.p_adjusted)}).",
+            f"against {overall.mean_absolute_shift:.3g} for everyone ({corrected_p(record.p_adjusted)}).",
         )  # fmt: skip
     return (
         f"Predictions changed for {short_percent(record.share_moved)} of ", *pieces(called(record)),
-        f", against {short_percent(everyone.share_moved)} of everyone ({corrected_p(record.p_adjusted)}).",
+        f", against {short_percent(overall.share_moved)} of everyone ({corrected_p(record.p_adjusted)}).",
     )  # fmt: skip
 
 

@@ -92,14 +92,18 @@ class Headline:
 
     def without(self, claim: Claim) -> Headline:
         """Return the same without a claim that is told elsewhere."""
-        return replace(self, claims=tuple(own for own in self.claims if own is not claim))
+        return replace(self, claims=tuple(other for other in self.claims if other is not claim))
 
     def chosen(self) -> tuple[Claim, ...]:
         """Return the claims to put in words: few, and of each measure the largest difference either way."""
         claims: list[Claim] = []
         for claim in self.claims:
-            same = [own for own in claims if (own.measure, _class(own.record)) == (claim.measure, _class(claim.record))]
-            one_way = any((own.record.value < 0) == (claim.record.value < 0) for own in same)
+            same = [
+                other
+                for other in claims
+                if (other.measure, _class(other.record)) == (claim.measure, _class(claim.record))
+            ]
+            one_way = any((other.record.value < 0) == (claim.record.value < 0) for other in same)
             if len(claims) < MOST_CLAIMS and len(same) < MOST_OF_A_MEASURE and not one_way:
                 claims.append(claim)
         return tuple(claims)
@@ -122,16 +126,16 @@ class Needed:
 
 def headlines(records: Sequence[Record]) -> tuple[Headline, ...]:
     """Return what may be said of each attribute and split."""
-    kept: dict[tuple[tuple[str, ...], str | None], list[Record]] = {}
+    grouped: dict[tuple[tuple[str, ...], str | None], list[Record]] = {}
     for record in records:
         if record.attribute and record.control is None:
-            kept.setdefault((record.attribute, record.split), []).append(record)
-    return tuple(_headline(attribute, split, own) for (attribute, split), own in kept.items())
+            grouped.setdefault((record.attribute, record.split), []).append(record)
+    return tuple(_headline(attribute, split, records_of) for (attribute, split), records_of in grouped.items())
 
 
-def lead_of(made: Iterable[Headline]) -> tuple[Headline, Claim] | None:
+def lead_of(every: Iterable[Headline]) -> tuple[Headline, Claim] | None:
     """Return the largest confirmed difference of all attributes, with where it was found; None where there is none."""
-    leads = [(headline, headline.claims[0]) for headline in made if headline.claims]
+    leads = [(headline, headline.claims[0]) for headline in every if headline.claims]
     return min(leads, key=lambda lead: _order(lead[1]), default=None)
 
 
@@ -174,12 +178,12 @@ def _class(record: Record) -> tuple[str | None, str | None]:
 
 def _contrast_claim(record: Record, values: Mapping[tuple[object, ...], float]) -> Claim:
     if record.numerator is not None and record.denominator:
-        own = record.numerator / record.denominator
+        own_rate = record.numerator / record.denominator
     elif record.measure in RATES:  # a mean over labels: which labels it is over differs from side to side
-        own = math.nan
+        own_rate = math.nan
     else:
-        own = values.get((record.measure, record.class_, record.label, record.group), math.nan)
-    return Claim(record, own, own - record.value)
+        own_rate = values.get((record.measure, record.class_, record.label, record.group), math.nan)
+    return Claim(record, own_rate, own_rate - record.value)
 
 
 def _gap_claims(
@@ -187,17 +191,17 @@ def _gap_claims(
     values: Mapping[tuple[object, ...], float],
 ) -> list[Claim]:  # fmt: skip
     """Return confirmed gaps over all groups of rates in which no single contrast is confirmed."""
-    shown = {(record.measure, *_class(record)) for record in contrasts}
-    told = {(claim.measure, *_class(claim.record)) for claim in claims}
-    made: dict[tuple[object, ...], Claim] = {}
+    covered = {(record.measure, *_class(record)) for record in contrasts}
+    claimed = {(claim.measure, *_class(claim.record)) for claim in claims}
+    gap_claims: dict[tuple[object, ...], Claim] = {}
     for record in records:
         if record.kind != "gap" or record.measure not in GAPS or not record.finding or record.pair is None:
             continue
         key = (GAPS[record.measure], *_class(record))
-        if key in shown and key not in told:
-            own, other = (values.get((*key, group), math.nan) for group in record.pair)
-            made[key] = Claim(record, own, other)
-    return list(made.values())
+        if key in covered and key not in claimed:
+            rate, other_rate = (values.get((*key, group), math.nan) for group in record.pair)
+            gap_claims[key] = Claim(record, rate, other_rate)
+    return list(gap_claims.values())
 
 
 def needed_for(records: Sequence[Record], gap: float | None = None, level: float = 1.0 - LEVEL) -> Needed | None:
@@ -206,40 +210,40 @@ def needed_for(records: Sequence[Record], gap: float | None = None, level: float
     People are counted as they are split over the groups here, by their effective number. The test is two-sided with a
     power of 80%, at the level that decides in the report.
     """
-    wanted = GAP_OF_INTEREST if gap is None else gap
+    min_gap = GAP_OF_INTEREST if gap is None else gap
     rates: dict[tuple[object, ...], dict[str | None, Record]] = {}
     for r in records:
         if r.kind == "rate" and r.measure == "selection_rate" and r.control is None and r.scope != "overall":
             rates.setdefault((r.attribute, r.split, r.class_, r.label), {})[r.group] = r
-    made = [
-        found
+    estimates = [
+        estimate
         for record in records
         if record.kind == "contrast" and record.measure == "selection_rate" and record.control is None
         and record.finding is not None
-        and (found := _needed(record, rates, wanted, 1.0 - level)) is not None
+        and (estimate := _needed(record, rates, min_gap, 1.0 - level)) is not None
     ]  # fmt: skip
-    return max(made, key=lambda found: found.people, default=None)
+    return max(estimates, key=lambda estimate: estimate.people, default=None)
 
 
 def _needed(
     record: Record, rates: Mapping[tuple[object, ...], Mapping[str | None, Record]], gap: float, alpha: float,
 ) -> Needed | None:  # fmt: skip
     sides = rates.get((record.attribute, record.split, record.class_, record.label), {})
-    own = sides.get(record.group)
+    side = sides.get(record.group)
     others = [
         rate for group, rate in sides.items()
         if group is not None and group != record.group
         and (group == record.against if record.against in sides else not is_missing(group))
     ]  # fmt: skip
-    n1 = 0.0 if own is None else own.effective_n or 0.0
+    n1 = 0.0 if side is None else side.effective_n or 0.0
     n2 = sum(rate.effective_n or 0.0 for rate in others)
-    if own is None or not n1 or not n2:
+    if side is None or not n1 or not n2:
         return None
-    base = sum(rate.value * (rate.effective_n or 0.0) for rate in (own, *others) if rate.defined) / (n1 + n2)
+    base = sum(rate.value * (rate.effective_n or 0.0) for rate in (side, *others) if rate.defined) / (n1 + n2)
     people = people_needed(gap, base, n1 / (n1 + n2), level=alpha)
     if math.isnan(people):
         return None
-    effective = not math.isclose(n1 + n2, sum(rate.denominator or 0.0 for rate in (own, *others)), rel_tol=1e-6)
+    effective = not math.isclose(n1 + n2, sum(rate.denominator or 0.0 for rate in (side, *others)), rel_tol=1e-6)
     detectable = float(detectable_gap(base, n1, n2, level=alpha))
     return Needed(record.label or record.class_, gap, people, n1 + n2, detectable, effective)
 
@@ -268,31 +272,31 @@ def outcome_story(
 
     Where nothing is confirmed the first sentence says so, and what would be needed at the ``level`` that decides.
     """
-    made = headlines(records)
-    lead = lead_of(made)
+    all_headlines = headlines(records)
+    lead = lead_of(all_headlines)
     about = []
-    for headline in made:
-        told = headline if lead is None or headline is not lead[0] else headline.without(lead[1])
-        shown, unshown = _equivalent(headline)
-        confirmed = (*_claims(told), *_broken_rules(headline, rules), *shown)
+    for headline in all_headlines:
+        remaining = headline if lead is None or headline is not lead[0] else headline.without(lead[1])
+        equivalent, unshown = _equivalent(headline)
+        confirmed = (*_claims(remaining), *_broken_rules(headline, rules), *equivalent)
         about.append(About(_title(headline), confirmed, (*unshown, *_open(headline))))
     if lead is not None:
         return Story(say_claim(lead[1], f" ({_title(lead[0])})"), tuple(about))
-    answer, context = _nothing_confirmed(made, needed_for(records, gap, level))
-    return Story(answer, tuple(about), context, found=False)
+    sentence, context = _nothing_confirmed(all_headlines, needed_for(records, gap, level))
+    return Story(sentence, tuple(about), context, found=False)
 
 
 def _title(headline: Headline) -> str:
     return title_of_attribute(headline.attribute, headline.split)
 
 
-def _nothing_confirmed(made: Sequence[Headline], needed: Needed | None) -> tuple[str, str]:
+def _nothing_confirmed(all_headlines: Sequence[Headline], needed: Needed | None) -> tuple[str, str]:
     """Say that no difference is confirmed, what would be needed to confirm one, and what that does not show."""
-    tested = sum(headline.tested for headline in made)
-    untested = [record for headline in made for record in headline.untested]
+    tested = sum(headline.tested for headline in all_headlines)
+    untested = [record for headline in all_headlines for record in headline.untested]
     if not tested and untested:
         return f"No difference between groups could be tested: {untested[0].reason}.", ""
-    if not any(headline.compared for headline in made):
+    if not any(headline.compared for headline in all_headlines):
         return "There was nothing to compare: no attribute has two groups with a value.", ""
     if not tested:
         return "No difference between groups was tested: the numbers are shown as they are.", ""
@@ -305,27 +309,28 @@ def _nothing_confirmed(made: Sequence[Headline], needed: Needed | None) -> tuple
 
 
 def _power(needed: Needed) -> str:
-    what = f"in the selection rate of {needed.class_!r}"
+    rate_words = f"in the selection rate of {needed.class_!r}"
     if needed.people > needed.here:
         # A forecast is no exacter than two digits.
         people = f"{float(f'{needed.people:.2g}'):,.0f}"
-        here = f"{needed.here:,.0f}"
+        compared_people = f"{needed.here:,.0f}"
         compared = (
-            f"those compared count as {here} (their effective number, with these weights or clusters)"
+            f"those compared count as {compared_people} (their effective number, with these weights or clusters)"
             if needed.effective
-            else f"{here} were compared"
+            else f"{compared_people} were compared"
         )
         return (
-            f"Detecting a difference of {points(needed.gap)} {what} would take about {people} people (80% power); "
-            f"{compared}."
+            f"Detecting a difference of {points(needed.gap)} {rate_words} would take about {people} people "
+            f"(80% power); {compared}."
         )
-    return f"A difference of {points(needed.detectable)} or more {what} would probably have been detected (80% power)."
+    detectable = points(needed.detectable)
+    return f"A difference of {detectable} or more {rate_words} would probably have been detected (80% power)."
 
 
 def _claims(headline: Headline) -> Iterator[Text]:
-    told = headline.chosen()
-    yield from (say_claim(claim) for claim in told)
-    more = len(headline.claims) - len(told)
+    chosen = headline.chosen()
+    yield from (say_claim(claim) for claim in chosen)
+    more = len(headline.claims) - len(chosen)
     if more:
         yield f"{plural(more, 'more difference is', 'more differences are')} confirmed (see the contrasts)."
 
@@ -335,7 +340,7 @@ def say_claim(claim: Claim, about: str = "") -> Text:
     record = claim.record
     if claim.measure not in SAID or (math.isnan(claim.own) and record.kind != "gap"):
         return _value_claim(claim, about)
-    what, called = SAID[claim.measure]
+    template, called = SAID[claim.measure]
     lower, other = record.pair if record.kind == "gap" and record.pair else (record.group, record.against)
     if record.kind == "gap":
         often, size = "less often than", claim.own - claim.other
@@ -344,8 +349,8 @@ def say_claim(claim: Claim, about: str = "") -> Text:
         often, size = _times(claim), record.value
         around = _around(record, _points)
     sides = f"{often} {other}: {percent(claim.own)} against {percent(claim.other)}"
-    said = what.format(c=repr(record.label or record.class_))
-    return (Name(str(lower)), f"{about} {said} {sides}{inside(called, points(abs(size)), around)}.")
+    words = template.format(c=repr(record.label or record.class_))
+    return (Name(str(lower)), f"{about} {words} {sides}{inside(called, points(abs(size)), around)}.")
 
 
 def _value_claim(claim: Claim, about: str) -> str:
@@ -384,13 +389,13 @@ def _times(claim: Claim) -> str:
 
 def _broken_rules(headline: Headline, rules: Sequence[FourFifths]) -> Iterator[Text]:
     """Say which group is furthest below four fifths of the highest rate, where selection rates are shown to differ."""
-    shown = any(claim.measure == "selection_rate" for claim in headline.claims)
+    is_confirmed = any(claim.measure == "selection_rate" for claim in headline.claims)
     broken = [
         rule for rule in rules
         if (rule.attribute, rule.split, rule.basis) == (headline.attribute, headline.split, "highest rate")
         and rule.significant and not rule.small
     ]  # fmt: skip
-    if shown and broken:
+    if is_confirmed and broken:
         worst = min(broken, key=lambda rule: rule.ratio)
         yield (
             "The selection rate of ", Name(worst.group), f" is {worst.ratio:.2f} times that of {worst.against}, the "
@@ -400,15 +405,15 @@ def _broken_rules(headline: Headline, rules: Sequence[FourFifths]) -> Iterator[T
 
 def _equivalent(headline: Headline) -> tuple[list[str], list[str]]:
     """Say which differences are shown to be within the margin that was asked about, or that none is."""
-    shown = [record for record in headline.contrasts if record.equivalent]
-    asked = [record for record in headline.contrasts if record.margin is not None]
-    if not asked:
+    equivalent = [record for record in headline.contrasts if record.equivalent]
+    tested = [record for record in headline.contrasts if record.margin is not None]
+    if not tested:
         return [], []
-    margin = points(asked[0].margin or 0.0)
-    if not shown:
+    margin = points(tested[0].margin or 0.0)
+    if not equivalent:
         return [], [f"No difference is shown to be within {margin}."]
-    told = listing(dict.fromkeys(f"{_measure_name(r)} of {r.group} against {r.against}" for r in shown), 4)
-    return [f"Shown to be within {margin} ({len(shown)} of {len(asked)} differences): {told}."], []
+    names = listing(dict.fromkeys(f"{_measure_name(r)} of {r.group} against {r.against}" for r in equivalent), 4)
+    return [f"Shown to be within {margin} ({len(equivalent)} of {len(tested)} differences): {names}."], []
 
 
 def _open(headline: Headline) -> Iterator[str]:
@@ -423,11 +428,11 @@ def _open(headline: Headline) -> Iterator[str]:
 
 def _unconfirmed(record: Record) -> str:
     """Name a difference that was tested, with its interval: how large it may be either way."""
-    who = f"{_measure_name(record)} of {record.group} against {record.against}"
+    contrast = f"{_measure_name(record)} of {record.group} against {record.against}"
     rate = record.measure in SAID
     around = edges(record.low, record.high, record.level, formats.points if rate else formats.signed_fine)
     size = f"{formats.points(record.value)} points" if rate else formats.signed_fine(record.value)
-    return who + inside(size, around) if around else who
+    return contrast + inside(size, around) if around else contrast
 
 
 def _measure_name(record: Record) -> str:
@@ -436,7 +441,7 @@ def _measure_name(record: Record) -> str:
     return name_of(record.measure) + ("" if of is None else f" ({of})")
 
 
-def say_untold(records: Iterable[Record]) -> Iterator[str]:
+def unknown_sentences(records: Iterable[Record]) -> Iterator[str]:
     """Yield what could not be computed and why: a line for each group, then a line for each reason of a gap.
 
     A reason that holds for everyone (scores that are no probabilities, say) is said once, not group by group.
@@ -453,19 +458,19 @@ def say_untold(records: Iterable[Record]) -> Iterator[str]:
     for record in untold:
         reason, name = str(record.reason), record.alias or record.measure
         everyones = (record.split, record.label, reason) in for_all
-        where = _where(replace(record, attribute=(), control=None) if everyones else record)
+        where = _subject_words(replace(record, attribute=(), control=None) if everyones else record)
         if record.kind in ("rate", "value") and record.group is not None and not everyones:
             groups.setdefault((where, record.group), {}).setdefault(reason, []).append(name)
         else:
             gaps.setdefault((where, reason), []).append(name)
     for (where, group), reasons in groups.items():
-        told = [f"{reason} ({listing(dict.fromkeys(names), 4)})" for reason, names in reasons.items()]
-        yield f"{where}, {group}: {and_more(told, MOST_REASONS)}."
+        reasons_words = [f"{reason} ({listing(dict.fromkeys(names), 4)})" for reason, names in reasons.items()]
+        yield f"{where}, {group}: {and_more(reasons_words, MOST_REASONS)}."
     for (where, reason), names in gaps.items():
         yield f"{where + ': ' if where else ''}{reason} ({listing(dict.fromkeys(names), 8)})."
 
 
-def _where(record: Record) -> str:
+def _subject_words(record: Record) -> str:
     """Say what a record is about: attribute, split, label and control."""
     where = " & ".join(record.attribute) + (f" ({record.split})" if record.split is not None else "")
     where += f", label {record.label}" if record.label is not None else ""

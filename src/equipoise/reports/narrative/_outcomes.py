@@ -42,10 +42,11 @@ from equipoise.reports._records import (
     counts,
     everyone_or,
     explanation_of,
+    finite,
     formula_of,
+    group_cell,
     groups_of,
     interval,
-    known,
     limited_table,
     lower_bound,
     main_records,
@@ -62,7 +63,6 @@ from equipoise.reports._records import (
     value_cell,
     value_text,
     verdict,
-    who,
     widest_groups,
     widest_in_words,
 )
@@ -112,10 +112,14 @@ def cohort_section(result: AuditResult) -> Section:
     blocks: list[Block] = []
     subjects = dict.fromkeys(Subject((row.attribute,), row.split) for row in card.groups)
     for subject in subjects:
-        own = [row for row in card.groups if (row.attribute,) == subject.attribute and row.split == subject.split]
-        largest = sorted(range(len(own)), key=lambda place: -(own[place].rows or 0))[: most_groups(len(subjects))]
+        group_rows = [
+            row for row in card.groups if (row.attribute,) == subject.attribute and row.split == subject.split
+        ]
+        largest = sorted(range(len(group_rows)), key=lambda index: -(group_rows[index].rows or 0))[
+            : most_groups(len(subjects))
+        ]
         rows = []
-        for row in (own[place] for place in sorted(largest)):
+        for row in (group_rows[index] for index in sorted(largest)):
             hidden = row.rows is None or row.share is None
             cells = [Cell(Name(row.group)), _hidden() if hidden else Cell(formats.count(row.rows)),
                      _hidden() if hidden else Cell(formats.percent(row.share), bar=row.share)]  # fmt: skip
@@ -126,7 +130,9 @@ def cohort_section(result: AuditResult) -> Section:
         columns = [Column("Group"), Column("Rows", number=True), Column("Share of rows"),
                    *(Column(Name(name)) for name in classes)]  # fmt: skip
         blocks.append(
-            limited_table(subject.title, columns, rows, total=len(own), what="groups", chosen="with the most rows")
+            limited_table(
+                subject.title, columns, rows, total=len(group_rows), what="groups", chosen="with the most rows"
+            )
         )
     if len(card.classes) > len(classes):
         blocks.append(Bullets((f"{len(card.classes) - len(classes)} more classes are in the JSON.",)))
@@ -151,19 +157,19 @@ def rate_tables(result: AuditResult) -> Iterator[DataTable]:
     placed = [item for item in main_records(result, ("rate", "value")) if item[1].measure in RATES]
     subjects = subjects_of(result)
     for subject in subjects:
-        own = [item for item in placed if subject.has(item[1])]
-        everyone = [item for item in placed if not item[1].attribute and item[1].split == subject.split]
-        measures = sorted({record.measure for _, record in own if record.defined}, key=reading_order)
+        subject_records = [item for item in placed if subject.has(item[1])]
+        overall = [item for item in placed if not item[1].attribute and item[1].split == subject.split]
+        measures = sorted({record.measure for _, record in subject_records if record.defined}, key=reading_order)
         if not measures:
             continue
-        groups = groups_of(own)
-        shown = widest_groups(result, subject, groups, most_groups(len(subjects)))
+        groups = groups_of(subject_records)
+        shown_groups = widest_groups(result, subject, groups, most_groups(len(subjects)))
         cells = {
-            (r.group, r.measure): value_cell(place, r, counts(place, r), interval(place, r), bar=_has_bar(result, r))
-            for place, r in [*everyone, *own]
+            (r.group, r.measure): value_cell(index, r, counts(index, r), interval(index, r), bar=_has_bar(result, r))
+            for index, r in [*overall, *subject_records]
         }
         yield matrix(
-            subject.title, [*([None] if everyone else []), *shown], {name: title_of(name) for name in measures},
+            subject.title, [*([None] if overall else []), *shown_groups], {name: title_of(name) for name in measures},
             cells, total=len(groups),
             chosen=widest_in_words(result, subject),
         )  # fmt: skip
@@ -198,14 +204,14 @@ def _term(measure: str, result: AuditResult) -> str:
 
 def _other_rates(result: AuditResult) -> DataTable:
     """Every other rate: of each class and label, and of the measures that the main table has no room for."""
-    main = {place for place, record in main_records(result, ("rate", "value")) if record.measure in RATES}
+    main = {record_index for record_index, record in main_records(result, ("rate", "value")) if record.measure in RATES}
     placed = [
         (index, record)
         for index, record in enumerate(result.records)
         if record.kind in ("rate", "value") and index not in main and record.attribute and not _repeated(result, record)
     ]
     fields = (
-        Field("Group", lambda _, r: who(r)), Field("Measure", lambda _, r: measure_cell(r)),
+        Field("Group", lambda _, r: group_cell(r)), Field("Measure", lambda _, r: measure_cell(r)),
         Field("Value", value_text, True), Field("Numerator / denominator", counts, True),
         Field("95% interval", interval, True),
     )  # fmt: skip
@@ -237,7 +243,7 @@ def _contrasts(placed: Sequence[Placed], charts: tuple[str, ...]) -> Section:
 def contrast_table(caption: str, placed: Sequence[Placed], chosen: str = "") -> DataTable:
     """Return contrasts in the order in which they are given."""
     fields = (
-        Field("Group", lambda _, r: who(r)), Field("Compared with", lambda _, r: everyone_or(r.against)),
+        Field("Group", lambda _, r: group_cell(r)), Field("Compared with", lambda _, r: everyone_or(r.against)),
         Field("Measure", lambda _, r: measure_cell(r)), Field("Difference", value_text, True),
         Field("Interval", interval, True), corrected(), Field("Verdict", lambda _, r: record_verdict(r)),
     )  # fmt: skip
@@ -264,10 +270,10 @@ def gap_tables(result: AuditResult) -> Iterator[list[Block]]:
     """Yield the gaps of each attribute: the main measures, then the others folded away."""
     placed = sorted(main_records(result, ("gap", "ratio", "summary")), key=lambda item: reading_order(item[1].measure))
     for subject in subjects_of(result):
-        own = [item for item in placed if subject.has(item[1])]
-        regression = not any(record.measure in GAPS for _, record in own)
-        main = [item for item in own if item[1].measure in GAPS or (regression and item[1].kind == "gap")]
-        others = [item for item in own if item not in main]
+        subject_records = [item for item in placed if subject.has(item[1])]
+        regression = not any(record.measure in GAPS for _, record in subject_records)
+        main = [item for item in subject_records if item[1].measure in GAPS or (regression and item[1].kind == "gap")]
+        others = [item for item in subject_records if item not in main]
         blocks: list[Block] = [_gap_table(main, subject.title)] if main else []
         if others:
             more = _gap_table(others, f"{subject.title}, more measures")
@@ -315,7 +321,7 @@ def _gaps(result: AuditResult, blocks: Sequence[Block]) -> Section:
 
 def _other_gaps(result: AuditResult) -> DataTable:
     """Gaps of single classes and labels, and within the values of a control column."""
-    main = {place for place, _ in main_records(result, ("gap", "ratio", "summary"))}
+    main = {record_index for record_index, _ in main_records(result, ("gap", "ratio", "summary"))}
     placed = [
         (index, record)
         for index, record in enumerate(result.records)
@@ -359,9 +365,9 @@ def _four_fifths(result: AuditResult) -> Section:
         Field("Compared with", lambda _, r: Cell(Name(r.against), (r.basis,))),
         value("Ratio", "ratio", formats.decimal, source), Field("Interval", _rule_interval, True),
         Field("Rule", lambda _, r: _rule(r)),
-        Field("Probability that it is broken", lambda _, r: formats.probability(known(r.probability_broken)), True),
+        Field("Probability that it is broken", lambda _, r: formats.probability(finite(r.probability_broken)), True),
         Field("Share of rows", lambda _, r: Cell(
-            formats.percent(known(r.share)), ("under 2%: the rule was not meant for it",) if r.small else ()
+            formats.percent(finite(r.share)), ("under 2%: the rule was not meant for it",) if r.small else ()
         ), True),
     )  # fmt: skip
     table = record_table(
@@ -378,17 +384,17 @@ def _four_fifths(result: AuditResult) -> Section:
 
 
 def _rule(rule: FourFifths) -> Cell:
-    if known(rule.ratio) is None:
+    if finite(rule.ratio) is None:
         return quiet(formats.UNDEFINED)
     if rule.significant:
         return Cell("significantly below 0.80", meaning=Meaning.WORSE)
     return quiet("below 0.80, not significant" if rule.ratio < 0.8 else "within")
 
 
-def _rule_interval(place: int, rule: FourFifths) -> Text:
+def _rule_interval(index: int, rule: FourFifths) -> Text:
     if rule.high is not None and math.isinf(rule.high) and rule.low is not None:
         return f"{formats.decimal(rule.low)} to ∞"
-    return span(place, rule.low, rule.high, formats.decimal, "four_fifths")
+    return span(index, rule.low, rule.high, formats.decimal, "four_fifths")
 
 
 def _power(result: AuditResult) -> Section:
@@ -403,10 +409,12 @@ def _power(result: AuditResult) -> Section:
         fields.append(value(f"People needed for {formats.percent(gap)}", "people_needed", formats.count, "power"))
     caption = "Smallest difference that would be detected, in percentage points"
     table = record_table(caption, fields, enumerate(result.power), what="contrasts")
-    asked = f" And how many people it would take for a difference of {formats.percent(gap)}." if gap is not None else ""
+    people_words = (
+        f" And how many people it would take for a difference of {formats.percent(gap)}." if gap is not None else ""
+    )
     intro = (
         "The smallest true difference that the test, at the level that decides here, would detect 8 times in 10 with "
-        f"as many people. A smaller one may exist and stay undetected.{asked}"
+        f"as many people. A smaller one may exist and stay undetected.{people_words}"
     )
     listed: tuple[Block, ...] = (
         (Details(f"All {plural(table.every, 'contrast')}", (table,)),) if table.every > 15 else (table,)
@@ -420,10 +428,10 @@ def _power(result: AuditResult) -> Section:
 def _power_words(result: AuditResult) -> Iterator[Text]:
     """Yield a sentence for each rate: the sharpest and the bluntest comparison."""
     for measure in dict.fromkeys(power.measure for power in result.power):
-        own = [power for power in result.power if power.measure == measure and known(power.detectable) is not None]
-        if not own:
+        powers = [power for power in result.power if power.measure == measure and finite(power.detectable) is not None]
+        if not powers:
             continue
-        sharp, blunt = (pick(own, key=lambda power: power.detectable) for pick in (min, max))
+        sharp, blunt = (pick(powers, key=lambda power: power.detectable) for pick in (min, max))
         sentence = f"{title_of(measure)}: a difference of {_against(sharp)}"
         yield sentence + (
             f" would be detected, but only one of {_against(blunt)}." if blunt != sharp else " would be detected."
@@ -442,8 +450,8 @@ def _changes(result: AuditResult, charts: tuple[str, ...]) -> Section:
         Field("Group", lambda _, c: Cell(everyone_or(c.group), (_about(c),))),
         Field("Compared with", lambda _, c: "" if c.against is None else Name(c.against)),
         Field("Measure", lambda _, c: Cell(title_of(c.measure), () if c.class_ is None else (Name(c.class_),))),
-        Field("Before", lambda place, c: _side(place, c, "before"), True),
-        Field("After", lambda place, c: _side(place, c, "after"), True),
+        Field("Before", lambda index, c: _side(index, c, "before"), True),
+        Field("After", lambda index, c: _side(index, c, "after"), True),
         value("Change", "change", formats.points, "changes", unknown=""), ends("Interval", formats.points, "changes"),
         corrected("changes"), Field("Verdict", lambda _, c: _change_verdict(c)),
     )  # fmt: skip
@@ -468,10 +476,10 @@ def _about(change: Change) -> str:
     return Subject(change.attribute, change.split).title if change.attribute else (change.split or "")
 
 
-def _side(place: int, change: Change, side: str) -> Cell:
+def _side(index: int, change: Change, side: str) -> Cell:
     write = formats.points if change.kind == "contrast" else formats.bare_percent
-    shown = number(place, getattr(change, side), write, side, "changes")
-    return Cell(shown) if shown else quiet("unknown")
+    side_value = number(index, getattr(change, side), write, side, "changes")
+    return Cell(side_value) if side_value else quiet("unknown")
 
 
 def _change_verdict(change: Change) -> Cell:

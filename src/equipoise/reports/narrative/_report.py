@@ -33,7 +33,7 @@ from equipoise.reports._document import (
     plain,
 )
 from equipoise.reports._formats import interval_name, safe_name
-from equipoise.reports._records import Write, everyone_or, known, number, p_value, span
+from equipoise.reports._records import Write, everyone_or, finite, number, p_value, span
 from equipoise.results import Reason, Result
 
 if TYPE_CHECKING:
@@ -44,24 +44,24 @@ if TYPE_CHECKING:
     Parts = Iterable[tuple[str, Iterable[Chart | None]]]
 
 
-def document_provenance(result: Result, call: str, known: Mapping[str, object] | None = None) -> Provenance:
+def document_provenance(result: Result, call: str, replacing: Mapping[str, object] | None = None) -> Provenance:
     """Return where a result comes from, for its document.
 
-    ``call`` is the Python function that makes it, ``known`` are facts that stand instead of those of the provenance,
-    or behind them.
+    ``call`` is the Python function that makes it, ``replacing`` are facts that stand instead of those of the
+    provenance, or behind them.
     """
-    made = dict(result.provenance)
-    packages, columns, options = (made.get(part) or {} for part in ("packages", "columns", "options"))
+    provenance = dict(result.provenance)
+    packages, columns, options = (provenance.get(part) or {} for part in ("packages", "columns", "options"))
     assert isinstance(packages, dict)
     assert isinstance(columns, dict)
     assert isinstance(options, dict)
-    version = str(made.get("equipoise", sys.modules["equipoise"].__version__))
-    versions = {"equipoise": version, "Python": made.get("python"), **packages}
+    version = str(provenance.get("equipoise", sys.modules["equipoise"].__version__))
+    versions = {"equipoise": version, "Python": provenance.get("python"), **packages}
     facts = {
-        "data": made.get("data"), "fingerprint of the data": made.get("fingerprint"),
-        "made": ", ".join(str(made[part]) for part in ("created", "platform") if made.get(part)),
+        "data": provenance.get("data"), "fingerprint of the data": provenance.get("fingerprint"),
+        "made": ", ".join(str(provenance[part]) for part in ("created", "platform") if provenance.get(part)),
         "versions": ", ".join(f"{name} {value}" for name, value in versions.items() if value is not None),
-        **(known or {}),
+        **(replacing or {}),
     }  # fmt: skip
     settings = [
         (str(name).replace("_", " "), _setting(value)) for name, value in [*columns.items(), *options.items()]
@@ -69,10 +69,10 @@ def document_provenance(result: Result, call: str, known: Mapping[str, object] |
     ]  # fmt: skip
     every = [*facts.items(), *settings, ("format of the JSON", result.schema)]
     return Provenance(
-        command=str(made["command"]) if made.get("command") else None,
+        command=str(provenance["command"]) if provenance.get("command") else None,
         call=call,
         facts=tuple((name, str(value)) for name, value in every if value not in (None, "")),
-        created=str(made.get("created") or ""),
+        created=str(provenance.get("created") or ""),
         version=version,
     )
 
@@ -102,7 +102,7 @@ MOST_CHARTS = 12
 
 def part_names(part: str) -> tuple[str, ...]:
     """Return the names that the charts of a part may have: the first is called as the part is."""
-    return (part, *(f"{part}_{place}" for place in range(2, MOST_CHARTS + 1)))
+    return (part, *(f"{part}_{ordinal}" for ordinal in range(2, MOST_CHARTS + 1)))
 
 
 # How the names of Markdown files and of printed pages end; everything else is a page.
@@ -127,8 +127,8 @@ class Report:
     def charts(self, result: Any) -> Mapping[str, Chart]:
         """Return the charts of a result by name."""
         charts: dict[str, Chart] = {}
-        for part, drawn in self.parts(result):
-            charts |= zip(part_names(part), (chart for chart in drawn if chart is not None), strict=False)
+        for part, part_charts in self.parts(result):
+            charts |= zip(part_names(part), (chart for chart in part_charts if chart is not None), strict=False)
         return charts
 
     def page(self, result: Any) -> str:
@@ -270,9 +270,9 @@ class Story:
 def statements_of(parts: Iterable[tuple[str, Iterable[Text]]]) -> Iterator[Statements]:
     """Yield the sentences of each title as statements; a title without sentences is left out."""
     for title, items in parts:
-        told = tuple(map(capitalised, items))
-        if told:
-            yield Statements(Name(title) if title else "", told)
+        sentences = tuple(map(capitalised, items))
+        if sentences:
+            yield Statements(Name(title) if title else "", sentences)
 
 
 def title_of_attribute(attribute: Sequence[str], split: str | None = None, everyone: str = "everyone") -> str:
@@ -300,8 +300,8 @@ def and_more(parts: Sequence[str], most: int) -> str:
 
 def inside(*parts: str) -> str:
     """Put what is known of a number in brackets behind it; nothing where nothing is."""
-    known = ", ".join(filter(None, parts))
-    return f" ({known})" if known else ""
+    words = ", ".join(filter(None, parts))
+    return f" ({words})" if words else ""
 
 
 def edges(low: float | None, high: float | None, level: float | None, write: Callable[[float], str]) -> str:
@@ -316,25 +316,25 @@ def by_reason(
 ) -> Iterator[str]:  # fmt: skip
     """Yield a sentence per reason, with what it holds for; too few of anything are one reason, with the numbers."""
     groups: dict[str, dict[str, None]] = {}
-    for reason, what in parts:
+    for reason, subject in parts:
         few = _few(reason)
-        heading, named = (f"{else_} ({reason})", what) if few is None else (few[0], f"{what} ({few[1]:,})")
+        heading, named = (f"{else_} ({reason})", subject) if few is None else (few[0], f"{subject} ({few[1]:,})")
         groups.setdefault(heading, {})[named] = None
     # Reasons that hold for one thing each stand together in one sentence.
-    lone = [f"{what}{heading.removeprefix(else_)}" for heading, (what, *others) in groups.items() if not others]
+    lone = [f"{subject}{heading.removeprefix(else_)}" for heading, (subject, *others) in groups.items() if not others]
     if len(lone) > 1:
         yield f"{else_}: {and_more(lone, most)}."
-    for heading, things in groups.items():
-        if len(things) > 1 or len(lone) == 1:
-            yield f"{heading}: {listing(things, most)}."
+    for heading, subjects in groups.items():
+        if len(subjects) > 1 or len(lone) == 1:
+            yield f"{heading}: {listing(subjects, most)}."
 
 
 def same_reason(parts: Iterable[tuple[object, str]]) -> dict[str, list[str]]:
     """Return what has the same reason together, each thing once, by the sentences of the reasons."""
     groups: dict[str, dict[str, None]] = {}
-    for reason, what in parts:
-        groups.setdefault(str(reason), {})[what] = None
-    return {reason: list(things) for reason, things in groups.items()}
+    for reason, subject in parts:
+        groups.setdefault(str(reason), {})[subject] = None
+    return {reason: list(subjects) for reason, subjects in groups.items()}
 
 
 def _few(reason: Reason | str | None) -> tuple[str, int] | None:
@@ -371,8 +371,8 @@ def record_table(
     """Return a table of one row per record, as many as there is room for; ``everyone`` marks the row of all people."""
     records = list(placed)
     rows = [
-        Row(tuple(_cell(field.cell(place, record)) for field in fields), everyone is not None and everyone(record))
-        for place, record in records[:most]
+        Row(tuple(_cell(field.cell(index, record)) for field in fields), everyone is not None and everyone(record))
+        for index, record in records[:most]
     ]
     every = sum(everyone is None or not everyone(record) for _, record in records) if total is None else total
     return DataTable(caption, tuple(field.column for field in fields), tuple(rows), every, what, chosen)
@@ -392,8 +392,8 @@ def matrix(
     return DataTable(caption, heads, tuple(rows), every, "groups", chosen)
 
 
-def _cell(shown: Cell | Text) -> Cell:
-    return shown if isinstance(shown, Cell) else Cell(shown)
+def _cell(content: Cell | Text) -> Cell:
+    return content if isinstance(content, Cell) else Cell(content)
 
 
 def quiet(text: Text = "–") -> Cell:
@@ -407,9 +407,9 @@ def value(
 ) -> Field:  # fmt: skip
     """Return a column of numbers that can be traced to their place in the JSON."""
 
-    def cell(place: int, record: Any) -> Cell | Text:
-        shown = number(place, getattr(record, field), write, field, source)
-        return shown if known(getattr(record, field)) is not None else quiet(unknown) if unknown else ""
+    def cell(index: int, record: Any) -> Cell | Text:
+        content = number(index, getattr(record, field), write, field, source)
+        return content if finite(getattr(record, field)) is not None else quiet(unknown) if unknown else ""
 
     return Field(title, cell, True, hint, kept)
 
@@ -419,17 +419,17 @@ def ends(
 ) -> Field:  # fmt: skip
     """Return a column of intervals; empty where an end is not known."""
 
-    def cell(place: int, record: Any) -> Text:
-        return span(place, getattr(record, fields[0]), getattr(record, fields[1]), write, source, fields)
+    def cell(index: int, record: Any) -> Text:
+        return span(index, getattr(record, fields[0]), getattr(record, fields[1]), write, source, fields)
 
     return Field(title, cell, True)
 
 
 def corrected(source: str = "records", field: str = "p_adjusted") -> Field:
     """Return the column of corrected p-values; empty where nothing was tested."""
-    return Field("p, corrected", lambda place, record: p_value(place, getattr(record, field), source, field), True)
+    return Field("p, corrected", lambda index, record: p_value(index, getattr(record, field), source, field), True)
 
 
 def if_judged(field: Field) -> Field:
     """Leave the cells of a column empty for baselines, which are compared with nothing."""
-    return replace(field, cell=lambda place, record: "" if record.verdict is None else field.cell(place, record))
+    return replace(field, cell=lambda index, record: "" if record.verdict is None else field.cell(index, record))

@@ -116,10 +116,10 @@ class EmbeddingHeadline:
     @property
     def findings(self) -> list[bool]:
         """Return every verdict."""
-        own = [*self.gaps] if self.recall is None else [self.recall.gap, *self.gaps]
-        found = [record.finding for record in own] + [record.finding for record in self.leakage]
-        found += [record.finding for record in self.downstream]
-        return [finding for finding in found if finding is not None]
+        gaps = [*self.gaps] if self.recall is None else [self.recall.gap, *self.gaps]
+        verdicts = [record.finding for record in gaps] + [record.finding for record in self.leakage]
+        verdicts += [record.finding for record in self.downstream]
+        return [finding for finding in verdicts if finding is not None]
 
 
 def space_story(
@@ -132,15 +132,15 @@ def space_story(
     first sentence says so.
     """
     names = dict.fromkeys(record.attribute[0] for record in records if record.attribute)
-    made = [_headline(name, records, leakage, downstream, (against or {}).get(name)) for name in names]
-    made.sort(key=lambda headline: not any(headline.findings))
+    headlines = [_headline(name, records, leakage, downstream, (against or {}).get(name)) for name in names]
+    headlines.sort(key=lambda headline: not any(headline.findings))
     about = [
-        About(one.attribute, tuple(_confirmed(one))[int(index == 0) :], tuple(_open(one)))
-        for index, one in enumerate(made)
+        About(headline.attribute, tuple(_confirmed(headline))[int(index == 0) :], tuple(_open(headline)))
+        for index, headline in enumerate(headlines)
     ]
-    if any(any(headline.findings) for headline in made):
-        return Story(next(_confirmed(made[0], f" ({made[0].attribute})")), tuple(about))
-    tested = sum(len(headline.findings) for headline in made)
+    if any(any(headline.findings) for headline in headlines):
+        return Story(next(_confirmed(headlines[0], f" ({headlines[0].attribute})")), tuple(about))
+    tested = sum(len(headline.findings) for headline in headlines)
     if not tested:
         return Story("No difference between groups could be tested in this space.", tuple(about), found=False)
     return Story(
@@ -153,12 +153,13 @@ def _headline(
     name: str, records: Sequence[Record], leakage: Sequence[LeakageRecord], downstream: Sequence[DownstreamRecord],
     against: str | None,
 ) -> EmbeddingHeadline:  # fmt: skip
-    own = [record for record in records if record.attribute == (name,)]
-    recall, why = _recall(own)
-    gaps = [record for record in own if record.measure in GAPS and record.variant == ORIENTED]
+    attribute_records = [record for record in records if record.attribute == (name,)]
+    recall, why = _recall(attribute_records)
+    gaps = [record for record in attribute_records if record.measure in GAPS and record.variant == ORIENTED]
     accuracy = [r for r in downstream if r.attribute == name and r.measure == "accuracy" and r.defined]
     return EmbeddingHeadline(
-        name, tuple(dict.fromkeys(str(r.group) for r in own if r.kind in ("rate", "value"))), against, recall, why,
+        name, tuple(dict.fromkeys(str(r.group) for r in attribute_records if r.kind in ("rate", "value"))), against,
+        recall, why,
         tuple(sorted(gaps, key=lambda record: GAPS.index(record.measure))),
         tuple(record for record in leakage if record.attribute == name),
         tuple([r for r in accuracy if r.kind == "largest gap"] or [r for r in accuracy if r.kind == "gap"]),
@@ -188,23 +189,25 @@ def _confirmed(headline: EmbeddingHeadline, about: str = "") -> Iterator[Text]:
             side = worse_side(record, headline.groups, headline.against)
             numbers = inside(f"{name_of(record.measure)} {formats.fine(record.value)}", _corrected(record.p_adjusted))
             yield (Name(side), f"{about} {POSITIVE[record.measure]}{numbers}.")
-    read = sorted((one for one in headline.leakage if one.finding), key=lambda one: -one.balanced)
-    if read:
-        best = read[0]
+    leaks = sorted((record for record in headline.leakage if record.finding), key=lambda record: -record.balanced)
+    if leaks:
+        best = leaks[0]
         around = edges(best.balanced_low, best.balanced_high, 0.95, formats.decimal)
         yield (
             f"A probe can read {headline.attribute} from the embedding: balanced accuracy {best.balanced:.3f}"
             f"{inside(f'{learner_title(best.probe)} probe', around)}, against {best.chance:.3f} by guessing and "
             f"{best.shuffled_balanced:.3f} with permuted groups."
         )
-    carried = sorted((one for one in headline.downstream if one.finding), key=lambda one: -abs(one.value))
+    carried = sorted(
+        (record for record in headline.downstream if record.finding), key=lambda record: -abs(record.value)
+    )
     if carried:
         widest, *others = carried
         worse = widest.group if widest.value > 0 else widest.against
         size = points(abs(widest.value))
-        said = f"is {size} lower for {worse}{about}" if worse else f"differs by {size}"
+        size_words = f"is {size} lower for {worse}{about}" if worse else f"differs by {size}"
         also = f"also confirmed for {listing([learner_title(other.learner) for other in others], 4)}" if others else ""
-        yield f"Downstream, accuracy {said}{inside(learner_title(widest.learner), also)}."
+        yield f"Downstream, accuracy {size_words}{inside(learner_title(widest.learner), also)}."
 
 
 def _corrected(p: float | None) -> str:
@@ -221,9 +224,11 @@ def _open(headline: EmbeddingHeadline) -> Iterator[str]:
         why = f"not tested, {recall.gap.reason}" if recall.gap.status == Status.TOO_SMALL else "not tested"
         yield f"{NOT_SIGNIFICANT if recall.gap.finding is False else why}: recall of {sides}."
     names = [name_of(record.measure) for record in headline.gaps if record.finding is False]
-    names += [f"{learner_title(one.probe)} probe" for one in headline.leakage if one.finding is False]
+    names += [f"{learner_title(record.probe)} probe" for record in headline.leakage if record.finding is False]
     names += [
-        f"accuracy downstream ({learner_title(one.learner)})" for one in headline.downstream if one.finding is False
+        f"accuracy downstream ({learner_title(record.learner)})"
+        for record in headline.downstream
+        if record.finding is False
     ]
     if names:
         yield f"{NOT_SIGNIFICANT}: {listing(names, 8)}."
@@ -260,17 +265,17 @@ def space_sections(result: AuditResult, charts: dict[str, tuple[str, ...]]) -> I
 def _values(result: AuditResult, subjects: Sequence[Subject], charts: tuple[str, ...]) -> Section:
     defined = {record.measure for subject in subjects for _, record in values_of(result, subject) if record.defined}
     columns = {name: value_title(result, name) for name in VALUES if name in defined}
-    everyone = values_of(result, None)
+    overall = values_of(result, None)
     tables: list[Block] = []
     for subject in subjects:
-        own = values_of(result, subject)
-        groups = groups_of(own)
-        shown = [None, *groups[: most_groups(len(subjects))]]
+        subject_values = values_of(result, subject)
+        groups = groups_of(subject_values)
+        shown_groups = [None, *groups[: most_groups(len(subjects))]]
         cells = {
-            (group, name): _value(own if group is not None else everyone, name, group)
-            for group in shown for name in columns
+            (group, name): _value(subject_values if group is not None else overall, name, group)
+            for group in shown_groups for name in columns
         }  # fmt: skip
-        tables.append(matrix(subject.title, shown, columns, cells, total=len(groups)))
+        tables.append(matrix(subject.title, shown_groups, columns, cells, total=len(groups)))
     terms = tuple(
         (title, f"{explanation_of(name, None)} ({better_end(name)} is better)") for name, title in columns.items()
     )
@@ -283,28 +288,28 @@ def _values(result: AuditResult, subjects: Sequence[Subject], charts: tuple[str,
 
 
 def _value(placed: Sequence[Placed], measure: str, group: str | None) -> Cell:
-    found = first_of(placed, measure, group)
-    if found is None:
+    entry = first_of(placed, measure, group)
+    if entry is None:
         return Cell("–")
-    place, record = found
+    index, record = entry
     if not record.defined:
         return Cell(record.status, meaning=Meaning.QUIET)
     chance = first_of(placed, CHANCE, group) if measure == NMI else None
-    below: list[Text] = [counts(place, record)]
+    below: list[Text] = [counts(index, record)]
     if chance is not None and chance[1].defined:
         below.append(("chance ", *pieces(_number(*chance))))
-    below.append(_interval(place, record))
+    below.append(_interval(index, record))
     if record.status == Status.TOO_SMALL:
         below.append(str(record.reason or "too few rows"))
-    return Cell(_number(place, record), tuple(line for line in below if line))
+    return Cell(_number(index, record), tuple(line for line in below if line))
 
 
-def _number(place: int, record: Record) -> Text:
-    return number(place, record.value, formats.percent if record.kind == "rate" else formats.fine)
+def _number(index: int, record: Record) -> Text:
+    return number(index, record.value, formats.percent if record.kind == "rate" else formats.fine)
 
 
-def _interval(place: int, record: Record) -> Text:
-    return interval(place, record, formats.bare_percent if record.kind == "rate" else formats.fine)
+def _interval(index: int, record: Record) -> Text:
+    return interval(index, record, formats.bare_percent if record.kind == "rate" else formats.fine)
 
 
 GAP_FIELDS = (
@@ -376,9 +381,9 @@ def _leakage(result: AuditResult, charts: tuple[str, ...]) -> Section:
         value("Chance", "chance", write, source, unknown=""),
         value("Permuted groups", "shuffled_balanced", write, source, unknown=""),
         corrected(source, "balanced_p_adjusted"), Field("Verdict", lambda _, r: verdict(r.finding, Meaning.NEUTRAL)),
-        Field("Accuracy", lambda place, r: Cell(
-            number(place, r.accuracy, write, "accuracy", source),
-            (("largest group ", *pieces(number(place, r.majority, write, "majority", source))),),
+        Field("Accuracy", lambda index, r: Cell(
+            number(index, r.accuracy, write, "accuracy", source),
+            (("largest group ", *pieces(number(index, r.majority, write, "majority", source))),),
         ), True),
     )  # fmt: skip
     caption = "Probes: balanced accuracy against chance, accuracy against the share of the largest group"
@@ -397,11 +402,11 @@ def _downstream(result: AuditResult, charts: tuple[str, ...]) -> Section:
     """Every downstream number: gaps first, then values of groups."""
     order = ("gap", "largest gap", "group", "overall")
     placed = sorted(enumerate(result.downstream), key=lambda item: (order.index(item[1].kind), item[0]))
-    gaps = [(place, record) for place, record in placed if record.kind in order[:2]]
+    gaps = [(index, record) for index, record in placed if record.kind in order[:2]]
     tested = [record.finding for _, record in gaps if record.finding is not None]
     learners = ", ".join(learner_title(name) for name in dict.fromkeys(r.learner for r in result.downstream))
     trained_on = ", ".join(dict.fromkeys(record.training for record in result.downstream))
-    said = (
+    confirmed_words = (
         f"{sum(tested):,} of {plural(len(tested), 'gap')} that could be tested {'is' if sum(tested) == 1 else 'are'} "
         "confirmed, after correction among the downstream gaps." if tested else "No gap was tested."
     )  # fmt: skip
@@ -419,7 +424,7 @@ def _downstream(result: AuditResult, charts: tuple[str, ...]) -> Section:
                            Details(f"All downstream values as a table ({len(placed):,})", (every,))]  # fmt: skip
     intro = (
         f"Classifiers ({learners}) were trained on the points (training data {trained_on}) and evaluated on rows they "
-        f"had not seen. {said}"
+        f"had not seen. {confirmed_words}"
     )
     return Section("downstream", "What carries over downstream", tuple(blocks), intro, short="Downstream",
                    essential=True)  # fmt: skip
@@ -438,14 +443,14 @@ def _downstream_group(_: int, record: DownstreamRecord) -> Cell:
     return Cell(group, (tuple(about),) if about else ())
 
 
-def _downstream_value(place: int, record: DownstreamRecord) -> Cell | Text:
+def _downstream_value(index: int, record: DownstreamRecord) -> Cell | Text:
     write = formats.points if _is_gap(record) else formats.percent
-    return number(place, record.value, write, "value", "downstream") or quiet(record.status)
+    return number(index, record.value, write, "value", "downstream") or quiet(record.status)
 
 
-def _downstream_interval(place: int, record: DownstreamRecord) -> Text:
+def _downstream_interval(index: int, record: DownstreamRecord) -> Text:
     write = formats.points if _is_gap(record) else formats.bare_percent
-    return span(place, record.low, record.high, write, "downstream")
+    return span(index, record.low, record.high, write, "downstream")
 
 
 def _downstream_verdict(_: int, record: DownstreamRecord) -> Cell:

@@ -93,8 +93,8 @@ def _spread_words(result: StudyResult) -> Iterator[str]:
     ]
     if not biases:
         return
-    most = max(biases, key=lambda one: one.maxdiff)
-    if most.maxdiff == 0 and all(one.maxdiff == 0 for one in performance):
+    most = max(biases, key=lambda record: record.maxdiff)
+    if most.maxdiff == 0 and all(record.maxdiff == 0 for record in performance):
         same = "Identical runs gave identical results, to the last digit"
         if _jittered(result):
             yield f"{same}, although every repeat was rounded differently (jitter): rounding changes nothing here."
@@ -110,7 +110,7 @@ def _spread_words(result: StudyResult) -> Iterator[str]:
         f"({points(most.maxdiff)})"
     )
     if performance:
-        widest = max(performance, key=lambda one: one.maxdiff)
+        widest = max(performance, key=lambda record: record.maxdiff)
         sentence += f"; {widest.measure.replace('_', ' ')} differs by up to {points(widest.maxdiff)}"
     yield sentence + "."
 
@@ -119,14 +119,14 @@ def _jittered(result: StudyResult) -> bool:
     """Tell whether every run of the study was made with a rounding of its own."""
     options = result.provenance.get("options")
     roundings = options.get("rounding") if isinstance(options, dict) else None
-    return bool(roundings) and all(is_jittered(str(one)) for one in roundings or ())
+    return bool(roundings) and all(is_jittered(str(rounding)) for rounding in roundings or ())
 
 
 def _class_words(result: StudyResult) -> Iterator[str]:
     varied = [identical_run for identical_run in result.identical_runs if identical_run.class_maxdiff is not None]
     if not varied:
         return
-    most = max(varied, key=lambda one: one.class_maxdiff or 0.0)
+    most = max(varied, key=lambda record: record.class_maxdiff or 0.0)
     yield (
         f"A single class varies more: {most.alias or most.measure} of {most.class_!r} with {_technique(result, most)} "
         f"differs by {points(most.class_maxdiff or 0.0)} between identical runs."
@@ -144,12 +144,12 @@ def _class_words(result: StudyResult) -> Iterator[str]:
 def _rule_words(result: StudyResult) -> Iterator[str]:
     if not any(identical_run.measure == IMPACT for identical_run in result.identical_runs):
         return
-    whole = dict.fromkeys(_technique(result, sides) for sides in result.both_sides if sides.class_ is None)
+    techniques = dict.fromkeys(_technique(result, sides) for sides in result.both_sides if sides.class_ is None)
     classes = sum(sides.class_ is not None for sides in result.both_sides)
-    if whole:
+    if techniques:
         yield (
-            f"One run says fair, another unfair: {listing(whole, FEW)} {fitting(len(whole), 'has', 'have')} identical "
-            f"runs on both sides of the {PERCENT} rule for disparate impact."
+            f"One run says fair, another unfair: {listing(techniques, FEW)} {fitting(len(techniques), 'has', 'have')} "
+            f"identical runs on both sides of the {PERCENT} rule for disparate impact."
         )
     elif not classes:
         yield f"No technique has identical runs on both sides of the {PERCENT} rule for disparate impact."
@@ -162,17 +162,17 @@ def _rule_words(result: StudyResult) -> Iterator[str]:
 
 def _fairest_words(result: StudyResult) -> Iterator[str]:
     chosen = chosen_fairest(result)
-    gain = sum(one.apparent for one in chosen)
+    gain = sum(record.apparent for record in chosen)
     if not chosen or gain <= 0:
         return
-    left = sum(one.honest for one in chosen)
-    numbers = sorted({one.n for one in chosen})
+    remaining = sum(record.honest for record in chosen)
+    numbers = sorted({record.n for record in chosen})
     of = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
     name = chosen[0].alias or chosen[0].measure
     yield (
         f"Keeping the fairest of {of} identical runs by {name} seems to gain {points(gain / len(chosen))} on the "
         f"people it is chosen on (mean over {plural(len(chosen), 'technique')}); on new people "
-        f"{points(left / len(chosen))} remain."
+        f"{points(remaining / len(chosen))} remain."
     )
 
 
@@ -195,19 +195,21 @@ def identical_section(result: StudyResult, charts: Mapping[str, tuple[str, ...]]
 
 def _fields(result: StudyResult) -> list[Field]:
     """Return the condition, where there are several, and the technique."""
-    where = [Field("Condition", lambda _, one: under_cell(result, (one.condition, one.learner)))]
-    technique = Field("Technique", lambda _, one: treatment_cell(one.treatment, one.setting), kept=True)
+    where = [Field("Condition", lambda _, record: under_cell(result, (record.condition, record.learner)))]
+    technique = Field("Technique", lambda _, record: treatment_cell(record.treatment, record.setting), kept=True)
     return [*(where if len(result.unders) > 1 else []), technique]
 
 
-def _measure(_: int, one: RunsRecord | FairestRecord) -> Text:
-    return one.alias or title_of_measure(one.measure)
+def _measure(_: int, record: RunsRecord | FairestRecord) -> Text:
+    return record.alias or title_of_measure(record.measure)
 
 
 def _optional(title: str, field: str, source: str, write: Write = formats.fine) -> Field:
     """Return a column of numbers that some records do not have."""
     column = value(title, field, write, source)
-    return replace(column, cell=lambda place, one: quiet() if getattr(one, field) is None else column.cell(place, one))
+    return replace(
+        column, cell=lambda index, record: quiet() if getattr(record, field) is None else column.cell(index, record)
+    )
 
 
 def _folded(summary: str, table: DataTable) -> Details:
@@ -217,7 +219,7 @@ def _folded(summary: str, table: DataTable) -> Details:
 def _runs(result: StudyResult) -> Details:
     source = "identical_runs"
     fields = [
-        *_fields(result), Field("Measure", _measure), Field("Seed", lambda _, one: str(one.seed), True),
+        *_fields(result), Field("Measure", _measure), Field("Seed", lambda _, record: str(record.seed), True),
         value("Runs", "runs", formats.count, source), value("Mean", "mean", source=source),
         value("Lowest", "min", source=source), value("Highest", "max", source=source),
         value("MaxDiff", "maxdiff", source=source),
@@ -225,7 +227,7 @@ def _runs(result: StudyResult) -> Details:
     ]  # fmt: skip
     if any(identical_run.class_ is not None for identical_run in result.identical_runs):
         fields += [
-            Field("Class that varies most", lambda _, one: "" if one.class_ is None else Name(one.class_)),
+            Field("Class that varies most", lambda _, record: "" if record.class_ is None else Name(record.class_)),
             _optional("its MaxDiff", "class_maxdiff", source), _optional("its STDEV", "class_stdev", source),
         ]  # fmt: skip
     caption = (
@@ -241,11 +243,12 @@ def _sides(result: StudyResult) -> Details | None:
         return None
     source = "both_sides"
     fields = (
-        *_fields(result), Field("Class", lambda _, one: quiet("overall") if one.class_ is None else Name(one.class_)),
-        Field("Seed", lambda _, one: str(one.seed), True), value("Runs within", "within", formats.count, source),
+        *_fields(result),
+        Field("Class", lambda _, record: quiet("overall") if record.class_ is None else Name(record.class_)),
+        Field("Seed", lambda _, record: str(record.seed), True), value("Runs within", "within", formats.count, source),
         value("Runs above", "broken", formats.count, source), value("Lowest", "min", source=source),
-        Field("in run", lambda _, one: str(one.lowest_run), True), value("Highest", "max", source=source),
-        Field("in run", lambda _, one: str(one.highest_run), True),
+        Field("in run", lambda _, record: str(record.lowest_run), True), value("Highest", "max", source=source),
+        Field("in run", lambda _, record: str(record.highest_run), True),
     )  # fmt: skip
     caption = f"Identical runs on both sides of the {PERCENT} rule for disparate impact"
     table = record_table(caption, fields, enumerate(result.both_sides), most=MOST_SIDES)
@@ -258,12 +261,13 @@ def _failures(result: StudyResult) -> Details | None:
     source = "class_failures"
     failed = value("Fails in", "failed", formats.count, source)
     fields = (
-        *_fields(result), Field("Class", lambda _, one: Name(one.class_)),
-        Field("Seed", lambda _, one: str(one.seed), True), Field("Worst run", lambda _, one: str(one.run), True),
+        *_fields(result), Field("Class", lambda _, record: Name(record.class_)),
+        Field("Seed", lambda _, record: str(record.seed), True),
+        Field("Worst run", lambda _, record: str(record.run), True),
         value("Class in that run", "value", source=source), value("Mean over classes", "overall", source=source),
         value("Class in its best run", "lowest", source=source),
-        replace(failed, cell=lambda place, one: Cell(
-            number(place, one.failed, formats.count, "failed", source), (f"of {plural(one.runs, 'run')}",)
+        replace(failed, cell=lambda index, record: Cell(
+            number(index, record.failed, formats.count, "failed", source), (f"of {plural(record.runs, 'run')}",)
         )),
     )  # fmt: skip
     caption = "Classes whose disparate impact is 20 points or more above the mean over classes of the same run"
@@ -272,10 +276,10 @@ def _failures(result: StudyResult) -> Details | None:
 
 
 def _fairest(result: StudyResult) -> Details | None:
-    shown = chosen_fairest(result)
+    chosen = chosen_fairest(result)
     placed = [
-        (index, record) for index, record in enumerate(result.fairest_of_n) if shown
-        and record.measure == shown[0].measure
+        (index, record) for index, record in enumerate(result.fairest_of_n) if chosen
+        and record.measure == chosen[0].measure
     ]  # fmt: skip
     if not placed:
         return None
@@ -301,12 +305,12 @@ def _fairest(result: StudyResult) -> Details | None:
 
 def flip_words(result: StudyResult) -> Iterator[str]:
     """Say how many predictions flip between identical runs."""
-    everyone = [flip for flip in result.flips if flip.group is None]
-    if not everyone:
+    overall = [flip for flip in result.flips if flip.group is None]
+    if not overall:
         return
-    worst = max(everyone, key=lambda flip: flip.share)
+    worst = max(overall, key=lambda flip: flip.share)
     if worst.flipped == 0:
-        yield f"No prediction differs between identical runs ({max(flip.runs for flip in everyone)} of a seed)."
+        yield f"No prediction differs between identical runs ({max(flip.runs for flip in overall)} of a seed)."
         return
     yield (
         f"Predictions that flip between identical runs: most for {worst.treatment} "
@@ -317,25 +321,27 @@ def flip_words(result: StudyResult) -> Iterator[str]:
 
 def flips_section(result: StudyResult, charts: Charts) -> Section | None:
     """Return whose predictions flip between identical runs; None where that is not known."""
-    found: dict[tuple[str, str, str, str], dict[str | None, list[tuple[int, int, float]]]] = {}
+    flips: dict[tuple[str, str, str, str], dict[str | None, list[tuple[int, int, float]]]] = {}
     for flip in result.flips:
         if flip.attribute in ((), result.attribute):
             key = (flip.condition, flip.learner, flip.treatment, flip.setting)
-            found.setdefault(key, {}).setdefault(flip.group, []).append((flip.flipped, flip.people, flip.pair_share))
-    if not found:
+            flips.setdefault(key, {}).setdefault(flip.group, []).append((flip.flipped, flip.people, flip.pair_share))
+    if not flips:
         return None
-    groups = list(dict.fromkeys(group for own in found.values() for group in own if group is not None))[:MOST_GROUPS]
+    groups = list(dict.fromkeys(group for shares in flips.values() for group in shares if group is not None))[
+        :MOST_GROUPS
+    ]
     columns = [
         *plain_columns("Condition", "Treatment", numbers=("Everyone", "Between two runs")),
         *(Column(Name(group), number=True) for group in groups),
     ]  # fmt: skip
     rows = []
-    for (condition, learner, treatment, setting), own in found.items():
-        people = sum(number for _, number, _ in own[None])
-        pairs = sum(number * share for _, number, share in own[None]) / people if people else None
+    for (condition, learner, treatment, setting), shares in flips.items():
+        people = sum(number for _, number, _ in shares[None])
+        pairs = sum(number * share for _, number, share in shares[None]) / people if people else None
         rows.append(Row((
-            under_cell(result, (condition, learner)), treatment_cell(treatment, setting), _flipped(own[None]),
-            Cell(formats.percent(pairs)), *(_flipped(own.get(group, [])) for group in groups),
+            under_cell(result, (condition, learner)), treatment_cell(treatment, setting), _flipped(shares[None]),
+            Cell(formats.percent(pairs)), *(_flipped(shares.get(group, [])) for group in groups),
         )))  # fmt: skip
     caption = "People whose prediction is not the same in all identical runs, summed over seeds"
     table = limited_table(caption, columns, rows, most=MOST_FLIPS)
@@ -350,11 +356,11 @@ def flips_section(result: StudyResult, charts: Charts) -> Section | None:
     )  # fmt: skip
 
 
-def _flipped(own: list[tuple[int, int, float]]) -> Cell:
-    people = sum(number for _, number, _ in own)
+def _flipped(shares: list[tuple[int, int, float]]) -> Cell:
+    people = sum(number for _, number, _ in shares)
     if not people:
         return Cell("–", meaning=Meaning.QUIET)
-    flipped = sum(number for number, _, _ in own)
+    flipped = sum(number for number, _, _ in shares)
     return Cell(formats.percent(flipped / people), (f"{formats.count(flipped)} / {formats.count(people)}",))
 
 

@@ -97,22 +97,24 @@ def space_words(result: StudyResult) -> Iterator[str]:
 def space_answer(result: StudyResult) -> str | None:
     """Say in one sentence what imbalance, or else a treatment, does to the gap in recall@1; None where neither is."""
     for kind in ("imbalance", "treatment"):
-        own = _gaps(result, kind, EMBEDDING, RECALL, None)
-        degrees = [one.degree for one in own if one.degree is not None]
-        own = [one for one in own if not degrees or one.degree == max(degrees)]
-        if own and kind == "imbalance":
-            return f"{_begun(_phrase(result, own[0]))}, the gap in recall@1 {_moved(own)}."
-        if own:
-            return f"Compared with {baseline_name(result)}, {_narrowed(own)}."
+        contrasts = _gaps(result, kind, EMBEDDING, RECALL, None)
+        degrees = [contrast.degree for contrast in contrasts if contrast.degree is not None]
+        contrasts = [contrast for contrast in contrasts if not degrees or contrast.degree == max(degrees)]
+        if contrasts and kind == "imbalance":
+            return f"{_capitalised(_phrase(result, contrasts[0]))}, the gap in recall@1 {_moved(contrasts)}."
+        if contrasts:
+            return f"Compared with {baseline_name(result)}, {_narrowed(contrasts)}."
     return None
 
 
-def _narrowed(own: Sequence[SpaceContrast]) -> str:
+def _narrowed(contrasts: Sequence[SpaceContrast]) -> str:
     """Say in how many cases the gap in recall@1 of a treatment fell or rose significantly."""
-    down, up = (sum(contrast.verdict == verdict for contrast in own) for verdict in (Verdict.LOWER, Verdict.HIGHER))
+    down, up = (
+        sum(contrast.verdict == verdict for contrast in contrasts) for verdict in (Verdict.LOWER, Verdict.HIGHER)
+    )
     if not down and not up:
-        return f"no treatment changed the gap in recall@1 significantly (in {plural(len(own), 'case')})"
-    return f"the gap in recall@1 fell significantly in {down} of {plural(len(own), 'case')} and rose in {up}"
+        return f"no treatment changed the gap in recall@1 significantly (in {plural(len(contrasts), 'case')})"
+    return f"the gap in recall@1 fell significantly in {down} of {plural(len(contrasts), 'case')} and rose in {up}"
 
 
 def _gaps(result: StudyResult, kind: str, source: str, measure: str, training: str | None) -> list[SpaceContrast]:
@@ -125,48 +127,50 @@ def _gaps(result: StudyResult, kind: str, source: str, measure: str, training: s
 
 def _imbalance(result: StudyResult) -> Iterator[str]:
     """Say of the furthest degree whose gaps widened; upstream by measure, downstream by classifier."""
-    found = [
+    contrasts = [
         space_contrast
         for space_contrast in result.space_contrasts
         if space_contrast.kind == "imbalance" and space_contrast.degree is not None
     ]
-    if not found:
+    if not contrasts:
         return
-    furthest = max(one.degree or 0.0 for one in found)
-    condition = next(one for one in found if one.degree == furthest)
+    furthest = max(contrast.degree or 0.0 for contrast in contrasts)
+    condition = next(contrast for contrast in contrasts if contrast.degree == furthest)
     yield f"{_title(result, condition)} against its control ({_named(result, condition.versus)}), paired by seed:"
     for measure in (RECALL, NMI, AMI, UNIFORMITY):
-        own = [gap for gap in _gaps(result, "imbalance", EMBEDDING, measure, None) if gap.degree == furthest]
-        if own:
-            yield f"In the embedding space, the gap in {title_of(measure)} {_moved(own)}."
+        gaps = [gap for gap in _gaps(result, "imbalance", EMBEDDING, measure, None) if gap.degree == furthest]
+        if gaps:
+            yield f"In the embedding space, the gap in {title_of(measure)} {_moved(gaps)}."
     aside = set_aside(space.source for space in result.spaces)
     for source, training in _classifiers(result):
         if source in aside:
             continue
-        own = [gap for gap in _gaps(result, "imbalance", source, SPOKEN, training) if gap.degree == furthest]
-        if own:
-            yield f"Downstream, the gap in {title_of(SPOKEN)} of {source_title(source)} {_how(training)} {_moved(own)}."
+        gaps = [gap for gap in _gaps(result, "imbalance", source, SPOKEN, training) if gap.degree == furthest]
+        if gaps:
+            gap_words = f"the gap in {title_of(SPOKEN)} of {source_title(source)}"
+            yield f"Downstream, {gap_words} {_trained(training)} {_moved(gaps)}."
 
 
 def _classifiers(result: StudyResult) -> list[tuple[str, str | None]]:
     return list(dict.fromkeys((r.source, r.training) for r in result.spaces if not r.upstream))
 
 
-def _moved(own: Sequence[SpaceContrast]) -> str:
+def _moved(contrasts: Sequence[SpaceContrast]) -> str:
     """Say how many methods' gaps widened or narrowed significantly, and the largest difference."""
-    up, down = (sum(contrast.verdict == verdict for contrast in own) for verdict in (Verdict.HIGHER, Verdict.LOWER))
-    largest = max(own, key=lambda one: abs(one.difference))
-    methods = plural(len(own), "method")
+    up, down = (
+        sum(contrast.verdict == verdict for contrast in contrasts) for verdict in (Verdict.HIGHER, Verdict.LOWER)
+    )
+    largest = max(contrasts, key=lambda contrast: abs(contrast.difference))
+    methods = plural(len(contrasts), "method")
     sentence = f"grew significantly, to the disadvantage of the minoritised, for {up} of {methods}"
     if down:
         sentence += f" and shrank for {down}"
     if not up and not down:
         sentence = f"changed significantly for none of {methods}"
-    undecided = sum(contrast.verdict == Verdict.UNDECIDED for contrast in own)
+    undecided = sum(contrast.verdict == Verdict.UNDECIDED for contrast in contrasts)
     if undecided:
-        sentence += (
-            f", inconclusive for {undecided} (with {plural(max(contrast.pairs for contrast in own), 'pair')} of seeds)"
-        )
+        pairs = plural(max(contrast.pairs for contrast in contrasts), "pair")
+        sentence += f", inconclusive for {undecided} (with {pairs} of seeds)"
     most = "most for" if up or down else "the largest change is that of"
     return f"{sentence}; {most} {_name(largest)}, from {_between(largest)}"
 
@@ -182,7 +186,7 @@ def _between(contrast: SpaceContrast) -> str:
     return f"{before} to {after}{inside(f'a change of {change}', around)}"
 
 
-def _how(training: str | None) -> str:
+def _trained(training: str | None) -> str:
     """Say in a sentence how a classifier was trained."""
     if training == DOMAIN_INDEPENDENT:
         return "with domain-independent training"
@@ -193,29 +197,35 @@ def _how(training: str | None) -> str:
 
 def _trainings(result: StudyResult) -> Iterator[str]:
     """Say whether classifiers on balanced rows, or trained otherwise, have smaller gaps than on a trial's own rows."""
-    found = [
+    contrasts = [
         space_contrast for space_contrast in result.space_contrasts
         if space_contrast.kind in ("balanced training", "other training") and space_contrast.of == "gap"
     ]  # fmt: skip
-    degrees = [one.degree for one in found if one.degree is not None]
+    degrees = [contrast.degree for contrast in contrasts if contrast.degree is not None]
     aside = set_aside(space.source for space in result.spaces)
-    told = [one for one in found if one.measure == SPOKEN and one.source not in aside]
-    for training, source in dict.fromkeys((one.training, one.source) for one in told):
-        own = [one for one in found if (one.training, one.source, one.measure) == (training, source, SPOKEN)]
-        own = [one for one in own if not degrees or one.degree == max(degrees)]
-        if not own:
+    counted = [contrast for contrast in contrasts if contrast.measure == SPOKEN and contrast.source not in aside]
+    for training, source in dict.fromkeys((contrast.training, contrast.source) for contrast in counted):
+        gaps = [
+            contrast
+            for contrast in contrasts
+            if (contrast.training, contrast.source, contrast.measure) == (training, source, SPOKEN)
+        ]
+        gaps = [contrast for contrast in gaps if not degrees or contrast.degree == max(degrees)]
+        if not gaps:
             continue
-        fell, rose = (sum(one.verdict == verdict for one in own) for verdict in (Verdict.LOWER, Verdict.HIGHER))
-        mean = sum(one.difference for one in own) / len(own)
-        where = f" {_phrase(result, own[0])}" if degrees else ""
-        unsure = sum(one.verdict == Verdict.UNDECIDED for one in own)
+        fell, rose = (
+            sum(contrast.verdict == verdict for contrast in gaps) for verdict in (Verdict.LOWER, Verdict.HIGHER)
+        )
+        mean = sum(contrast.difference for contrast in gaps) / len(gaps)
+        where = f" {_phrase(result, gaps[0])}" if degrees else ""
+        unsure = sum(contrast.verdict == Verdict.UNDECIDED for contrast in gaps)
         instead = "plain training on its own rows" if training == DOMAIN_INDEPENDENT else "its own"
-        if own[0].versus == BALANCED:
+        if gaps[0].versus == BALANCED:
             instead = "plain training on balanced rows"
         yield (
-            f"{_begun(_how(training))} instead of {instead}, the gap in {title_of(SPOKEN)} of "
+            f"{_capitalised(_trained(training))} instead of {instead}, the gap in {title_of(SPOKEN)} of "
             f"{source_title(source)} changes by {signed_thousandths(mean)} on average{where}: significantly smaller in "
-            f"{fell} of {plural(len(own), 'case')}, larger in {rose}"
+            f"{fell} of {plural(len(gaps), 'case')}, larger in {rose}"
             + (f", inconclusive in {unsure}." if unsure else ".")
         )
 
@@ -223,60 +233,61 @@ def _trainings(result: StudyResult) -> Iterator[str]:
 def sweep_words(result: StudyResult) -> Iterator[str]:
     """Say how gap and accuracy move over the values of C: means over methods and seeds, which nothing is tested on."""
     for sweep in sweeps_of(space.source for space in result.spaces):
-        here = [
+        settings = [
             space
             for space in result.spaces
             if space.source in sweep.sources and space.measure == "accuracy" and space.chosen
         ]
-        degrees = [one.degree for one in here if one.degree is not None]
-        here = [one for one in here if not degrees or one.degree == max(degrees)]
-        where = f" {_phrase(result, here[0])}" if degrees else ""
-        for training in dict.fromkeys(one.training for one in here):
-            own = [one for one in here if one.training == training]
-            gap = [one for one in own if one.kind == "gap" and one.rule in MAIN_RULES]
-            everyone = [one for one in own if one.kind == "overall"]
-            gaps, whole = (
-                [_mean(one.mean for one in part if one.source == source) for source in sweep.sources]
-                for part in (gap, everyone)
+        degrees = [setting.degree for setting in settings if setting.degree is not None]
+        settings = [setting for setting in settings if not degrees or setting.degree == max(degrees)]
+        where = f" {_phrase(result, settings[0])}" if degrees else ""
+        for training in dict.fromkeys(setting.training for setting in settings):
+            of_training = [setting for setting in settings if setting.training == training]
+            gap = [setting for setting in of_training if setting.kind == "gap" and setting.rule in MAIN_RULES]
+            overall = [setting for setting in of_training if setting.kind == "overall"]
+            gaps, accuracies = (
+                [_mean(setting.mean for setting in part if setting.source == source) for source in sweep.sources]
+                for part in (gap, overall)
             )
-            if any(math.isnan(value) for value in (*gaps, *whole)):
+            if any(math.isnan(value) for value in (*gaps, *accuracies)):
                 continue
-            best = max(range(len(whole)), key=lambda place: whole[place])
-            lowest, highest = (f"{sweep.values[place]:g}" for place in (0, -1))
+            best = max(range(len(accuracies)), key=lambda index: accuracies[index])
+            lowest, highest = (f"{sweep.values[index]:g}" for index in (0, -1))
             yield (
-                f"Over C from {lowest} to {highest} the gap in accuracy of {sweep.title} {_how(training)} changes from "
-                f"{signed_thousandths(gaps[0])} to {signed_thousandths(gaps[-1])}{where}; accuracy is highest at C = "
-                f"{sweep.values[best]:g} ({whole[best]:.3f}), where the gap is {signed_thousandths(gaps[best])} (means "
-                "over seeds and methods, not tested)."
+                f"Over C from {lowest} to {highest} the gap in accuracy of {sweep.title} {_trained(training)} changes "
+                f"from {signed_thousandths(gaps[0])} to {signed_thousandths(gaps[-1])}{where}; accuracy is highest at "
+                f"C = {sweep.values[best]:g} ({accuracies[best]:.3f}), where the gap is "
+                f"{signed_thousandths(gaps[best])} (means over seeds and methods, not tested)."
             )
 
 
 def _mean(values: Iterator[float]) -> float:
     """Return the mean of what is defined; NaN of nothing."""
-    known = [value for value in values if not math.isnan(value)]
-    return sum(known) / len(known) if known else math.nan
+    defined = [value for value in values if not math.isnan(value)]
+    return sum(defined) / len(defined) if defined else math.nan
 
 
 def _treatments(result: StudyResult) -> Iterator[str]:
     """Say what each treatment does to the gap in recall@1 and to recall@1 itself."""
-    found = [space_contrast for space_contrast in result.space_contrasts if space_contrast.kind == "treatment"]
+    contrasts = [space_contrast for space_contrast in result.space_contrasts if space_contrast.kind == "treatment"]
     for gap in _gaps(result, "treatment", EMBEDDING, RECALL, None):
         same = (gap.condition, gap.learner, gap.treatment, gap.setting, gap.attribute)
-        whole = next(
-            one for one in found
-            if (one.condition, one.learner, one.treatment, one.setting, one.attribute) == same
-            and (one.of, one.source, one.measure) == ("overall", EMBEDDING, RECALL)
+        of_everyone = next(
+            contrast for contrast in contrasts
+            if (contrast.condition, contrast.learner, contrast.treatment, contrast.setting, contrast.attribute) == same
+            and (contrast.of, contrast.source, contrast.measure) == ("overall", EMBEDDING, RECALL)
         )  # fmt: skip
         narrowed = [
-            one for one in found
-            if (one.condition, one.learner, one.treatment, one.setting, one.attribute) == same and one.of == "gap"
+            contrast for contrast in contrasts
+            if contrast.of == "gap"
+            and (contrast.condition, contrast.learner, contrast.treatment, contrast.setting, contrast.attribute) == same
         ]  # fmt: skip
-        better, worse = (sum(one.good is good for one in narrowed) for good in (True, False))
+        better, worse = (sum(contrast.good is good for contrast in narrowed) for good in (True, False))
         yield (
             f"{gap.treatment} against {gap.versus} ({gap.learner}, {_title(result, gap)}, {gap.attribute}): the gap in "
             f"recall@1 changes from {_between(gap)}, {_sure(gap)}; recall@1 of everyone changes by "
-            f"{signed_thousandths(whole.difference)}, {_sure(whole)}. Of {plural(len(narrowed), 'gap')}, {better} "
-            f"narrowed and {worse} widened significantly."
+            f"{signed_thousandths(of_everyone.difference)}, {_sure(of_everyone)}. Of {plural(len(narrowed), 'gap')}, "
+            f"{better} narrowed and {worse} widened significantly."
         )
 
 
@@ -290,7 +301,7 @@ def _sure(contrast: SpaceContrast) -> str:
     )
 
 
-def _begun(phrase: str) -> str:
+def _capitalised(phrase: str) -> str:
     return phrase[:1].upper() + phrase[1:]
 
 
@@ -302,8 +313,8 @@ def _named(result: StudyResult, condition: str) -> str:
     return result.condition_titles.get(condition, condition)
 
 
-def _phrase(result: StudyResult, one: SpaceContrast | SpaceRecord) -> str:
-    return result.condition_phrases.get(one.condition, f"under {one.condition}")
+def _phrase(result: StudyResult, record: SpaceContrast | SpaceRecord) -> str:
+    return result.condition_phrases.get(record.condition, f"under {record.condition}")
 
 
 @dataclass(frozen=True)
@@ -328,7 +339,7 @@ def comparisons(result: StudyResult) -> Iterator[Comparison]:
     for kind, names in TABLES.items():
         yield Comparison(kind, *names, tuple(item for item in placed if item[1].kind == kind))
     others = [item for item in placed if item[1].kind not in TABLES]
-    for kind, training in dict.fromkeys((one.kind, one.training) for _, one in others):
+    for kind, training in dict.fromkeys((contrast.kind, contrast.training) for _, contrast in others):
         contrasts = tuple(item for item in others if (item[1].kind, item[1].training) == (kind, training))
         name = training_title(training)
         before = training_title(contrasts[0][1].versus)
@@ -360,8 +371,8 @@ def spaces_section(result: StudyResult, charts: Mapping[str, tuple[str, ...]]) -
 
 def furthest(contrasts: Sequence[Placed]) -> list[Placed]:
     """Return those under the furthest imbalance, where there are several degrees."""
-    degrees = [one.degree for _, one in contrasts if one.degree is not None]
-    return [(place, one) for place, one in contrasts if not degrees or one.degree == max(degrees)]
+    degrees = [contrast.degree for _, contrast in contrasts if contrast.degree is not None]
+    return [(index, contrast) for index, contrast in contrasts if not degrees or contrast.degree == max(degrees)]
 
 
 def _side_by_side(result: StudyResult) -> Iterator[Block]:
@@ -387,7 +398,7 @@ def _tables(result: StudyResult, comparison: Comparison, several: bool) -> Itera
     for of in ("gap", "overall") if comparison.kind == "treatment" else ("gap",):
         contrasts = furthest([item for item in comparison.contrasts if item[1].of == of])
         heading = comparison.title if of == "gap" else comparison.title.replace("Gaps", "Everyone")
-        for source in dict.fromkeys(one.source for _, one in contrasts):
+        for source in dict.fromkeys(contrast.source for _, contrast in contrasts):
             yield _table(result, comparison, heading, [item for item in contrasts if item[1].source == source], several)
 
 
@@ -395,12 +406,12 @@ def _table(
     result: StudyResult, comparison: Comparison, heading: str, contrasts: Sequence[Placed], several: bool
 ) -> DataTable:
     source, of = contrasts[0][1].source, contrasts[0][1].of
-    measures = list(dict.fromkeys((one.training, one.measure) for _, one in contrasts))
-    conditions = list(dict.fromkeys(one.condition for _, one in contrasts))
+    measures = list(dict.fromkeys((contrast.training, contrast.measure) for _, contrast in contrasts))
+    conditions = list(dict.fromkeys(contrast.condition for _, contrast in contrasts))
     shared = conditions[0] if len(conditions) == 1 else None
     where = f", {safe_name(result.condition_titles.get(shared, shared), 60)}" if shared else ""
-    who = "in the space" if source == EMBEDDING else source_title(source)
-    treated = any(one.treatment != result.baseline for _, one in contrasts)
+    subject = "in the space" if source == EMBEDDING else source_title(source)
+    treated = any(contrast.treatment != result.baseline for _, contrast in contrasts)
     columns = [Column("Learner" if shared else "Condition and learner")]
     columns += [Column("Treatment", kept=True)] if treated else []
     columns += [Column("Groups")] if several else []
@@ -408,32 +419,32 @@ def _table(
         hint = "" if comparison.of_trainings else training_title(training)
         columns.append(Column(title_of(measure), number=True, hint=hint))
     lines: dict[tuple[str, ...], dict[tuple[str | None, str], Placed]] = {}
-    for place, one in contrasts:
-        key = (one.condition, one.learner, one.treatment, one.setting, one.attribute)
-        lines.setdefault(key, {})[one.training, one.measure] = (place, one)
+    for index, contrast in contrasts:
+        key = (contrast.condition, contrast.learner, contrast.treatment, contrast.setting, contrast.attribute)
+        lines.setdefault(key, {})[contrast.training, contrast.measure] = (index, contrast)
     rows = []
-    for (condition, learner, treatment, setting, attribute), found in lines.items():
+    for (condition, learner, treatment, setting, attribute), entries in lines.items():
         cells = [Cell(Name(safe_name(learner, 60))) if shared else under_cell(result, (condition, learner), 60)]
         cells += [treatment_cell(treatment, setting)] if treated else []
         cells += [Cell(Name(attribute))] if several else []
         dash = Cell("–", meaning=Meaning.QUIET)
-        cells += [_pair(*found[column], of) if column in found else dash for column in measures]
+        cells += [_pair(*entries[column], of) if column in entries else dash for column in measures]
         rows.append(Row(tuple(cells)))
-    return limited_table(f"{heading}: {safe_name(who, 40)}{where}", columns, rows, most=MOST_ROWS)
+    return limited_table(f"{heading}: {safe_name(subject, 40)}{where}", columns, rows, most=MOST_ROWS)
 
 
-def _pair(place: int, contrast: SpaceContrast, of: str) -> Cell:
+def _pair(index: int, contrast: SpaceContrast, of: str) -> Cell:
     """Return both numbers, the larger gap marked; below them the difference with its verdict, and its interval."""
     source, write = "space_contrasts", formats.signed_thousandths if of == "gap" else formats.fine
-    first = text_of(source, place, contrast, "against_value", write) or formats.UNDEFINED
-    second = text_of(source, place, contrast, "value", write) or formats.UNDEFINED
+    first = text_of(source, index, contrast, "against_value", write) or formats.UNDEFINED
+    second = text_of(source, index, contrast, "value", write) or formats.UNDEFINED
     text = (
         *pieces(first), *(["*"] if contrast.larger == "against" else []), " → ",
         *pieces(second), *(["*"] if contrast.larger == "this" else []),
     )  # fmt: skip
-    difference = pieces(text_of(source, place, contrast, "difference", formats.signed_thousandths))
+    difference = pieces(text_of(source, index, contrast, "difference", formats.signed_thousandths))
     below: list[Text] = [(*difference, f" {ARROWS[contrast.verdict]}")]
-    below.append(interval_of(source, place, contrast, ("low", "high"), formats.signed_thousandths))
+    below.append(interval_of(source, index, contrast, ("low", "high"), formats.signed_thousandths))
     return Cell(text, tuple(line for line in below if line), meaning=meaning_of(contrast))
 
 
@@ -441,14 +452,14 @@ def _settings(result: StudyResult) -> DataTable:
     leaks = list(dict.fromkeys(name for space_setting in result.space_settings for name in space_setting.leakage))
     source = "space_settings"
     fields = (
-        *_fields(result), Field("Measure", lambda _, one: title_of(one.measure)),
+        *_fields(result), Field("Measure", lambda _, record: title_of(record.measure)),
         value("Overall", "overall", source=source), value("Gap of halves", "gap", source=source),
         value("Worst group", "worst", source=source),
-        Field("Which", lambda _, one: "" if one.worst_group is None else Name(one.worst_group)),
+        Field("Which", lambda _, record: "" if record.worst_group is None else Name(record.worst_group)),
         *(Field(("Leakage: ", Name(name)), functools.partial(_leak, name=name), True) for name in leaks),
-        Field("Seeds", lambda _, one: str(one.seeds), True),
-        Field("Chosen", lambda _, one: Cell("chosen", meaning=Meaning.NEUTRAL) if one.chosen
-              else quiet(str(one.reason or "–"))),
+        Field("Seeds", lambda _, record: str(record.seeds), True),
+        Field("Chosen", lambda _, record: Cell("chosen", meaning=Meaning.NEUTRAL) if record.chosen
+              else quiet(str(record.reason or "–"))),
     )  # fmt: skip
     caption = "Settings on dev rows, means over seeds; leakage is the balanced accuracy of an attribute probe"
     return record_table(caption, fields, enumerate(result.space_settings), most=MOST_ROWS)
@@ -457,8 +468,8 @@ def _settings(result: StudyResult) -> DataTable:
 def _fields(result: StudyResult) -> tuple[Field, Field]:
     """Return the condition with its learner, and the treatment with its setting."""
     return (
-        Field("Condition and learner", lambda _, one: under_cell(result, (one.condition, one.learner), 60)),
-        Field("Treatment", lambda _, one: treatment_cell(one.treatment, one.setting), kept=True),
+        Field("Condition and learner", lambda _, record: under_cell(result, (record.condition, record.learner), 60)),
+        Field("Treatment", lambda _, record: treatment_cell(record.treatment, record.setting), kept=True),
     )
 
 
@@ -469,11 +480,13 @@ def _leak(_: int, setting: SpaceSetting, name: str) -> Cell:
 def _values(result: StudyResult) -> DataTable:
     source = "spaces"
     fields = (
-        *_fields(result), Field("Groups", lambda _, one: Name(one.attribute)),
-        Field("Of", lambda _, one: _subject(one)),
-        Field("Evaluated on", lambda _, one: _evaluated(one)), Field("Measure", lambda _, one: title_of(one.measure)),
+        *_fields(result), Field("Groups", lambda _, record: Name(record.attribute)),
+        Field("Of", lambda _, record: _subject(record)),
+        Field("Evaluated on", lambda _, record: _evaluated(record)),
+        Field("Measure", lambda _, record: title_of(record.measure)),
         value("Mean", "mean", source=source), value("SD", "stdev", source=source), ends("Interval", source=source),
-        Field("Seeds", lambda _, one: str(one.seeds), True), Field("Note", lambda _, one: str(one.reason or "")),
+        Field("Seeds", lambda _, record: str(record.seeds), True),
+        Field("Note", lambda _, record: str(record.reason or "")),
     )  # fmt: skip
     caption = "Means over seeds with their intervals, on these test rows"
     return record_table(caption, fields, enumerate(result.spaces), most=MOST_VALUES)
@@ -497,10 +510,10 @@ def _subject(record: SpaceRecord) -> Text:
 
 
 def _examples(result: StudyResult) -> Iterator[Block]:
-    found = result.space_examples
-    if found is None or not found.examples:
+    examples = result.space_examples
+    if examples is None or not examples.examples:
         return
-    first = found.examples[0]
+    first = examples.examples[0]
     yield Heading("Examples: who lies next to whom")
     yield Paragraph((
         "Dev rows drawn at random, of several values of ", Name(first.attribute), "; beside each the nearest other dev "
@@ -509,14 +522,14 @@ def _examples(result: StudyResult) -> Iterator[Block]:
         Name(result.condition_titles.get(first.condition, first.condition)), f", seed {first.seed}.",
     ))  # fmt: skip
     yield Images(
-        f"{plural(len(found.examples), 'dev row')}, each with its nearest others",
+        f"{plural(len(examples.examples), 'dev row')}, each with its nearest others",
         ("Class", "Row", *(f"Released {at + 1}" for at in range(len(first.embedding))),
          *(f"Sensitive {at + 1}" for at in range(len(first.sensitive)))),
         tuple(
             (Name(example.query.class_),
              (_picture(example.query, None),
               *(_picture(near, example.query) for near in (*example.embedding, *example.sensitive))))
-            for example in found.examples
+            for example in examples.examples
         ),
     )  # fmt: skip
 

@@ -73,11 +73,11 @@ def condition_sentence(result: StudyResult, under: Under, claim: Claim) -> str:
     if claim.kind is ClaimKind.NOT_SEPARABLE:
         return f"{name}: no treatment is significantly nearer to the optimum than {result.baseline}; {_range(ranks)}."
     if claim.kind is ClaimKind.AMONG:
-        shown = [f"{rank.treatment} {rank.value:.3f}" for rank in ranks if rank.treatment in claim.treatments]
+        values = [f"{rank.treatment} {rank.value:.3f}" for rank in ranks if rank.treatment in claim.treatments]
         against = "" if base is None else f", {result.baseline} {base.mean:.3f}"
         return (
             f"{name}: {ranks[0].treatment} is significantly nearer to the optimum than {result.baseline}, but which "
-            f"treatment is nearest is not decided (distance {', '.join(shown)}{against})."
+            f"treatment is nearest is not decided (distance {', '.join(values)}{against})."
         )
     best = next(rank for rank in ranks if rank.treatment == claim.treatments[0])
     record = record_of(result, under, best.treatment, result.distance)
@@ -145,8 +145,8 @@ def _cost_words(result: StudyResult, under: Under, treatment: str) -> str:
 def ranks_section(result: StudyResult, charts: Charts) -> Section | None:
     """Return who is best by the distance to the optimum, and how sure that is; None where nobody has a rank."""
     order = {under: index for index, under in enumerate(result.unders)}
-    own = {id(rank) for rank in ranks_of(result)}
-    ranks = [item for item in enumerate(result.ranks) if id(item[1]) in own and not math.isnan(item[1].rank)]
+    main_ranks = {id(rank) for rank in ranks_of(result)}
+    ranks = [item for item in enumerate(result.ranks) if id(item[1]) in main_ranks and not math.isnan(item[1].rank)]
     ranks.sort(key=lambda item: (order[under_of(item[1])], item[1].rank))
     if not ranks:
         return None

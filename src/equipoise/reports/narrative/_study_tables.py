@@ -46,7 +46,7 @@ from equipoise.reports._document import (
     Section,
     Terms,
 )
-from equipoise.reports._records import known, limited_table
+from equipoise.reports._records import finite, limited_table
 from equipoise.reports.narrative._report import Field, ends, if_judged, record_table, value
 from equipoise.reports.narrative._study_standings import condition_field
 from equipoise.reports.narrative._study_words import contrast_words, fairness_by, unknown
@@ -77,9 +77,9 @@ MOST_COLUMNS = 4
 def numbers_section(result: StudyResult, charts: Charts) -> Section:
     """Return the main numbers of every treatment, with their changes from the baseline, and what was asked for."""
     blocks: list[Block] = [ChartBlock(charts["values"]), _main_table(result)]
-    asked = [measure for measure in asked_measures(result) if measure not in main_measures(result)]
+    requested = [measure for measure in asked_measures(result) if measure not in main_measures(result)]
     blocks += [
-        _measures_table(result, asked[at : at + MOST_COLUMNS]) for at in range(0, len(asked), MOST_COLUMNS)
+        _measures_table(result, requested[at : at + MOST_COLUMNS]) for at in range(0, len(requested), MOST_COLUMNS)
     ]  # fmt: skip
     fair = any(measure == result.fairness for measure in main_measures(result))
     explained = (
@@ -117,9 +117,13 @@ def _main_table(result: StudyResult) -> DataTable:
     places = {id(cell): index for index, cell in enumerate(result.cells)}
     rows = []
     for cell in cells[:MOST_COSTS]:
-        found = {measure: _found(result, cell, measure) for measure in measures}
-        row = [_under(result, cell), _treatment(cell), *(changed_cell(found[measure]) for measure in measures)]
-        row += [_best(found[result.distance])] if ranked else []
+        entries = {measure: _entry(result, cell, measure) for measure in measures}
+        row = [
+            _condition_cell(result, cell),
+            _treatment(cell),
+            *(changed_cell(entries[measure]) for measure in measures),
+        ]
+        row += [_best(entries[result.distance])] if ranked else []
         rows.append(Row((*row, _varying(result, cell), _seconds(places[id(cell)], cell))))
     rows += _constant_rows(result, measures, len(columns) - 2 - len(measures))
     caption = "Effects and costs, one row per treatment and condition"
@@ -131,7 +135,13 @@ def _main_table(result: StudyResult) -> DataTable:
 def _measures_table(result: StudyResult, measures: list[str]) -> DataTable:
     columns = [*plain_columns("Condition", "Treatment"), *_measure_columns(result, measures)]
     rows = [
-        Row((_under(result, cell), _treatment(cell), *(changed_cell(_found(result, cell, name)) for name in measures)))
+        Row(
+            (
+                _condition_cell(result, cell),
+                _treatment(cell),
+                *(changed_cell(_entry(result, cell, name)) for name in measures),
+            )
+        )
         for cell in chosen_cells(result)
     ]
     rows += _constant_rows(result, measures, 0)
@@ -147,30 +157,30 @@ LABELS_READING = (
 
 def labels_section(result: StudyResult) -> Section | None:
     """Return what each label by itself has, where rows have several labels; else None."""
-    shown = {
+    measures = {
         record.measure: record for record in result.labels if record.attribute in ((), result.attribute)
     }  # fmt: skip
-    if not shown:
+    if not measures:
         return None
-    found: dict[tuple[str, str, str, str, str], dict[str, tuple[int, LabelRecord]]] = {}
-    for place, record in enumerate(result.labels):
+    labels: dict[tuple[str, str, str, str, str], dict[str, tuple[int, LabelRecord]]] = {}
+    for index, record in enumerate(result.labels):
         if record.chosen and record.attribute in ((), result.attribute):
             key = (record.condition, record.learner, record.treatment, record.setting, record.label)
-            found.setdefault(key, {})[record.measure] = (place, record)
+            labels.setdefault(key, {})[record.measure] = (index, record)
     columns = [
         *plain_columns("Condition", "Treatment", "Label"), Column("Rows", number=True, hint="test rows with the label"),
         *(
             Column(title_of_measure(measure) if record.alias is None else record.alias, number=True, kept=True)
-            for measure, record in shown.items()
+            for measure, record in measures.items()
         ),
     ]  # fmt: skip
     rows = []
-    for (condition, learner, treatment, setting, label), own in found.items():
-        place, first = next(iter(own.values()))
+    for (condition, learner, treatment, setting, label), records in labels.items():
+        index, first = next(iter(records.values()))
         rows.append(Row((
             under_cell(result, (condition, learner)), treatment_cell(treatment, setting), Cell(Name(label)),
-            cell_of("labels", place, first, "rows", formats.digits),
-            *(cell_of("labels", *own[measure], "mean") for measure in shown),
+            cell_of("labels", index, first, "rows", formats.digits),
+            *(cell_of("labels", *records[measure], "mean") for measure in measures),
         )))  # fmt: skip
     caption = "Each label by itself: means over runs on the test rows"
     return Section(
@@ -179,7 +189,7 @@ def labels_section(result: StudyResult) -> Section | None:
     )  # fmt: skip
 
 
-def _found(result: StudyResult, cell: CellRecord, measure: str) -> tuple[int, StudyRecord] | None:
+def _entry(result: StudyResult, cell: CellRecord, measure: str) -> tuple[int, StudyRecord] | None:
     return placed(result, under_of(cell), cell.treatment, measure)
 
 
@@ -188,13 +198,15 @@ def _constant_rows(result: StudyResult, measures: list[str], empty: int) -> list
     constant = result.constant
     if constant is None:
         return []
-    known_values = {one.measure: one.value for one in constant.values if one.attribute in ((), result.attribute)}
+    known_values = {
+        record.measure: record.value for record in constant.values if record.attribute in ((), result.attribute)
+    }
     values = [known_values.get(measure) for measure in measures]
-    own = [UNDEFINED if known(one) is None else Cell(formats.fine(one)) for one in values]
-    return [Row((Cell("any"), Cell(("always ", Name(constant.prediction))), *own, *[Cell()] * empty))]
+    cells = [UNDEFINED if finite(mean) is None else Cell(formats.fine(mean)) for mean in values]
+    return [Row((Cell("any"), Cell(("always ", Name(constant.prediction))), *cells, *[Cell()] * empty))]
 
 
-def _under(result: StudyResult, record: CellRecord | StudyRecord | RankRecord) -> Cell:
+def _condition_cell(result: StudyResult, record: CellRecord | StudyRecord | RankRecord) -> Cell:
     return under_cell(result, under_of(record))
 
 
@@ -202,10 +214,10 @@ def _treatment(cell: CellRecord) -> Cell:
     return treatment_cell(cell.treatment, cell.setting, marks_text(cell))
 
 
-def _best(found: tuple[int, StudyRecord] | None) -> Cell:
-    if found is None or known(found[1].prob_best) is None:
+def _best(entry: tuple[int, StudyRecord] | None) -> Cell:
+    if entry is None or finite(entry[1].prob_best) is None:
         return Cell()
-    return cell_of("records", *found, "prob_best", formats.percent)
+    return cell_of("records", *entry, "prob_best", formats.percent)
 
 
 def _varying(result: StudyResult, cell: CellRecord) -> Cell:
@@ -224,10 +236,10 @@ def _varying(result: StudyResult, cell: CellRecord) -> Cell:
     return Cell(names[0], more, meaning=Meaning.WORSE)
 
 
-def _seconds(place: int, cell: CellRecord) -> Cell:
-    if known(cell.seconds) is None:
+def _seconds(index: int, cell: CellRecord) -> Cell:
+    if finite(cell.seconds) is None:
         return Cell("unknown", meaning=Meaning.QUIET)
-    return cell_of("cells", place, cell, "seconds", formats.digits)
+    return cell_of("cells", index, cell, "seconds", formats.digits)
 
 
 def contrasts_section(result: StudyResult) -> Section | None:
@@ -237,11 +249,14 @@ def contrasts_section(result: StudyResult) -> Section | None:
     several = len({contrast.attribute for contrast in result.contrasts if contrast.attribute}) > 1
     source = "contrasts"
     fields = (
-        condition_field(result), Field("Treatment", lambda _, one: treatment_cell(one.treatment), kept=True),
-        Field("Against", lambda _, one: treatment_cell(one.against)),
-        Field("Measure", lambda _, one: title_of_measure(one.measure) if one.alias is None else one.alias),
-        *([Field("Attribute", lambda _, one: Name(" & ".join(one.attribute)))] if several else []),
-        Field("Verdict", lambda _, one: verdict_cell(one)), value("Change", "change", formats.signed_fine, source),
+        condition_field(result), Field("Treatment", lambda _, contrast: treatment_cell(contrast.treatment), kept=True),
+        Field("Against", lambda _, contrast: treatment_cell(contrast.against)),
+        Field("Measure", lambda _, contrast: (
+            title_of_measure(contrast.measure) if contrast.alias is None else contrast.alias
+        )),
+        *([Field("Attribute", lambda _, contrast: Name(" & ".join(contrast.attribute)))] if several else []),
+        Field("Verdict", lambda _, contrast: verdict_cell(contrast)),
+        value("Change", "change", formats.signed_fine, source),
         ends("Interval", formats.signed_fine, source, ("change_low", "change_high")),
         value("p, corrected", "p_adjusted", formats.p_value, source),
         value("p of ranks", "p_rank", formats.p_value, source), value("Pairs of seeds", "pairs", formats.count, source),
@@ -297,11 +312,11 @@ def alternatives_section(result: StudyResult) -> Section | None:
 
 def spreads_section(result: StudyResult, charts: Charts) -> Section | None:
     """Return what changes each number: people, reruns, seeds; None where no spread is known."""
-    found = [
-        one for cell in chosen_cells(result) for measure in spread_measures(result)
-        if (one := placed(result, under_of(cell), cell.treatment, measure)) is not None
+    entries = [
+        entry for cell in chosen_cells(result) for measure in spread_measures(result)
+        if (entry := placed(result, under_of(cell), cell.treatment, measure)) is not None
     ]  # fmt: skip
-    fields = [field for field in SPREADS if any(known(getattr(record, field)) is not None for _, record in found)]
+    fields = [field for field in SPREADS if any(finite(getattr(record, field)) is not None for _, record in entries)]
     if not fields:
         return None
     table = record_table(
@@ -312,19 +327,19 @@ def spreads_section(result: StudyResult, charts: Charts) -> Section | None:
             *(Field(SPREADS[field], functools.partial(_spread, field=field), True) for field in fields),
             Field("Note", lambda _, record: record.spread_note or ""),
         ),
-        found,
+        entries,
     )  # fmt: skip
-    folded = Details(f"The spreads as a table ({plural(len(found), 'row')})", (table,))
+    folded = Details(f"The spreads as a table ({plural(len(entries), 'row')})", (table,))
     return Section(
         "spreads", "Would a rerun say the same?", (ChartBlock(charts["spreads"]), folded), short="Spreads",
         intro=UNCERTAINTIES,
     )  # fmt: skip
 
 
-def _spread(place: int, record: StudyRecord, field: str) -> Cell:
+def _spread(index: int, record: StudyRecord, field: str) -> Cell:
     """Return a standard deviation with its interval below, where there is one."""
-    cell, ends_of = cell_of("records", place, record, field), (f"{field}_low", f"{field}_high")
-    around = interval_of("records", place, record, ends_of, formats.digits) if hasattr(record, ends_of[0]) else ""
+    cell, ends_of = cell_of("records", index, record, field), (f"{field}_low", f"{field}_high")
+    around = interval_of("records", index, record, ends_of, formats.digits) if hasattr(record, ends_of[0]) else ""
     return Cell(cell.text, (around,) if around else (), meaning=cell.meaning)
 
 
@@ -378,8 +393,8 @@ def table_section(result: StudyResult) -> Section:
     )  # fmt: skip
 
 
-def _effect_size(place: int, record: StudyRecord) -> Cell:
-    d = cell_of("records", place, record, "d")
+def _effect_size(index: int, record: StudyRecord) -> Cell:
+    d = cell_of("records", index, record, "d")
     return Cell(d.text, (str(record.band),) if record.band else (), meaning=d.meaning)
 
 
@@ -389,9 +404,9 @@ def unknown_section(result: StudyResult) -> Section:
     if result.failures:
         titles = result.condition_titles
         fields = (
-            Field("Condition", lambda _, one: Name(titles.get(one.condition, one.condition))),
-            Field("Treatment", lambda _, one: treatment_cell(one.treatment), kept=True),
-            value("Trials", "trials", formats.count, "failures"), Field("Error", lambda _, one: one.error),
+            Field("Condition", lambda _, failure: Name(titles.get(failure.condition, failure.condition))),
+            Field("Treatment", lambda _, failure: treatment_cell(failure.treatment), kept=True),
+            value("Trials", "trials", formats.count, "failures"), Field("Error", lambda _, failure: failure.error),
         )  # fmt: skip
         caption = "Failed trials: they are in no number of this page"
         blocks.append(record_table(caption, fields, enumerate(result.failures)))

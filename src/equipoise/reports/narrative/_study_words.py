@@ -73,7 +73,7 @@ def _collapsed_baseline(result: StudyResult) -> str:
         return ""
     name = "The untreated model" if result.baseline == UNTREATED else result.baseline
     return (
-        f"{name} itself has collapsed {_where(result, claim.unders)}: differences from it are differences from "
+        f"{name} itself has collapsed {_scope(result, claim.unders)}: differences from it are differences from "
         "a constant prediction. "
     )
 
@@ -146,7 +146,7 @@ def _confirmed_answer(result: StudyResult) -> str:
     nearest = [claim for claim in result.claims if claim.kind is ClaimKind.NEAREST]
     at_baseline = [claim for claim in nearest if claim.treatments[0] == result.baseline]
     if len(at_baseline) == len(result.unders):
-        where = f" {_where(result, result.unders)}" if len(result.unders) > 1 else ""
+        where = f" {_scope(result, result.unders)}" if len(result.unders) > 1 else ""
         return (
             f"Every treatment is significantly further from full {measure_name(result, result.performance[0])} and "
             f"full fairness than {baseline_name(result)}{where}."
@@ -156,14 +156,14 @@ def _confirmed_answer(result: StudyResult) -> str:
     sentence = _treatment_answer(result, chosen, treatments[chosen])
     near = [under for claim in nearest if claim.treatments[0] == chosen for under in claim.unders]
     if near:
-        where = f" {_where(result, near)}" if len(result.unders) > 1 else ""
+        where = f" {_scope(result, near)}" if len(result.unders) > 1 else ""
         sentence += f" Of all treatments it comes nearest to the optimum{where}."
     fairer = {
         name for name, claims in treatments.items() if any(_is(claim, result.fairness, better=True) for claim in claims)
     }
     others = {cell.treatment for cell in result.cells} - {result.baseline, chosen}
-    known = any(record_of(result, under, chosen, result.fairness) is not None for under in result.unders)
-    if others and known and not fairer:
+    measured = any(record_of(result, under, chosen, result.fairness) is not None for under in result.unders)
+    if others and measured and not fairer:
         return f"{sentence} No treatment is significantly fairer ({fairness_by(result)})."
     if chosen in fairer and len(fairer) > 1 and not near:
         also = plural(len(fairer) - 1, "other treatment is", "other treatments are")
@@ -200,8 +200,8 @@ def _weight(result: StudyResult, claims: Sequence[Claim], nearest: bool) -> tupl
     fairer = sum(len(claim.changes) for claim in claims if _is(claim, result.fairness, better=True))
     worse = sum(len(claim.changes) for claim in claims if claim.kind is ClaimKind.WORSE)
     changed = sum(len(claim.changes) for claim in claims if claim.measure != result.distance)
-    told = [claim for claim in claims if not fairer or _is(claim, result.fairness, better=True)]
-    return nearest, fairer, -worse if fairer else 0, changed, max(abs(by) for one in told for by in one.changes)
+    counted = [claim for claim in claims if not fairer or _is(claim, result.fairness, better=True)]
+    return nearest, fairer, -worse if fairer else 0, changed, max(abs(by) for claim in counted for by in claim.changes)
 
 
 def _is(claim: Claim, measure: str, *, better: bool) -> bool:
@@ -211,21 +211,21 @@ def _is(claim: Claim, measure: str, *, better: bool) -> bool:
 def _treatment_answer(result: StudyResult, treatment: str, claims: Sequence[Claim]) -> str:
     """Say what a treatment does to fairness and performance (or else to their distance), with the numbers."""
     performance = result.performance[0]
-    own = [claim for claim in claims if claim.measure != result.distance] or list(claims)
-    own = sorted(own, key=lambda claim: (claim.measure != result.fairness, claim.kind is ClaimKind.WORSE))
+    ordered = [claim for claim in claims if claim.measure != result.distance] or list(claims)
+    ordered = sorted(ordered, key=lambda claim: (claim.measure != result.fairness, claim.kind is ClaimKind.WORSE))
     number = len(result.unders)
-    places = {claim.unders for claim in own}
+    places = {claim.unders for claim in ordered}
     together = len(places) == 1
     parts = []
-    for claim in own:
-        where = f" {_where(result, claim.unders)}" if not together else ""
+    for claim in ordered:
+        where = f" {_scope(result, claim.unders)}" if not together else ""
         parts.append(compared_word(result, str(claim.measure), better=claim.kind is ClaimKind.BETTER) + where)
-    measures = {claim.measure for claim in own}
+    measures = {claim.measure for claim in ordered}
     if result.fairness not in measures and performance in measures:
         parts.append(_no_fairer(result, treatment))
     sentence = f"With {treatment}, the model is {joined(parts)} than {baseline_name(result)}"
-    under = own[0].unders[max(range(len(own[0].changes)), key=lambda at: abs(own[0].changes[at]))]
-    numbers = [_against(result, under, treatment, str(claim.measure)) for claim in own if under in claim.unders]
+    under = ordered[0].unders[max(range(len(ordered[0].changes)), key=lambda at: abs(ordered[0].changes[at]))]
+    numbers = [_against(result, under, treatment, str(claim.measure)) for claim in ordered if under in claim.unders]
     numbers = list(dict.fromkeys(filter(None, numbers)))
     significant = "significant after correction"
     if number > 1:
@@ -234,9 +234,9 @@ def _treatment_answer(result: StudyResult, treatment: str, claims: Sequence[Clai
             [unders] = places
             significant = "significant after correction"
             if len(unders) > 1:
-                significant = f"significant {_where(result, unders)}"
+                significant = f"significant {_scope(result, unders)}"
     sentence += f" ({', '.join(numbers)}; {significant})"
-    if any(_is(claim, result.fairness, better=True) for claim in own) and performance not in measures:
+    if any(_is(claim, result.fairness, better=True) for claim in ordered) and performance not in measures:
         sentence += f", with no significant change of {measure_name(result, performance)}"
     return sentence + "."
 
@@ -294,7 +294,7 @@ def orientation(result: StudyResult) -> str:
     where: dict[str, list[Under]] = {}
     for cell in further:
         where.setdefault(cell.treatment, []).append((cell.condition, cell.learner))
-    names = [name if len(result.unders) == 1 else f"{name} {_where(result, unders)}" for name, unders in where.items()]
+    names = [name if len(result.unders) == 1 else f"{name} {_scope(result, unders)}" for name, unders in where.items()]
     return f"{sentence}; on average no better than that: {listing(names, 2 * FEW)}."
 
 
@@ -329,17 +329,17 @@ def _changes_elsewhere(result: StudyResult) -> dict[str, list[str]]:
     """Say what is confirmed of each treatment between the groups of other attributes than the study's main one."""
     main = ((), result.attribute)
     others = dict.fromkeys(record.attribute for record in result.records if record.attribute not in main)
-    said: dict[str, list[str]] = {}
+    sentences: dict[str, list[str]] = {}
     for attribute in others:
         claims = list(change_claims(result, attribute))
         for treatment in dict.fromkeys(claim.treatments[0] for claim in claims):
             for kind, word in ((ClaimKind.BETTER, "Better"), (ClaimKind.WORSE, "Worse")):
                 ofs = [claim for claim in claims if claim.kind is kind and claim.treatments[0] == treatment]
-                own = [_other_change(result, one) for one in ofs]
-                if own:
-                    where = f"{word} between groups of {title_of_attribute(attribute)}: {listing(own, FEW)}."
-                    said.setdefault(treatment, []).append(where)
-    return said
+                changes = [_other_change(result, claim) for claim in ofs]
+                if changes:
+                    where = f"{word} between groups of {title_of_attribute(attribute)}: {listing(changes, FEW)}."
+                    sentences.setdefault(treatment, []).append(where)
+    return sentences
 
 
 def inconclusive(result: StudyResult) -> Iterator[Statements]:
@@ -359,9 +359,9 @@ def inconclusive(result: StudyResult) -> Iterator[Statements]:
 
 
 def _statements(title: str, items: Iterable[Text]) -> Iterator[Statements]:
-    found = tuple(items)
-    if found:
-        yield Statements(title, found)
+    sentences = tuple(items)
+    if sentences:
+        yield Statements(title, sentences)
 
 
 def change_sentence(result: StudyResult, claim: Claim) -> str:
@@ -374,7 +374,7 @@ def change_sentence(result: StudyResult, claim: Claim) -> str:
         numbers = _against(result, claim.unders[0], claim.treatments[0], measure)
         return f"{word}{where}: {numbers} ({signed_thousandths(claim.changes[0])})."
     by = _changes_over_conditions(result, claim)
-    return f"{word} {_where(result, claim.unders)}: {measure_name(result, measure)} changes by {by}."
+    return f"{word} {_scope(result, claim.unders)}: {measure_name(result, measure)} changes by {by}."
 
 
 def _other_change(result: StudyResult, claim: Claim) -> str:
@@ -406,19 +406,19 @@ def equivalence_words(result: StudyResult, *, shown: bool) -> Iterator[str]:
         return
     margin = tested[0].margin
     late = "" if tested[0].margin_recorded else " (the margin was not recorded before results were read)"
-    found: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str], int] = {}
     for record in tested:
         if record.equivalent:
             key = (record.treatment, record.measure)
-            found[key] = found.get(key, 0) + 1
-    if not found and not shown:
+            counts[key] = counts.get(key, 0) + 1
+    if not counts and not shown:
         yield f"No change of {_listed_main(result)} is shown to be within {margin:g} of {baseline_name(result)}{late}."
-    if found and shown:
+    if counts and shown:
         number = len(result.unders)
         parts = [
             f"{treatment} on {measure_name(result, measure)}"
             + (f" under {times} of {number} conditions" if number > 1 else "")
-            for (treatment, measure), times in found.items()
+            for (treatment, measure), times in counts.items()
         ]
         yield f"Shown to be within {margin:g} of {baseline_name(result)}: {listing(parts, 2 * FEW)}{late}."
 
@@ -459,8 +459,8 @@ def look_words(result: StudyResult) -> Iterator[str]:
         return
     seeds = listing([str(look.seeds) for look in looks.looks], 6)
     trials = listing([f"{look.trials:,}" for look in looks.looks], 6)
-    given = result.provenance.get("options")
-    threshold = given.get("threshold", 0.05) if isinstance(given, dict) else 0.05
+    options = result.provenance.get("options")
+    threshold = options.get("threshold", 0.05) if isinstance(options, dict) else 0.05
     yield (
         f"The verdicts of this study were read {looks.number} times with different data (seeds: {seeds}; trials: "
         f"{trials}), so each is decided at {threshold / looks.number:.3g} instead of {threshold:g}."
@@ -475,12 +475,12 @@ def _collapsed_words(result: StudyResult, claim: Claim) -> str:
         if cell.chosen and cell.treatment == claim.treatments[0] and (cell.condition, cell.learner) in claim.unders
     ]
     runs, collapsed = sum(cell.runs for cell in cells), sum(cell.collapsed_runs for cell in cells)
-    what = "so no alternative to it is named" if (
+    consequence = "so no alternative to it is named" if (
         claim.treatments[0] == result.baseline
     ) else "so it is neither best nor an alternative"  # fmt: skip
     return (
-        f"{claim.treatments[0]} has collapsed {_where(result, claim.unders)}: on the dev rows it does no better "
-        f"than a constant prediction ({collapsed:,} of {plural(runs, 'run')}), {what}."
+        f"{claim.treatments[0]} has collapsed {_scope(result, claim.unders)}: on the dev rows it does no better "
+        f"than a constant prediction ({collapsed:,} of {plural(runs, 'run')}), {consequence}."
     )
 
 
@@ -494,8 +494,8 @@ def unknown(result: StudyResult, measures: Sequence[str] | None = None) -> Itera
             on = f" ({' & '.join(record.attribute)})" if record.attribute and measures is None else ""
             treatments = reasons.setdefault(_why(record), {}).setdefault(measure_name(result, record.measure) + on, {})
             treatments.setdefault(record.treatment, []).append(under_name(result, (record.condition, record.learner)))
-    for reason, told in reasons.items():
-        parts = [f"{name} of {listing(_placed(result, treatments), 4)}" for name, treatments in told.items()]
+    for reason, names in reasons.items():
+        parts = [f"{name} of {listing(_placed(result, treatments), 4)}" for name, treatments in names.items()]
         together = f"{reason[:1].upper()}{reason[1:]}: {and_more(parts, 4)}."
         if len(together) <= LONGEST_SENTENCE:
             yield together
@@ -526,7 +526,7 @@ def failure_words(result: StudyResult) -> Iterator[str]:
         yield f"{trials} in no number here: {errors}"
 
 
-def _where(result: StudyResult, unders: Sequence[Under]) -> str:
+def _scope(result: StudyResult, unders: Sequence[Under]) -> str:
     number = len(result.unders)
     if len(unders) == 1:
         return under_phrase(result, unders[0])

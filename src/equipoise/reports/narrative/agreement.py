@@ -47,26 +47,26 @@ class AgreementReport(Report):
             caution=ONE_VIEW,
             sections=(
                 Section("names", "Names of every strip", (_names(result),), short="Names", essential=True),
-                Section("how", "How agreement is measured", (Paragraph(_how(result)),), short="Method"),
+                Section("how", "How agreement is measured", (Paragraph(_method(result)),), short="Method"),
             ),
             notes=tuple(_decoys(result)),
             provenance=document_provenance(result, "equipoise.discovery.agree"),
         )
 
 
-def _confirmed(found: Agreement) -> list[Winner]:
+def _confirmed(agreement: Agreement) -> list[Winner]:
     """Return the names that count: most raters gave them, and raters agree more than by chance."""
-    return [winner for winner in found.searched if winner.agreed] if found.beyond_chance else []
+    return [winner for winner in agreement.searched if winner.agreed] if agreement.beyond_chance else []
 
 
-def _answer(found: Agreement) -> Text:
-    if found.same != found.same:
-        return f"Agreement is inconclusive: {found.reason}."
-    if not found.beyond_chance:
-        return f"No name is confirmed: raters do not agree significantly more than by chance ({_shares(found)})."
-    confirmed = _confirmed(found)
+def _answer(agreement: Agreement) -> Text:
+    if agreement.same != agreement.same:
+        return f"Agreement is inconclusive: {agreement.reason}."
+    if not agreement.beyond_chance:
+        return f"No name is confirmed: raters do not agree significantly more than by chance ({_shares(agreement)})."
+    confirmed = _confirmed(agreement)
     if not confirmed:
-        return f"Raters agree more than by chance, but on no direction of the search ({_shares(found)})."
+        return f"Raters agree more than by chance, but on no direction of the search ({_shares(agreement)})."
     first = confirmed[0]
     more = "" if len(confirmed) == 1 else f", and on {len(confirmed) - 1} more"
     return (
@@ -78,27 +78,29 @@ def _answer(found: Agreement) -> Text:
     )
 
 
-def _shares(found: Agreement) -> str:
+def _shares(agreement: Agreement) -> str:
     """Say how many pairs gave the same name, and how many would by chance."""
-    chance = "" if found.chance != found.chance else f", by chance {found.chance:.0%}, p = {found.p:.2g}"
-    return f"{found.same:.0%} of the pairs that both gave a name gave the same one{chance}"
+    chance = (
+        "" if agreement.chance != agreement.chance else f", by chance {agreement.chance:.0%}, p = {agreement.p:.2g}"
+    )
+    return f"{agreement.same:.0%} of the pairs that both gave a name gave the same one{chance}"
 
 
 def _votes(winner: Winner) -> str:
     return f"{winner.votes} of {plural(winner.raters, 'rater')}"
 
 
-def _lead(found: Agreement) -> Iterator[Statements]:
-    confirmed = _confirmed(found)
-    if found.beyond_chance:
-        yield Statements("", (f"{_shares(found)[:1].upper()}{_shares(found)[1:]}.",))
-    for one in confirmed:
-        yield Statements(Name(one.direction), (("“", Name(str(one.name)), f"” ({_votes(one)})."),))
+def _lead(agreement: Agreement) -> Iterator[Statements]:
+    confirmed = _confirmed(agreement)
+    if agreement.beyond_chance:
+        yield Statements("", (f"{_shares(agreement)[:1].upper()}{_shares(agreement)[1:]}.",))
+    for winner in confirmed:
+        yield Statements(Name(winner.direction), (("“", Name(str(winner.name)), f"” ({_votes(winner)})."),))
 
 
-def _inconclusive(found: Agreement) -> Iterator[Statements]:
-    confirmed = _confirmed(found)
-    for winner in found.searched:
+def _inconclusive(agreement: Agreement) -> Iterator[Statements]:
+    confirmed = _confirmed(agreement)
+    for winner in agreement.searched:
         if winner not in confirmed:
             yield Statements(Name(winner.direction), (_open(winner),))
 
@@ -114,51 +116,57 @@ def _open(winner: Winner) -> Text:
     return ("No agreement: the most usual name, “", Name(winner.name), f"”, has {_votes(winner)}.")
 
 
-def _tiles(found: Agreement) -> tuple[Tile, ...]:
-    same = "undefined" if found.same != found.same else f"{found.same:.0%}"
-    chance = "" if found.chance != found.chance else f"by chance {found.chance:.0%}, p = {found.p:.2g}"
-    kappa = "undefined" if found.kappa != found.kappa else f"{found.kappa:.2f}"
-    agreed = sum(winner.agreed for winner in found.searched)
+def _tiles(agreement: Agreement) -> tuple[Tile, ...]:
+    same = "undefined" if agreement.same != agreement.same else f"{agreement.same:.0%}"
+    chance = "" if agreement.chance != agreement.chance else f"by chance {agreement.chance:.0%}, p = {agreement.p:.2g}"
+    kappa = "undefined" if agreement.kappa != agreement.kappa else f"{agreement.kappa:.2f}"
+    agreed = sum(winner.agreed for winner in agreement.searched)
     return (
-        Tile("directions with a name", f"{agreed} of {len(found.searched)}", None, "given by most raters"),
+        Tile("directions with a name", f"{agreed} of {len(agreement.searched)}", None, "given by most raters"),
         Tile("pairs with the same name", same, None, chance),
-        Tile("Fleiss' kappa", kappa, None, str(found.reason or "")),
-        Tile("raters", f"{found.raters:,}", None, plural(found.blanks, "blank")),
+        Tile("Fleiss' kappa", kappa, None, str(agreement.reason or "")),
+        Tile("raters", f"{agreement.raters:,}", None, plural(agreement.blanks, "blank")),
     )
 
 
-def _names(found: Agreement) -> DataTable:
+def _names(agreement: Agreement) -> DataTable:
     fields = (
-        Field("Direction", lambda _, one: Cell(
-            Name(one.direction), (one.method,) if one in found.decoys and one.method != one.direction else ()
+        Field("Direction", lambda _, winner: Cell(
+            Name(winner.direction), (winner.method,) if winner in agreement.decoys
+            and winner.method != winner.direction else ()
         )),
-        Field("Name", lambda _, one: "–" if one.name is None else Name(one.name), kept=True),
-        Field("Verdict", lambda _, one: Cell("agreed") if one.agreed else quiet("no agreement"), kept=True),
-        Field("Votes", lambda _, one: f"{one.votes} of {one.raters}", True),
-        Field("Confidence", lambda _, one: "–" if one.confidence != one.confidence else f"{one.confidence:.1f} of 5",
-              True),
-        Field("Strip", lambda _, one: one.code),
+        Field("Name", lambda _, winner: "–" if winner.name is None else Name(winner.name), kept=True),
+        Field("Verdict", lambda _, winner: Cell("agreed") if winner.agreed else quiet("no agreement"), kept=True),
+        Field("Votes", lambda _, winner: f"{winner.votes} of {winner.raters}", True),
+        Field("Confidence", lambda _, winner: (
+            "–" if winner.confidence != winner.confidence else f"{winner.confidence:.1f} of 5"
+        ), True),
+        Field("Strip", lambda _, winner: winner.code),
     )  # fmt: skip
-    return record_table("The most usual name of every strip", fields, enumerate(found.winners), what="strips")
+    return record_table("The most usual name of every strip", fields, enumerate(agreement.winners), what="strips")
 
 
-def _how(found: Agreement) -> str:
-    high = "" if found.chance_high != found.chance_high else f" 95% of permutations stay below {found.chance_high:.0%}."
+def _method(agreement: Agreement) -> str:
+    high = (
+        ""
+        if agreement.chance_high != agreement.chance_high
+        else f" 95% of permutations stay below {agreement.chance_high:.0%}."
+    )
     return (
         "Names are the same if they differ only in capitals, blanks, hyphens and simple English plurals. A pair of "
         "raters counts where both gave a name. Chance: each rater's names are permuted over the strips; p is the share "
         f"of permutations with as much agreement.{high} A name is agreed on if more than half of all raters gave it, "
-        f"those who left a blank included ({formats.count(found.blanks)} blanks)."
+        f"those who left a blank included ({formats.count(agreement.blanks)} blanks)."
     )
 
 
-def _decoys(found: Agreement) -> Iterator[str]:
-    if not found.decoys:
+def _decoys(agreement: Agreement) -> Iterator[str]:
+    if not agreement.decoys:
         yield NO_DECOYS
-    elif found.raters > 1:
-        agreed = [decoy for decoy in found.decoys if decoy.agreed]
-        names = "; ".join(f"{one.method}: “{one.name}”" for one in agreed)
-        others = plural(len(found.decoys), "other direction")
+    elif agreement.raters > 1:
+        agreed = [decoy for decoy in agreement.decoys if decoy.agreed]
+        names = "; ".join(f"{winner.method}: “{winner.name}”" for winner in agreed)
+        others = plural(len(agreement.decoys), "other direction")
         yield f"Of {others} among the strips, raters agreed on a name for {len(agreed)}{f' ({names})' * bool(agreed)}."
-        if any(one.method in BY_CHANCE for one in agreed):
+        if any(winner.method in BY_CHANCE for winner in agreed):
             yield RANDOM_TOO

@@ -51,7 +51,7 @@ from equipoise.reports._records import (
 )
 from equipoise.reports._spaces import MOST_MAPS, main_gaps, majoritised
 from equipoise.reports.narrative._change_words import change_story
-from equipoise.reports.narrative._outcome_words import headlines, lead_of, outcome_story, say_untold
+from equipoise.reports.narrative._outcome_words import headlines, lead_of, outcome_story, unknown_sentences
 from equipoise.reports.narrative._outcomes import cohort_section, glossary_table, outcome_sections
 from equipoise.reports.narrative._report import Report, Story, document_provenance, document_text, part_names
 from equipoise.reports.narrative._spaces import space_sections, space_story
@@ -69,8 +69,8 @@ def chart_notes(result: AuditResult) -> tuple[str, ...]:
     """Say which charts are left out because there would be too many."""
     if is_embedding(result):
         left_out = len(result.map.groups) - MOST_MAPS if result.map is not None else 0
-        drawn = f"The map is drawn for {MOST_MAPS} attributes; {left_out} more are not drawn."
-        return (drawn,) if left_out > 0 else ()
+        note = f"The map is drawn for {MOST_MAPS} attributes; {left_out} more are not drawn."
+        return (note,) if left_out > 0 else ()
     subjects, splits = len(subjects_of(result)), len(splits_of(result))
     if splits > MOST_SPLITS:
         return (f"Charts are drawn for {MOST_SPLITS} of {splits} splits; tables have all of them.",)
@@ -177,7 +177,7 @@ class AuditReport(Report):
 
     def untold(self, result: AuditResult) -> tuple[str, ...]:
         """Return what could not be computed and why, as the JSON has it."""
-        return tuple(say_untold(result.records))
+        return tuple(unknown_sentences(result.records))
 
 
 def _stories(result: AuditResult) -> tuple[Story, ...]:
@@ -242,10 +242,10 @@ def _next_steps(result: AuditResult) -> Iterator[Text]:
         if record.status == Status.TOO_SMALL and isinstance(record.reason, Reason) and record.group
     )
     if small:
-        shown = list(small)[:MOST_NAMED]
+        named = list(small)[:MOST_NAMED]
         names: list[str | Name] = []
-        for index, group in enumerate(shown):
-            last = index == len(shown) - 1 and len(small) <= MOST_NAMED
+        for index, group in enumerate(named):
+            last = index == len(named) - 1 and len(small) <= MOST_NAMED
             names += ["" if not index else " and " if last else ", ", Name(group)]
         more = f" and {plural(len(small) - MOST_NAMED, 'more group')}" if len(small) > MOST_NAMED else ""
         yield ("Collect more people of ", *names, f"{more}: what was not testable rests on too few of them.")
@@ -291,16 +291,16 @@ def _tiles(result: AuditResult) -> tuple[Tile, ...]:
     tests = _tests(result)
     tested = [record for record in tests if record.p_adjusted is not None]
     confirmed = sum(bool(record.finding) for record in tested)
-    what = "gaps" if is_embedding(result) else "differences"
+    plural_name = "gaps" if is_embedding(result) else "differences"
     groups = {(r.attribute, r.group) for r in result.records if r.kind in ("rate", "value") and len(r.attribute) == 1}
     small = sum(record.status == Status.TOO_SMALL for record in tests)
     return (
         *([] if is_embedding(result) else [_largest(result)]),
         Tile(
-            f"{what} confirmed", f"{confirmed:,} of {len(tested):,}", Meaning.NEUTRAL if confirmed else None,
+            f"{plural_name} confirmed", f"{confirmed:,} of {len(tested):,}", Meaning.NEUTRAL if confirmed else None,
             "significant after correction" if tested else "none was tested",
         ),
-        Tile("not testable", f"{small:,} of {len(tests):,}", None, f"{what} with too few people"),
+        Tile("not testable", f"{small:,} of {len(tests):,}", None, f"{plural_name} with too few people"),
         Tile("rows", formats.count(result.card.rows), None, plural(len(groups), "group")),
     )  # fmt: skip
 
@@ -311,14 +311,14 @@ def _largest(result: AuditResult) -> Tile:
         return Tile("largest confirmed difference", "none")
     claim = lead[1]
     gap = abs(claim.own - claim.other) if claim.record.kind == "gap" else abs(claim.record.value)
-    shown = points(gap) if is_share(claim.record) else f"{gap:.3g}"
+    size = points(gap) if is_share(claim.record) else f"{gap:.3g}"
     contrast = claim.record.kind == "contrast"
-    who = claim.record.group if contrast else (claim.record.pair or ("",))[0]
+    group = claim.record.group if contrast else (claim.record.pair or ("",))[0]
     against = (" against ", Name(str(claim.record.against))) if contrast and claim.record.against else ()
     # Where the group that is named is the better one, the sign does not call it worse.
     meaning = Meaning.WORSE if meaning_of(claim.record) is Meaning.WORSE else Meaning.NEUTRAL
-    below = (f"{title_of(claim.measure)}, ", Name(str(who)), *against)
-    return Tile("largest confirmed difference", shown, meaning, below)
+    below = (f"{title_of(claim.measure)}, ", Name(str(group)), *against)
+    return Tile("largest confirmed difference", size, meaning, below)
 
 
 def _sections(result: AuditResult) -> Iterator[Section]:
@@ -331,7 +331,7 @@ def _sections(result: AuditResult) -> Iterator[Section]:
 
 def _unknown(result: AuditResult) -> Section:
     """Say what could not be computed or tested, and why."""
-    untold = tuple(say_untold(result.records))
+    untold = tuple(unknown_sentences(result.records))
     blocks: list[Block] = [Bullets(untold)] if untold else []
     small = [] if is_embedding(result) else list(_small(result))
     if small:
@@ -349,8 +349,8 @@ def _small(result: AuditResult) -> Iterator[Text]:
             reasons = groups.setdefault((Subject(record.attribute, record.split).title, str(record.group)), {})
             reasons.setdefault(str(record.reason), {})[name_of(record.measure)] = None
     for (subject, group), reasons in groups.items():
-        told = "; ".join(f"{', '.join(measures)} ({reason})" for reason, measures in reasons.items())
-        yield (f"{subject}, ", Name(group), f": {told}.")
+        listed = "; ".join(f"{', '.join(measures)} ({reason})" for reason, measures in reasons.items())
+        yield (f"{subject}, ", Name(group), f": {listed}.")
 
 
 def _glossary(result: AuditResult) -> Section:
@@ -392,12 +392,14 @@ def _model_card(result: AuditResult, full: Document, *, found: bool) -> Document
         meaning=full.meaning,
         caution=full.caution,
         sections=(
-            *_kept(sections, "cohort", "Evaluation data"),
+            *_card_section(sections, "cohort", "Evaluation data"),
             Section("metrics", "Metrics", (Terms(tuple(_metrics(result))),), essential=True),
-            *_kept(sections, "rates", "Results by group"),
-            Section("findings", "Confirmed differences", tuple(_told(confirmed, "None.")), essential=True),
-            Section("inconclusive", "Not known", tuple(_told(full.inconclusive, "Nothing.")), essential=True),
-            *_kept(sections, "untold", "What could not be computed or tested"),
+            *_card_section(sections, "rates", "Results by group"),
+            Section("findings", "Confirmed differences", tuple(_statement_blocks(confirmed, "None.")), essential=True),
+            Section(
+                "inconclusive", "Not known", tuple(_statement_blocks(full.inconclusive, "Nothing.")), essential=True
+            ),
+            *_card_section(sections, "untold", "What could not be computed or tested"),
             Section("owner", "To be written by the owner of the model", (Bullets(TO_WRITE),), essential=True),
         ),
         notes=full.notes,
@@ -405,7 +407,7 @@ def _model_card(result: AuditResult, full: Document, *, found: bool) -> Document
     )
 
 
-def _kept(sections: dict[str, Section], name: str, title: str) -> Iterator[Section]:
+def _card_section(sections: dict[str, Section], name: str, title: str) -> Iterator[Section]:
     """Yield a section of the full report under the title that cards have, unfolded and without its charts."""
     if name in sections:
         section = sections[name]
@@ -415,12 +417,12 @@ def _kept(sections: dict[str, Section], name: str, title: str) -> Iterator[Secti
 
 def _metrics(result: AuditResult) -> Iterator[tuple[Text, Text]]:
     """Yield the measures of the table of results, with what they mean."""
-    shown = {record.measure for record in result.records if record.measure in RATES}
-    for measure in sorted(shown, key=reading_order):
+    displayed = {record.measure for record in result.records if record.measure in RATES}
+    for measure in sorted(displayed, key=reading_order):
         yield title_of(measure), explanation_of(measure, result.favourable)
 
 
-def _told(statements: tuple[Statements, ...], nothing: str) -> Iterator[Block]:
+def _statement_blocks(statements: tuple[Statements, ...], nothing: str) -> Iterator[Block]:
     if not statements:
         yield Paragraph(nothing)
     for part in statements:

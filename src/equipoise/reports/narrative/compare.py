@@ -37,7 +37,7 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
-from equipoise.reports._records import everyone_or, known, number, verdict
+from equipoise.reports._records import everyone_or, finite, number, verdict
 from equipoise.reports.narrative._compare_words import (
     compare_story,
     headline_of_result,
@@ -183,11 +183,11 @@ def _numbers(source: str, *specs: Spec) -> Iterator[Field]:
             yield Field(title, functools.partial(_cell, source, field=field, write=write), True)
 
 
-def _cell(source: str, place: int, record: Any, field: str, write: Callable[[float | None], str]) -> Cell:
+def _cell(source: str, index: int, record: Any, field: str, write: Callable[[float | None], str]) -> Cell:
     """Return a field of a record: its number, or why there is none."""
-    found = getattr(record, field)
-    if known(found) is not None:
-        return Cell(number(place, found, write, field, source))
+    field_value = getattr(record, field)
+    if finite(field_value) is not None:
+        return Cell(number(index, field_value, write, field, source))
     if record.status == Status.TOO_SMALL:
         return quiet("hidden")
     if field in TESTED and getattr(record, "attribute", "") is None:
@@ -199,14 +199,14 @@ def _group_cell(record: Any) -> Cell:
     return Cell(everyone_or(record.group), () if record.attribute is None else (Name(record.attribute),))
 
 
-def _everyone(record: Any) -> bool:
+def _is_overall(record: Any) -> bool:
     return record.attribute is None
 
 
 def _table(
     caption: str, fields: Sequence[Field], placed: Iterable[tuple[int, Any]], what: str = "groups"
 ) -> DataTable:  # fmt: skip
-    return record_table(caption, fields, placed, most=MOST_ROWS, what=what, everyone=_everyone)
+    return record_table(caption, fields, placed, most=MOST_ROWS, what=what, everyone=_is_overall)
 
 
 def _verdict(more: str, less: str) -> Field:
@@ -257,14 +257,14 @@ def _changed(result: CompareResult) -> Section:
     )  # fmt: skip
 
 
-def _share_cell(place: int, record: Any) -> Cell:
+def _share_cell(index: int, record: Any) -> Cell:
     """Return the share among the most changed, with a bar."""
     bar = None if math.isnan(record.share_changed) else float(record.share_changed)
-    return dataclasses.replace(_cell("records", place, record, "share_changed", formats.percent), bar=bar)
+    return dataclasses.replace(_cell("records", index, record, "share_changed", formats.percent), bar=bar)
 
 
 def _similarity(field: str, value: float, write: Callable[[float], str]) -> Number | str:
-    return "undefined" if known(value) is None else Number(write(value), 0, field, "similarity")
+    return "undefined" if finite(value) is None else Number(write(value), 0, field, "similarity")
 
 
 def _scores(result: CompareResult) -> Section:
@@ -332,21 +332,21 @@ def _moves(record: OutcomeRecord) -> Cell:
 
 
 def _link(link: OutcomeLink) -> Text:
-    def told(field: str, write: Callable[[float], str]) -> Number:
+    def number_of(field: str, write: Callable[[float], str]) -> Number:
         return Number(write(getattr(link, field)), 0, field, "link")
 
     interval = () if link.low is None or link.high is None else (
-        " (95% interval ", told("low", formats.bare_percent), " to ", told("high", formats.bare_percent), ")"
+        " (95% interval ", number_of("low", formats.bare_percent), " to ", number_of("high", formats.bare_percent), ")"
     )  # fmt: skip
     verdict = "not tested" if link.finding is None else "confirmed" if link.finding else "not significant"
-    p = () if link.p_adjusted is None else (", corrected p ", told("p_adjusted", formats.p_value))
+    p = () if link.p_adjusted is None else (", corrected p ", number_of("p_adjusted", formats.p_value))
     rank = () if math.isnan(link.rank_correlation) else (
-        " Rank correlation of the two changes: ", told("rank_correlation", formats.signed), "."
+        " Rank correlation of the two changes: ", number_of("rank_correlation", formats.signed), "."
     )  # fmt: skip
     return (
         "Of two people, one whose prediction changed and one whose did not, the first has the lower score in ",
-        told("auc", formats.percent), " of pairs", *interval, f"; 50% would be chance. Verdict: {verdict}", *p, ".",
-        *rank,
+        number_of("auc", formats.percent), " of pairs", *interval,
+        f"; 50% would be chance. Verdict: {verdict}", *p, ".", *rank,
     )  # fmt: skip
 
 
@@ -419,7 +419,7 @@ def _aggregates(result: CompareResult) -> Section:
 
 def _people(result: CompareResult) -> Section:
     fields = [
-        Field("Row", lambda place, person: Number(str(person.row), place, "row", "rows")),
+        Field("Row", lambda index, person: Number(str(person.row), index, "row", "rows")),
         *([] if result.rows[0].id is None else [Field("Id", lambda _, person: Name(str(person.id)))]),
         value("Score", "score", formats.decimal, "rows"),
         *(
@@ -475,8 +475,8 @@ def _unknown(result: CompareResult) -> Section:
         for record in getattr(result, source):
             if record.reason is not None:
                 words = getattr(record, "words", None) or f"{record.attribute} {record.group}"
-                everyone = source != "descriptions" and record.attribute is None
-                reasons.setdefault((part, record.reason), []).append("everyone" if everyone else words)
+                overall = source != "descriptions" and record.attribute is None
+                reasons.setdefault((part, record.reason), []).append("everyone" if overall else words)
     lines = [f"{part} of {listing(whom, 6)}: {reason}." for (part, reason), whom in reasons.items()]
     if result.link is not None and result.link.reason is not None:
         lines.append(f"Whether the score predicts whose prediction changed: {result.link.reason}.")

@@ -85,9 +85,9 @@ def _tiles(result: Diagnosis) -> Iterator[Tile]:
     yield Tile("first difference", f"step {result.step:,}", None, f"of {plural(result.steps, 'step')}")
     if math.isfinite(result.largest):
         yield Tile("size of it", f"{result.largest:.2g}", None, "largest difference of a number")
-    whole = [record for record in result.records if record.layer == ALL_LAYERS and math.isfinite(record.relative)]
-    if whole:
-        yield Tile("relative difference", f"{whole[-1].relative:.1e}", None, f"after step {whole[-1].step:,}")
+    overall = [record for record in result.records if record.layer == ALL_LAYERS and math.isfinite(record.relative)]
+    if overall:
+        yield Tile("relative difference", f"{overall[-1].relative:.1e}", None, f"after step {overall[-1].step:,}")
     if result.flips:
         last = result.flips[-1]
         yield Tile("predicted differently", percent(last.share), None, f"of {plural(last.rows, 'row')}")
@@ -112,14 +112,20 @@ def _growth(result: Diagnosis) -> DataTable:
             largest[record.step] = max(largest.get(record.step, (-1.0, "")), (record.relative, record.layer))
     columns = [Column("Step"), Column("Relative difference", number=True), Column("Largest in")]
     rows = []
-    for index, one in enumerate(result.records):
-        if one.layer != ALL_LAYERS:
+    for index, record in enumerate(result.records):
+        if record.layer != ALL_LAYERS:
             continue
-        whole = Cell(Number(f"{one.relative:.1e}", index, "relative") if math.isfinite(one.relative) else "undefined")
-        most = largest.get(one.step)
-        cells = [Cell(f"{one.step:,}"), whole, Cell("–") if most is None else Cell(Name(most[1]), (f"{most[0]:.1e}",))]
+        difference = Cell(
+            Number(f"{record.relative:.1e}", index, "relative") if math.isfinite(record.relative) else "undefined"
+        )
+        most = largest.get(record.step)
+        cells = [
+            Cell(f"{record.step:,}"),
+            difference,
+            Cell("–") if most is None else Cell(Name(most[1]), (f"{most[0]:.1e}",)),
+        ]
         if flips:
-            cells.append(Cell(percent(flips[one.step]) if one.step in flips else "–"))
+            cells.append(Cell(percent(flips[record.step]) if record.step in flips else "–"))
         rows.append(Row(tuple(cells)))
     if flips:
         columns.append(Column("Rows predicted differently", number=True))

@@ -41,17 +41,17 @@ class DirectionAuditReport(Report):
 
     def document(self, result: DirectionAudit) -> Document:
         """Return everything that is said about it."""
-        shown = result.verdict == GapVerdict.GAP
+        is_gap = result.verdict == GapVerdict.GAP
         numbers = tuple(_numbers(result))
         return Document(
             title=("Does the classifier treat the two sides of ", Name(result.name), " differently?"),
             facts=_rows(result),
             answer=_answer(result),
-            meaning=Meaning.NEUTRAL if shown else Meaning.QUIET,
-            lead=(Statements("", numbers),) if shown else (),
+            meaning=Meaning.NEUTRAL if is_gap else Meaning.QUIET,
+            lead=(Statements("", numbers),) if is_gap else (),
             tiles=_tiles(result),
             inconclusive=()
-            if shown
+            if is_gap
             else (Statements(Name(result.name), (f"No gap is shown: {result.reason}.", *numbers)),),
             caution=PREDICTED,
             sections=(
@@ -76,26 +76,26 @@ class DirectionAuditReport(Report):
         yield from result.notes
 
 
-def _answer(found: DirectionAudit) -> Text:
-    if found.verdict == GapVerdict.GAP:
+def _answer(audit: DirectionAudit) -> Text:
+    if audit.verdict == GapVerdict.GAP:
         return (
-            "The error rates differ between the two sides of ", Name(found.name),
-            f": by {points(found.gap)}, more than along random directions.",
+            "The error rates differ between the two sides of ", Name(audit.name),
+            f": by {points(audit.gap)}, more than along random directions.",
         )  # fmt: skip
-    return ("No gap is confirmed between the two sides of ", Name(found.name), f": {found.reason}.")
+    return ("No gap is confirmed between the two sides of ", Name(audit.name), f": {audit.reason}.")
 
 
-def _rows(found: DirectionAudit) -> str:
-    lower, upper, middle = (found.rows[side] for side in (LOWER_HALF, UPPER_HALF, MIDDLE))
+def _rows(audit: DirectionAudit) -> str:
+    lower, upper, middle = (audit.rows[side] for side in (LOWER_HALF, UPPER_HALF, MIDDLE))
     left_out = f" ({middle:,} in the middle are left out)" if middle else ""
     return (
-        f"{plural(lower, 'row')} of the split {found.split!r} on the lower, {upper:,} on the upper side{left_out}, "
-        f"as estimated by {found.how}."
+        f"{plural(lower, 'row')} of the split {audit.split!r} on the lower, {upper:,} on the upper side{left_out}, "
+        f"as estimated by {audit.how}."
     )
 
 
-def _rates(found: DirectionAudit) -> Iterator[str]:
-    for record in found.contrasts:
+def _rates(audit: DirectionAudit) -> Iterator[str]:
+    for record in audit.contrasts:
         if record.defined:
             between = f" [{_interval(record)}]" if _interval(record) else ""
             change = f"{100 * record.value:+.1f} points from lower to upper{between}"
@@ -104,17 +104,17 @@ def _rates(found: DirectionAudit) -> Iterator[str]:
         yield f"{_rate(record)} of {record.class_!r}: {change}."
 
 
-def _numbers(found: DirectionAudit) -> Iterator[str]:
-    if np.isfinite(found.gap):
-        median = 100 * float(np.median(found.chance))
+def _numbers(audit: DirectionAudit) -> Iterator[str]:
+    if np.isfinite(audit.gap):
+        median = 100 * float(np.median(audit.chance))
         yield (
-            f"The gap given the true label is {100 * found.gap:.1f} points; the median of {len(found.chance):,} random "
-            f"directions is {median:.1f} (rank {found.rank_among_random:,} of {len(found.chance) + 1:,})."
+            f"The gap given the true label is {100 * audit.gap:.1f} points; the median of {len(audit.chance):,} random "
+            f"directions is {median:.1f} (rank {audit.rank_among_random:,} of {len(audit.chance) + 1:,})."
         )
 
 
-def _context(found: DirectionAudit) -> Iterator[str]:
-    tracked = found.association
+def _context(audit: DirectionAudit) -> Iterator[str]:
+    tracked = audit.association
     if tracked.defined:
         differs = f"The share of true labels differs by {100 * tracked.value:.1f} points between the sides"
         if tracked.p is not None and tracked.p <= THRESHOLD:
@@ -124,23 +124,23 @@ def _context(found: DirectionAudit) -> Iterator[str]:
             )
         else:
             yield f"{differs}, not significantly."
-    for name, cosine in found.cosines.items():
+    for name, cosine in audit.cosines.items():
         if abs(cosine) > CLOSE:
             yield f"The direction has a cosine of {cosine:.2f} to {name!r}; random directions have none."
 
 
-def _tiles(found: DirectionAudit) -> tuple[Tile, ...]:
-    gap = "undefined" if not np.isfinite(found.gap) else points(found.gap)
-    rank = "–" if found.rank_among_random is None else f"{found.rank_among_random:,} of {len(found.chance) + 1:,}"
-    p = "not tested" if not np.isfinite(found.people) else f"p = {found.people:.2g}"
+def _tiles(audit: DirectionAudit) -> tuple[Tile, ...]:
+    gap = "undefined" if not np.isfinite(audit.gap) else points(audit.gap)
+    rank = "–" if audit.rank_among_random is None else f"{audit.rank_among_random:,} of {len(audit.chance) + 1:,}"
+    p = "not tested" if not np.isfinite(audit.people) else f"p = {audit.people:.2g}"
     return (
         Tile("gap given the true label", gap, None, f"over rows: {p}"),
         Tile("rank among random directions", rank, None, "1: none has as large a gap"),
-        Tile("rows", f"{sum(found.rows.values()):,}", None, f"split {found.split}"),
+        Tile("rows", f"{sum(audit.rows.values()):,}", None, f"split {audit.split}"),
     )
 
 
-def _table(found: DirectionAudit) -> DataTable:
+def _table(audit: DirectionAudit) -> DataTable:
     fields = (
         Field("Rate", lambda _, record: _rate(record)), Field("Class", lambda _, record: Name(str(record.class_))),
         Field("Upper less lower", lambda _, record: f"{100 * record.value:+.1f} points" if record.defined
@@ -148,7 +148,7 @@ def _table(found: DirectionAudit) -> DataTable:
         Field("Interval", lambda _, record: _interval(record) or "–", True),
     )  # fmt: skip
     return record_table(
-        "Rates of the upper side less those of the lower", fields, enumerate(found.contrasts), what="rates"
+        "Rates of the upper side less those of the lower", fields, enumerate(audit.contrasts), what="rates"
     )
 
 

@@ -132,10 +132,10 @@ def _methods(investigation: Investigation) -> list[tuple[str, Shown]]:
     """Return what is compared: the first direction of the search, then every baseline."""
     if not investigation.methods:
         return []
-    own = (
+    search = (
         [] if any(method.method == "search" for method in investigation.methods) else list(investigation.directions[:1])
     )
-    return [(METHODS.get(one.method, one.method), one) for one in (*own, *investigation.methods)]
+    return [(METHODS.get(shown.method, shown.method), shown) for shown in (*search, *investigation.methods)]
 
 
 def _meaning(investigation: Investigation) -> Meaning:
@@ -153,28 +153,32 @@ def _answer(investigation: Investigation, first: Shown | None) -> Text:
         return f"No reaction was confirmed: {_without_stop(str(investigation.reason or 'no direction was confirmed'))}."
     name = first.judged.name
     still = " while the target stays put" if investigation.target in first.judged.cosines else ""
-    what = f"its {_course(first)}{still}"
+    course_words = f"its {_course(first)}{still}"
     if UNNAMED.fullmatch(name):
-        beside = "" if investigation.target is None else " beside its target"
-        return (f"The classifier reacts to something{beside}: along ", Name(name), f" {what}.")
-    return ("The classifier reacts to ", Name(name), f": along this direction {what}.")
+        target_words = "" if investigation.target is None else " beside its target"
+        return (f"The classifier reacts to something{target_words}: along ", Name(name), f" {course_words}.")
+    return ("The classifier reacts to ", Name(name), f": along this direction {course_words}.")
 
 
 def _known_answer(investigation: Investigation) -> Text:
-    others = [one for one in investigation.known if one.name != investigation.target and math.isfinite(one.change[0])]
+    others = [
+        attribute
+        for attribute in investigation.known
+        if attribute.name != investigation.target and math.isfinite(attribute.change[0])
+    ]
     if not others:
         return (
             f"No search was made; the change along {plural(len(investigation.known), 'known attribute')} was measured."
         )
-    most = max(others, key=lambda one: abs(one.change[0]))
+    most = max(others, key=lambda attribute: abs(attribute.change[0]))
     change = (
         f"by {formats.signed_thousandths(most.change[0])}{_between(most.change, investigation)}. No search was made."
     )
-    beside = "" if investigation.target is None else " beside the target"
+    target_words = "" if investigation.target is None else " beside the target"
     if most.change[1] <= 0 <= most.change[2]:
-        return (f"No change along a known attribute{beside} is shown; the largest is along ", Name(most.name),
+        return (f"No change along a known attribute{target_words} is shown; the largest is along ", Name(most.name),
                 f", {change}")  # fmt: skip
-    return (f"Of the known attributes{beside}, ", Name(most.name), f" changes the probability most: {change}")
+    return (f"Of the known attributes{target_words}, ", Name(most.name), f" changes the probability most: {change}")
 
 
 def _between(span: Span, investigation: Investigation) -> str:
@@ -182,9 +186,9 @@ def _between(span: Span, investigation: Investigation) -> str:
     return f" ({investigation.judging.level:.0%} interval {low} to {high})"
 
 
-def _course(one: Shown) -> str:
+def _course(shown: Shown) -> str:
     """Say what the probability does along a direction."""
-    ends, total = ends_of(one.strips), one.judged.way
+    ends, total = ends_of(shown.strips), shown.judged.way
     if ends is None:
         return f"probability changes by {total:.2f} in total"
     low, high = ends
@@ -196,31 +200,31 @@ def _course(one: Shown) -> str:
 
 def _lead(investigation: Investigation) -> Iterator[Statements]:
     """Yield what is confirmed of each direction."""
-    for index, one in enumerate(investigation.confirmed):
-        course = "" if index == 0 else f"The {_course(one)}. "
+    for index, shown in enumerate(investigation.confirmed):
+        course = "" if index == 0 else f"The {_course(shown)}. "
         yield Statements(
-            Name(one.judged.name), (f"{course}{_size(investigation, one)}", *_kept_still(investigation, one))
+            Name(shown.judged.name), (f"{course}{_size(investigation, shown)}", *_kept_still(investigation, shown))
         )
 
 
-def _size(investigation: Investigation, one: Shown) -> str:
+def _size(investigation: Investigation, shown: Shown) -> str:
     """Say how much the probability changes along a direction, and how that compares with random directions."""
-    judged = one.judged
+    judged = shown.judged
     rank = judged.rank_among_random
     chance = "" if rank is None else f" {_capital(rank_words(rank, judged.random_directions))}."
     return (
         f"Over {investigation.judging.latents:,} fresh latents the probability changes by {judged.way:.3f} in total "
-        f"({_interval(investigation, one)}){_times(one)}.{chance}"
+        f"({_interval(investigation, shown)}){_times(shown)}.{chance}"
     )
 
 
-def _interval(investigation: Investigation, one: Shown) -> str:
-    return f"{investigation.judging.level:.0%} interval {one.judged.way_low:.3f} to {one.judged.way_high:.3f}"
+def _interval(investigation: Investigation, shown: Shown) -> str:
+    return f"{investigation.judging.level:.0%} interval {shown.judged.way_low:.3f} to {shown.judged.way_high:.3f}"
 
 
-def _kept_still(investigation: Investigation, one: Shown) -> Iterator[Text]:
+def _kept_still(investigation: Investigation, shown: Shown) -> Iterator[Text]:
     """Say that the target stays put, and what the reference does."""
-    judged = one.judged
+    judged = shown.judged
     cosine = judged.cosines.get(investigation.target) if investigation.target is not None else None
     if cosine is not None:
         yield (
@@ -235,9 +239,9 @@ def _kept_still(investigation: Investigation, one: Shown) -> Iterator[Text]:
         )  # fmt: skip
 
 
-def _times(one: Shown) -> str:
+def _times(shown: Shown) -> str:
     """Say how many times as much a direction changes the probability as a random one."""
-    judged = one.judged
+    judged = shown.judged
     if not judged.chance > 0:
         return ""
     return f", {judged.variation / judged.chance:.1f} times as much as along the median random direction"
@@ -245,9 +249,9 @@ def _times(one: Shown) -> str:
 
 def _inconclusive(investigation: Investigation) -> Iterator[Statements]:
     open_ones = [direction for direction in investigation.directions if not direction.confirmed]
-    for one in open_ones:
-        reason = _without_stop(str(one.judged.reason or "it could not be measured"))
-        yield Statements(Name(one.judged.name), (f"Not confirmed: {reason}.{_would_decide(investigation, one)}",))
+    for shown in open_ones:
+        reason = _without_stop(str(shown.judged.reason or "it could not be measured"))
+        yield Statements(Name(shown.judged.name), (f"Not confirmed: {reason}.{_would_decide(investigation, shown)}",))
     if investigation.verdict is not None and not investigation.confirmed:
         yield Statements(
             "",
@@ -258,15 +262,15 @@ def _inconclusive(investigation: Investigation) -> Iterator[Statements]:
         )
 
 
-def _would_decide(investigation: Investigation, one: Shown) -> str:
+def _would_decide(investigation: Investigation, shown: Shown) -> str:
     """Say what would decide about a direction, where more latents would."""
-    judged, asked = one.judged, investigation.judging
-    if not (judged.way_low < asked.min_effect <= judged.way_high):
+    judged, criteria = shown.judged, investigation.judging
+    if not (judged.way_low < criteria.min_effect <= judged.way_high):
         return ""
     rank = judged.rank_among_random
-    if rank is None or not among_the_first(rank, judged.random_directions, asked.threshold):
+    if rank is None or not among_the_first(rank, judged.random_directions, criteria.threshold):
         return ""
-    return f" More fresh latents would decide it (--latents above {asked.latents:,})."
+    return f" More fresh latents would decide it (--latents above {criteria.latents:,})."
 
 
 def _tiles(investigation: Investigation, first: Shown | None) -> tuple[Tile, ...]:
@@ -298,25 +302,25 @@ def _album(investigation: Investigation) -> Album:
     strips = [
         strip for direction in investigation.directions[:MOST_DIRECTIONS] for strip in direction.strips[:MOST_LATENTS]
     ]
-    strips += [strip for _, one in _methods(investigation) for strip in one.strips[:LATENTS_OF_METHODS]]
-    strips += [strip for one in investigation.known[:MOST_KNOWN] for strip in one.strips[:LATENTS_OF_KNOWN]]
+    strips += [strip for _, shown in _methods(investigation) for strip in shown.strips[:LATENTS_OF_METHODS]]
+    strips += [strip for shown in investigation.known[:MOST_KNOWN] for strip in shown.strips[:LATENTS_OF_KNOWN]]
     return Album(strips)
 
 
-def _first_strips(investigation: Investigation, one: Shown, album: Album) -> Images | None:
+def _first_strips(investigation: Investigation, shown: Shown, album: Album) -> Images | None:
     """Return the strips of the answer."""
-    if not one.strips:
+    if not shown.strips:
         return None
     caption = (
-        Name(one.judged.name), ": every row is one latent, moved along the direction from left to right; below each "
+        Name(shown.judged.name), ": every row is one latent, moved along the direction from left to right; below each "
         "picture is the classifier's probability",
     )  # fmt: skip
-    return strip_images(album, caption, "Latent", investigation.strip_alphas, list(_rows(one, 0, LATENTS_FIRST)))
+    return strip_images(album, caption, "Latent", investigation.strip_alphas, list(_rows(shown, 0, LATENTS_FIRST)))
 
 
-def _rows(one: Shown, first: int, last: int) -> Iterator[tuple[Text, str, Strip]]:
-    name = safe_name(one.judged.name)
-    for index, strip in enumerate(one.strips[first:last], start=first + 1):
+def _rows(shown: Shown, first: int, last: int) -> Iterator[tuple[Text, str, Strip]]:
+    name = safe_name(shown.judged.name)
+    for index, strip in enumerate(shown.strips[first:last], start=first + 1):
         yield str(index), f"{name}, latent {index}", strip
 
 
@@ -324,14 +328,14 @@ def _rows(one: Shown, first: int, last: int) -> Iterator[tuple[Text, str, Strip]
 
 
 def _sections(investigation: Investigation, album: Album) -> Iterator[Section]:
-    shown = investigation.directions[:MOST_DIRECTIONS]
+    directions = investigation.directions[:MOST_DIRECTIONS]
     if investigation.directions:
         yield Section(
             "directions", "Every direction", (_directions_table(investigation),), short="Directions", essential=True,
             intro="Confirmed directions come first, then those with the larger change.",
         )  # fmt: skip
-    for rank, one in enumerate(shown, start=1):
-        yield _direction(investigation, rank, one, album)
+    for rank, shown in enumerate(directions, start=1):
+        yield _direction(investigation, rank, shown, album)
     if investigation.directions:
         first = investigation.directions[0].judged.name
         lines = (
@@ -346,23 +350,23 @@ def _sections(investigation: Investigation, album: Album) -> Iterator[Section]:
         yield _known_section(investigation, album)
     if investigation.verdict is not None:
         yield Section("curves", "Had the search settled?", (ChartBlock(("curves",)),), short="The search")
-    yield _how(investigation, album)
+    yield _method_section(investigation, album)
 
 
 def _directions_table(investigation: Investigation) -> DataTable:
     named = investigation.directions[0].judged.cosines
-    fields = [Field("Direction", lambda _, one: Name(one.judged.name)), *_numbers(investigation)]
+    fields = [Field("Direction", lambda _, shown: Name(shown.judged.name)), *_numbers(investigation)]
     if investigation.target in named:
         target = str(investigation.target)
-        fields.append(Field("Cosine to target", lambda _, one: _cosine(one.judged.cosines[target]), True))
+        fields.append(Field("Cosine to target", lambda _, shown: _cosine(shown.judged.cosines[target]), True))
     if any(name != investigation.target for name in named):
-        fields.append(Field("To nearest known", lambda _, one: _nearest_known(investigation, one), True))
+        fields.append(Field("To nearest known", lambda _, shown: _nearest_known(investigation, shown), True))
     caption = f"Directions of the search, measured on {investigation.judging.latents:,} fresh latents"
     return record_table(caption, (*fields, *STEPS), enumerate(investigation.directions), what="directions")
 
 
-def _nearest_known(investigation: Investigation, one: Shown) -> Cell:
-    cosines = {name: cosine for name, cosine in one.judged.cosines.items() if name != investigation.target}
+def _nearest_known(investigation: Investigation, shown: Shown) -> Cell:
+    cosines = {name: cosine for name, cosine in shown.judged.cosines.items() if name != investigation.target}
     nearest = max(cosines, key=lambda name: abs(cosines[name]), default=None)
     return Cell("–") if nearest is None else Cell(_cosine(cosines[nearest]), (Name(nearest),))
 
@@ -370,7 +374,7 @@ def _nearest_known(investigation: Investigation, one: Shown) -> Cell:
 def _numbers(investigation: Investigation) -> tuple[Field, ...]:
     """Return the columns of what was measured of a direction."""
     return (
-        Field("Verdict", lambda _, one: Cell("confirmed", meaning=Meaning.NEUTRAL) if one.confirmed
+        Field("Verdict", lambda _, shown: Cell("confirmed", meaning=Meaning.NEUTRAL) if shown.confirmed
               else quiet("not confirmed"), kept=True),
         _measured("Total change", lambda j: Cell(f"{j.way:.3f}", (f"{j.way_low:.3f} to {j.way_high:.3f}",))),
         _measured("Rank", lambda j: Cell(_rank(j))),
@@ -386,7 +390,8 @@ def _numbers(investigation: Investigation) -> tuple[Field, ...]:
 def _measured(title: str, cell: Callable[[Judged], Cell], hint: str = "") -> Field:
     """Return a column of numbers, undefined where a direction could not be measured."""
     return Field(
-        title, lambda _, one: cell(one.judged) if math.isfinite(one.judged.way) else quiet(formats.UNDEFINED), True,
+        title, lambda _, shown: cell(shown.judged) if math.isfinite(shown.judged.way) else quiet(formats.UNDEFINED),
+        True,
         hint,
     )  # fmt: skip
 
@@ -405,64 +410,68 @@ def _rank(judged: Judged) -> str:
     return formats.UNDEFINED if rank is None else f"{rank:,} of {judged.random_directions + 1:,}"
 
 
-def _direction(investigation: Investigation, rank: int, one: Shown, album: Album) -> Section:
+def _direction(investigation: Investigation, rank: int, shown: Shown, album: Album) -> Section:
     blocks: list[Block] = []
     # The strips of the answer stand in the first screen.
-    answer = one.confirmed and one is investigation.confirmed[0]
-    rows = list(_rows(one, LATENTS_FIRST if answer else 0, MOST_LATENTS))
+    is_answer = shown.confirmed and shown is investigation.confirmed[0]
+    rows = list(_rows(shown, LATENTS_FIRST if is_answer else 0, MOST_LATENTS))
     if rows:
-        caption = (Name(one.judged.name), ": one row per latent; below each picture the classifier's probability")
+        caption = (Name(shown.judged.name), ": one row per latent; below each picture the classifier's probability")
         blocks.append(strip_images(album, caption, "Latent", investigation.strip_alphas, rows))
-    elif not one.strips:
+    elif not shown.strips:
         blocks.append(Details("Pictures", (Paragraph("There are no pictures of this direction."),)))
     blocks.append(Blanks((Blank(f"name-{rank}", "What changes from left to right? Your name for it:"),)))
     blocks.append(ChartBlock((f"direction_{rank}",)))
-    if one.judged.cosines:
-        blocks.append(Details("Cosine to the target and the known attributes", (_cosines(one), _kept(one))))
-    verdict = "confirmed" if one.confirmed else "not confirmed"
+    if shown.judged.cosines:
+        blocks.append(
+            Details("Cosine to the target and the known attributes", (_cosines(shown), _orthogonal_share(shown)))
+        )
+    verdict = "confirmed" if shown.confirmed else "not confirmed"
     return Section(
-        f"direction-{rank}", (f"{rank}. ", Name(one.judged.name), f": {verdict}"), tuple(blocks),
-        intro=_direction_words(investigation, one), short=f"{rank}. {safe_name(one.judged.name, 24)}",
-        essential=one.confirmed,
+        f"direction-{rank}", (f"{rank}. ", Name(shown.judged.name), f": {verdict}"), tuple(blocks),
+        intro=_direction_words(investigation, shown), short=f"{rank}. {safe_name(shown.judged.name, 24)}",
+        essential=shown.confirmed,
     )  # fmt: skip
 
 
-def _direction_words(investigation: Investigation, one: Shown) -> Text:
+def _direction_words(investigation: Investigation, shown: Shown) -> Text:
     """Say what one direction does."""
-    judged, told = one.judged, list[Piece]()
-    ends = ends_of(one.strips)
+    judged, words = shown.judged, list[Piece]()
+    ends = ends_of(shown.strips)
     if ends is not None:
-        over = "the latent shown" if len(one.strips) == 1 else f"the {len(one.strips):,} latents shown"
-        told.append(f"The probability goes from {ends[0]:.2f} to {ends[1]:.2f}, averaged over {over}. ")
+        over = "the latent shown" if len(shown.strips) == 1 else f"the {len(shown.strips):,} latents shown"
+        words.append(f"The probability goes from {ends[0]:.2f} to {ends[1]:.2f}, averaged over {over}. ")
     if math.isfinite(judged.way):
-        told.append(
+        words.append(
             f"On {investigation.judging.latents:,} fresh latents it changes by {judged.way:.3f} in total "
-            f"({_interval(investigation, one)}), ups and downs added up{_times(one)}. "
+            f"({_interval(investigation, shown)}), ups and downs added up{_times(shown)}. "
         )
     if math.isfinite(judged.steadiness):
-        told.append(
+        words.append(
             f"{judged.steadiness:.0%} of the change remains after averaging over latents: "
             + ("they agree on where the probability rises. "
                if judged.steadiness >= investigation.judging.least_steadiness
                else "it rises for some and falls for others. ")
         )  # fmt: skip
     reason = _without_stop(str(judged.reason or "unknown why"))
-    told.append("Confirmed." if one.confirmed else f"Not confirmed: {reason}.")
-    return tuple(told)
+    words.append("Confirmed." if shown.confirmed else f"Not confirmed: {reason}.")
+    return tuple(words)
 
 
-def _cosines(one: Shown) -> DataTable:
+def _cosines(shown: Shown) -> DataTable:
     rows = tuple(
-        Row((Cell(Name(name)), Cell(formats.signed_thousandths(value)))) for name, value in one.judged.cosines.items()
+        Row((Cell(Name(name)), Cell(formats.signed_thousandths(value)))) for name, value in shown.judged.cosines.items()
     )
-    return DataTable(("Cosines of ", Name(one.judged.name)), (Column("Attribute"), Column("Cosine", number=True)), rows)
+    return DataTable(
+        ("Cosines of ", Name(shown.judged.name)), (Column("Attribute"), Column("Cosine", number=True)), rows
+    )
 
 
-def _kept(one: Shown) -> Paragraph:
+def _orthogonal_share(shown: Shown) -> Paragraph:
     return Paragraph(
         "A cosine of 0 means another attribute, 1 or −1 the same one. What is shown and measured is the part of the "
         "direction that is orthogonal to all of these and to the directions before it: its cosine to the whole "
-        f"direction is {formats.percent(one.judged.kept)}."
+        f"direction is {formats.percent(shown.judged.kept)}."
     )
 
 
@@ -470,12 +479,12 @@ def _methods_section(investigation: Investigation, album: Album) -> Section:
     first = investigation.directions[0].judged.plane if investigation.directions else None
     labels, methods = zip(*_methods(investigation), strict=True)
 
-    def cosine(_: int, one: Shown) -> str:
-        own = one.judged.plane
-        return "–" if first is None or own is None else formats.signed_thousandths(own.cosine(first))
+    def cosine(_: int, shown: Shown) -> str:
+        plane = shown.judged.plane
+        return "–" if first is None or plane is None else formats.signed_thousandths(plane.cosine(first))
 
     fields = (
-        Field("Method", lambda place, one: Cell(labels[place], (Name(one.judged.name),))), *_numbers(investigation),
+        Field("Method", lambda index, shown: Cell(labels[index], (Name(shown.judged.name),))), *_numbers(investigation),
         Field("Cosine to direction 1", cosine, True), *STEPS,
     )  # fmt: skip
     caption = "The direction of every method, on the same fresh latents"
@@ -493,27 +502,30 @@ def _methods_section(investigation: Investigation, album: Album) -> Section:
 
 def _method_strips(investigation: Investigation, album: Album) -> Iterator[Images]:
     """Yield a grid per latent, with a row per method."""
-    for place in range(LATENTS_OF_METHODS):
+    for index in range(LATENTS_OF_METHODS):
         rows: list[tuple[Text, str, Strip]] = [
-            (label, f"{safe_name(label)}, latent {place + 1}", one.strips[place])
-            for label, one in _methods(investigation)
-            if place < len(one.strips)
+            (label, f"{safe_name(label)}, latent {index + 1}", shown.strips[index])
+            for label, shown in _methods(investigation)
+            if index < len(shown.strips)
         ]
         if rows:
-            caption = f"Latent {place + 1}, moved along the direction of each method"
+            caption = f"Latent {index + 1}, moved along the direction of each method"
             yield strip_images(album, caption, "Method", investigation.strip_alphas, rows)
 
 
 def _known_section(investigation: Investigation, album: Album) -> Section:
-    known = investigation.known[:MOST_KNOWN]
+    attributes = investigation.known[:MOST_KNOWN]
     signed, plain = formats.signed_thousandths, formats.thousandths
     fields = (
         Field("Attribute",
-              lambda _, known: Cell(Name(known.name), ("the target",) if known.name == investigation.target else ())),
-        Field("Change of the probability", lambda _, one: _with_ends(one.change, signed, signed), True),
-        Field("Change per step", lambda _, one: _with_ends(one.variation, plain, plain), True),
-        Field("Latents that cross 0.5", lambda _, one: _with_ends(one.flips, formats.percent, formats.bare_percent),
-              True),
+              lambda _, attribute: Cell(
+                  Name(attribute.name), ("the target",) if attribute.name == investigation.target else ()
+              )),
+        Field("Change of the probability", lambda _, attribute: _with_ends(attribute.change, signed, signed), True),
+        Field("Change per step", lambda _, attribute: _with_ends(attribute.variation, plain, plain), True),
+        Field("Latents that cross 0.5", lambda _, attribute: _with_ends(
+            attribute.flips, formats.percent, formats.bare_percent
+        ), True),
     )  # fmt: skip
     caption = (
         f"Change along each attribute, with {investigation.judging.level:.0%} intervals over latents (bootstrap; "
@@ -522,13 +534,13 @@ def _known_section(investigation: Investigation, album: Album) -> Section:
     blocks: list[Block] = [
         record_table(caption, fields, enumerate(investigation.known), what="attributes", most=MOST_KNOWN)
     ]
-    for one in known:
+    for attribute in attributes:
         strips: list[tuple[Text, str, Strip]] = [
-            (str(index), f"{safe_name(one.name)}, latent {index}", strip)
-            for index, strip in enumerate(one.strips[:LATENTS_OF_KNOWN], start=1)
+            (str(index), f"{safe_name(attribute.name)}, latent {index}", strip)
+            for index, strip in enumerate(attribute.strips[:LATENTS_OF_KNOWN], start=1)
         ]
         if strips:
-            words = (Name(one.name), ": one row per latent, from the lower end to the upper")
+            words = (Name(attribute.name), ": one row per latent, from the lower end to the upper")
             blocks.append(strip_images(album, words, "Latent", investigation.strip_alphas, strips))
     return Section(
         "known", "Along known attributes", tuple(blocks), essential=True, short="Known attributes",
@@ -542,7 +554,7 @@ def _with_ends(span: Span, write: Write, ends: Write) -> Cell:
     return Cell(write(span[0]), (f"{ends(span[1])} to {ends(span[2])}",))
 
 
-def _how(investigation: Investigation, album: Album) -> Section:
+def _method_section(investigation: Investigation, album: Album) -> Section:
     steps = len(investigation.search.alphas)
     words = MEASURED if investigation.verdict is None else SEARCHED
     blocks: list[Block] = [Paragraph(words.format(steps=steps))]
@@ -558,9 +570,9 @@ def _how(investigation: Investigation, album: Album) -> Section:
     settings: list[tuple[str, object]] = [("Settings of the measurement", investigation.judging)]
     if investigation.verdict is not None:
         settings.insert(0, ("Settings of the search", investigation.search))
-    settings += [(ASKED.get(part, part), own) for part, own in investigation.asked.items() if own]
-    for title, own in settings:
-        blocks.append(Details(title, (Terms(settings_terms(own)),)))
+    settings += [(ASKED.get(part, part), value) for part, value in investigation.asked.items() if value]
+    for title, value in settings:
+        blocks.append(Details(title, (Terms(settings_terms(value)),)))
     return Section("how", "How it was done", tuple(blocks), short="Method")
 
 
@@ -601,7 +613,7 @@ def ends_of(strips: Sequence[Strip]) -> tuple[float, float] | None:
     """Return the mean probability at both ends of the strips; None without strips, or where one is undefined."""
     if not strips:
         return None
-    low, high = (sum(float(strip.probabilities[place]) for strip in strips) / len(strips) for place in (0, -1))
+    low, high = (sum(float(strip.probabilities[index]) for strip in strips) / len(strips) for index in (0, -1))
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 

@@ -44,7 +44,7 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
-from equipoise.reports._records import known, limited_table, number, span
+from equipoise.reports._records import finite, limited_table, number, span
 from equipoise.reports.narrative._report import (
     About,
     Field,
@@ -82,7 +82,7 @@ def evidence_story(result: EvidenceResult) -> Story:
         About("What a single run would have shown", _misleads(significant), _misleads(others)),
         *(
             About(headline.technique, open=_unshown(headline))
-            for headline in sorted(headlines, key=lambda own: own.confirmed)
+            for headline in sorted(headlines, key=lambda headline: headline.confirmed)
         ),
         About("", open=tuple(_undecided(headlines))),
     ]
@@ -93,20 +93,20 @@ def answer_of(headlines: Sequence[TechniqueHeadline]) -> Text:
     """Say what the technique with the largest confirmed effect does; where there is none, what would decide."""
     if headlines and headlines[0].confirmed:
         return change_sentence(headlines[0])
-    said = "No technique is distinguishable from its baseline."
+    sentence = "No technique is distinguishable from its baseline."
     unshown = [record for headline in headlines for record in headline.unshown]
     undecided = [record for headline in headlines for record in headline.undecided]
     if unshown:
-        record = min(unshown, key=lambda own: own.runs)
+        record = min(unshown, key=lambda record: record.runs)
         least = detectable_effect(record.runs, record.baseline_runs or record.runs, ranks=record.test in RANK_TESTS)
         return (
-            f"{said} With ", *_runs(record), f", differences below about {least:.1f} standard deviations would "
+            f"{sentence} With ", *_runs(record), f", differences below about {least:.1f} standard deviations would "
             "probably be missed; more runs would detect smaller ones.",
         )  # fmt: skip
     if undecided:
         record = undecided[0]
-        return (f"{said} ", Name(record.technique), " on ", Name(record.metric), f": {record.reason}.")
-    return said
+        return (f"{sentence} ", Name(record.technique), " on ", Name(record.metric), f": {record.reason}.")
+    return sentence
 
 
 def change_sentence(headline: TechniqueHeadline) -> Text:
@@ -144,15 +144,15 @@ def _runs(record: EvidenceRecord) -> tuple[Piece, ...]:
 
 def _equivalences(judged: Sequence[EvidenceRecord]) -> Iterator[Text]:
     """Say which differences are shown to be within their margin, significant or not."""
-    shown = [record for record in judged if record.equivalent]
-    if not shown:
+    equivalent = [record for record in judged if record.equivalent]
+    if not equivalent:
         return
-    asked = sum(record.margin is not None for record in judged)
-    names = [f"{record.technique} on {record.metric} (within {record.margin:g})" for record in shown]
-    significant = sum(record.verdict in (Verdict.LOWER, Verdict.HIGHER) for record in shown)
+    tested = sum(record.margin is not None for record in judged)
+    names = [f"{record.technique} on {record.metric} (within {record.margin:g})" for record in equivalent]
+    significant = sum(record.verdict in (Verdict.LOWER, Verdict.HIGHER) for record in equivalent)
     aside = f"; {significant:,} of them significant nevertheless" if significant else ""
     yield (
-        f"Equivalence is confirmed in {len(shown):,} of {plural(asked, 'comparison')} with a margin: "
+        f"Equivalence is confirmed in {len(equivalent):,} of {plural(tested, 'comparison')} with a margin: "
         f"{listing(names, MOST_NAMED)}{aside}."
     )
 
@@ -191,8 +191,8 @@ def _misleads(records: Sequence[EvidenceRecord]) -> tuple[Text, ...]:
 def _no_equivalence(judged: Sequence[EvidenceRecord]) -> Iterator[Text]:
     margins = [record for record in judged if record.margin is not None]
     if margins and not any(record.equivalent for record in margins):
-        said = f"Equivalence is confirmed in none of {plural(len(margins), 'comparison')} with a margin."
-        yield f"{said} Whether any difference is small enough to be irrelevant is inconclusive."
+        sentence = f"Equivalence is confirmed in none of {plural(len(margins), 'comparison')} with a margin."
+        yield f"{sentence} Whether any difference is small enough to be irrelevant is inconclusive."
 
 
 def _unshown(headline: TechniqueHeadline) -> tuple[Text, ...]:
@@ -224,8 +224,9 @@ def flip_words(straddling: Sequence[Straddle]) -> Iterator[Text]:
     if not straddling:
         return
     complete = sum(straddle.complete for straddle in straddling)
-    whole = f"; {plural(complete, 'is', 'are')} at 0% in one run and at 100% in another" if complete else ""
-    yield f"{plural(len(straddling), 'class is', 'classes are')} on both sides of the 20% rule between runs{whole}."
+    complete_words = f"; {plural(complete, 'is', 'are')} at 0% in one run and at 100% in another" if complete else ""
+    classes = plural(len(straddling), "class is", "classes are")
+    yield f"{classes} on both sides of the 20% rule between runs{complete_words}."
     for straddle in worst_first(straddling):
         spread = (
             "; 0% in one run, 100% in another" if straddle.complete
@@ -304,11 +305,11 @@ class EvidenceReport(Report):
 def _facts(result: EvidenceResult) -> str:
     families = families_of(result)
     runs = [record.runs for record in result.records]
-    each = plural(max(runs), "run") if min(runs) == max(runs) else f"{min(runs):,} to {max(runs):,} runs"
+    runs_words = plural(max(runs), "run") if min(runs) == max(runs) else f"{min(runs):,} to {max(runs):,} runs"
     techniques = plural(sum(len(family.techniques) for family in families), "technique")
     return (
         f"{techniques} compared with {plural(len(families), 'baseline')} on "
-        f"{plural(len(metrics_of(result)), 'metric')}, {each} each."
+        f"{plural(len(metrics_of(result)), 'metric')}, {runs_words} each."
     )
 
 
@@ -379,18 +380,18 @@ def _costs(result: EvidenceResult) -> Section:
     pairs = [(family.baseline, technique) for family in families_of(result) for technique in family.techniques]
     rows = []
     for baseline, technique in pairs[:MOST_TECHNIQUES]:
-        own = [cells[technique, m][1] for m in metrics if m not in result.performance and (technique, m) in cells]
-        lower = [record.metric for record in own if record.verdict == Verdict.LOWER]
-        higher = [record.metric for record in own if record.verdict == Verdict.HIGHER]
-        vary = [record.metric for record in own if changes.get((technique, record.metric)) == "higher"]
+        costs = [cells[technique, m][1] for m in metrics if m not in result.performance and (technique, m) in cells]
+        lower = [record.metric for record in costs if record.verdict == Verdict.LOWER]
+        higher = [record.metric for record in costs if record.verdict == Verdict.HIGHER]
+        vary = [record.metric for record in costs if changes.get((technique, record.metric)) == "higher"]
         rows.append(Row((
             Cell(Name(technique), (("compared with ", Name(baseline)),) if several else ()),
-            _some(lower, len(own), Meaning.BETTER), _some(higher, len(own), Meaning.WORSE),
+            _some(lower, len(costs), Meaning.BETTER), _some(higher, len(costs), Meaning.WORSE),
             *(
                 _performance(result, cells, technique, baseline, metric, changes.get((technique, metric)))
                 for metric in result.performance
             ),
-            _some(vary, len(own), Meaning.WORSE),
+            _some(vary, len(costs), Meaning.WORSE),
         )))  # fmt: skip
     columns = [
         Column("Technique"), Column("Lower on"), Column("Higher on"),
@@ -432,14 +433,14 @@ def _performance(
 ) -> Cell:  # fmt: skip
     if (technique, metric) not in cells:
         return Cell("no runs", meaning=Meaning.QUIET)
-    (place, record), (base, against) = cells[technique, metric], cells[baseline, metric]
-    shown: list[Piece] = [*pieces(number(place, record.mean, formats.digits, "mean") or "undefined"), " against ",
+    (index, record), (base, against) = cells[technique, metric], cells[baseline, metric]
+    words: list[Piece] = [*pieces(number(index, record.mean, formats.digits, "mean") or "undefined"), " against ",
                           *pieces(number(base, against.mean, formats.digits, "mean") or "undefined")]  # fmt: skip
     verdict = _verdict(record, result.performance)
-    said = [] if verdict.meaning is Meaning.QUIET else [verdict.text]
-    said += ["varies more"] if change == "higher" else []
+    verdict_words = [] if verdict.meaning is Meaning.QUIET else [verdict.text]
+    verdict_words += ["varies more"] if change == "higher" else []
     meaning = Meaning.WORSE if change == "higher" else verdict.meaning
-    return Cell(tuple(shown), tuple(said), meaning=None if meaning is Meaning.QUIET else meaning)
+    return Cell(tuple(words), tuple(verdict_words), meaning=None if meaning is Meaning.QUIET else meaning)
 
 
 def _straddling(result: EvidenceResult) -> Section:
@@ -447,10 +448,10 @@ def _straddling(result: EvidenceResult) -> Section:
     placed = [(places[straddle], straddle) for straddle in worst_first(result.straddling)]
     source = "straddling"
     fields = (
-        Field("Class", lambda _, one: Name(one.by)), Field("Technique", lambda _, one: Name(one.technique)),
-        Field("Metric", lambda _, one: Name(one.metric)),
-        Field("Runs above 20%", lambda place, one: (
-            *pieces(number(place, one.broken, formats.count, "broken", source)), f" of {one.runs:,}"
+        Field("Class", lambda _, row: Name(row.by)), Field("Technique", lambda _, row: Name(row.technique)),
+        Field("Metric", lambda _, row: Name(row.metric)),
+        Field("Runs above 20%", lambda record_index, row: (
+            *pieces(number(record_index, row.broken, formats.count, "broken", source)), f" of {row.runs:,}"
         ), True),
         value("Lowest run", "min", formats.percent, source), value("Highest run", "max", formats.percent, source),
     )  # fmt: skip
@@ -488,11 +489,11 @@ def _table(result: EvidenceResult) -> Section:
     )  # fmt: skip
     table = record_table(_caption(result, "One row per technique and metric"), fields, enumerate(result.records))
     reasons = [item for item in enumerate(result.records) if item[1].reason]
-    told = (
+    reason_fields = (
         Field("Technique", lambda _, r: Name(r.technique)), Field("Metric", lambda _, r: Name(r.metric)),
         Field("Reason", lambda _, r: str(r.reason)),
     )  # fmt: skip
-    folded = record_table("What each verdict rests on", told, reasons, what="comparisons")
+    folded = record_table("What each verdict rests on", reason_fields, reasons, what="comparisons")
     blocks: list[Block] = [table]
     blocks += [Details(f"The reason of each verdict ({len(reasons):,})", (folded,))] if reasons else []
     return Section(
@@ -500,23 +501,23 @@ def _table(result: EvidenceResult) -> Section:
     )
 
 
-def _effect_size(place: int, record: EvidenceRecord) -> Cell:
-    shown = number(place, record.d, formats.digits, "d")
-    return Cell(shown or formats.UNDEFINED, (record.band,) if record.band else ())
+def _effect_size(index: int, record: EvidenceRecord) -> Cell:
+    content = number(index, record.d, formats.digits, "d")
+    return Cell(content or formats.UNDEFINED, (record.band,) if record.band else ())
 
 
-def _difference(place: int, record: EvidenceRecord) -> Cell:
+def _difference(index: int, record: EvidenceRecord) -> Cell:
     """Return the difference, with its interval below it."""
-    below = [span(place, record.low, record.high, formats.digits)]
+    below = [span(index, record.low, record.high, formats.digits)]
     below += [f"within {record.margin:g}"] if record.equivalent and record.margin is not None else []
-    shown = number(place, record.difference, formats.digits, "difference")
-    return Cell(shown or formats.UNDEFINED, tuple(line for line in below if line))
+    content = number(index, record.difference, formats.digits, "difference")
+    return Cell(content or formats.UNDEFINED, tuple(line for line in below if line))
 
 
-def _evidence_runs(place: int, record: EvidenceRecord) -> Text:
-    runs: list[Piece] = [*pieces(number(place, record.runs, formats.count, "runs"))]
+def _evidence_runs(index: int, record: EvidenceRecord) -> Text:
+    runs: list[Piece] = [*pieces(number(index, record.runs, formats.count, "runs"))]
     if record.baseline_runs is not None:
-        runs += [" / ", *pieces(number(place, record.baseline_runs, formats.count, "baseline_runs"))]
+        runs += [" / ", *pieces(number(index, record.baseline_runs, formats.count, "baseline_runs"))]
     return tuple(runs)
 
 
@@ -547,11 +548,11 @@ def _unknown(result: EvidenceResult) -> Section:
     for record in result.records:
         if record.verdict is None or not record.reason:
             continue
-        undefined = [title for field, title in EXPLAINED.items() if known(getattr(record, field)) is None]
+        undefined = [title for field, title in EXPLAINED.items() if finite(getattr(record, field)) is None]
         lead = "" if record.verdict == Verdict.UNDECIDED else f"{', '.join(undefined)} undefined: "
         if record.verdict == Verdict.UNDECIDED or undefined:
             parts.append((f"{lead}{record.reason}", f"{record.technique} on {record.metric}"))
-    lines = tuple(f"{listing(things, 6)}: {reason}." for reason, things in same_reason(parts).items())
+    lines = tuple(f"{listing(subjects, 6)}: {reason}." for reason, subjects in same_reason(parts).items())
     everything = "Every number that was asked for could be computed, and every comparison decided."
     block: Block = Bullets(lines) if lines else Paragraph(everything)
     return Section("untold", "What could not be computed or decided, and why", (block,), short="Not known")

@@ -77,5 +77,5 @@ def _strips(code: str, shown: Shown, album: Album) -> Images:
         )
         for latent, strip in enumerate(shown.strips, start=1)
     ]
-    columns = ("Row", *(str(place) for place in range(1, 1 + len(shown.strips[0].pictures))))
+    columns = ("Row", *(str(number) for number in range(1, 1 + len(shown.strips[0].pictures))))
     return Images(f"Strip {code}, from left to right", columns, tuple(rows), sharp=album.sharp)

@@ -171,19 +171,19 @@ def _reading_order(record: Record) -> tuple[int, str]:
 
 def ranking_story(result: RankingResult) -> Story:
     """Tell a ranking: the widest confirmed difference first, then attribute by attribute."""
-    found = [record for record in result.contrasts if record.finding]
-    found.sort(key=lambda record: (_reading_order(record)[0], -abs(record.value)))
+    significant = [record for record in result.contrasts if record.finding]
+    significant.sort(key=lambda record: (_reading_order(record)[0], -abs(record.value)))
     about = []
     for subject in subjects_of(result):
-        own = [record for record in result.contrasts if subject.has(record)]
-        silent = [f"{_called(r)} of {r.group}" for r in own if r.finding is False and not r.equivalent]
-        small = [(r.reason, str(r.group)) for r in own if r.status == Status.TOO_SMALL]
-        confirmed = tuple(_sentence(result, record) for record in found[1:] if subject.has(record))
+        contrasts = [record for record in result.contrasts if subject.has(record)]
+        silent = [f"{_called(r)} of {r.group}" for r in contrasts if r.finding is False and not r.equivalent]
+        small = [(r.reason, str(r.group)) for r in contrasts if r.status == Status.TOO_SMALL]
+        confirmed = tuple(_sentence(result, record) for record in significant[1:] if subject.has(record))
         unshown = [f"{NOT_SIGNIFICANT}: {listing(silent, MOST_UNCONFIRMED)}."] if silent else []
         about.append(About(subject.title, confirmed, (*unshown, *by_reason(small))))
-    if found:
-        answer = _sentence(result, found[0], f" ({Subject(found[0].attribute).title})")
-        return Story(answer, tuple(about))
+    if significant:
+        sentence = _sentence(result, significant[0], f" ({Subject(significant[0].attribute).title})")
+        return Story(sentence, tuple(about))
     return Story(_nothing(result), tuple(about), found=False)
 
 
@@ -195,35 +195,35 @@ def _called(record: Record) -> str:
 def _mean(result: RankingResult, record: Record, group: str | None) -> Record | None:
     """Return a group's value of what a contrast is about."""
     same = (record.attribute, record.measure, record.label)
-    found = [record for record in result.records if record.kind in ("rate", "value") and record.group == group
+    records = [record for record in result.records if record.kind in ("rate", "value") and record.group == group
              and (record.attribute, record.measure, record.label) == same]  # fmt: skip
-    return found[0] if found and found[0].defined else None
+    return records[0] if records and records[0].defined else None
 
 
 def _sentence(result: RankingResult, record: Record, about: str = "") -> Text:
     """Say one confirmed difference: who, by how much, compared with whom."""
-    place = result.records.index(record)
+    index = result.records.index(record)
     shares = record.measure == "selection_at_k"
     more = "more" if record.value > 0 else "less"
-    what = {
+    quantity = {
         "selection_at_k": f"is {more} often in the {record.label} than ", "exposure": f"gets {more} exposure than ",
     }.get(record.measure, f"gets {more} exposure for its merit than ")  # fmt: skip
-    own = _mean(result, record, record.group)
+    mean = _mean(result, record, record.group)
     values = ""
-    if own is not None and record.measure != "exposure_beyond_merit":
-        other, shown = own.value - record.value, _mean(result, record, record.against)
+    if mean is not None and record.measure != "exposure_beyond_merit":
+        other, reference = mean.value - record.value, _mean(result, record, record.against)
         # Over queries a difference is taken where both are: it is told with values only where they agree with it.
-        if result.queries == 1 or (shown is not None and abs(shown.value - other) < 1e-9):
+        if result.queries == 1 or (reference is not None and abs(reference.value - other) < 1e-9):
             write = formats.percent if shares else formats.decimal
-            values = f": {write(own.value)} against {write(other)}"
+            values = f": {write(mean.value)} against {write(other)}"
     numbers: tuple[Piece, ...] = ()
     if record.low is not None and record.high is not None:
         signed = formats.points if shares else formats.signed_thousandths
         numbers = (
-            " (difference ", *pieces(number(place, record.value, signed)), " points" if shares else "",
-            f", {formats.interval_name(record.level)} ", *pieces(span(place, record.low, record.high, signed)), ")",
+            " (difference ", *pieces(number(index, record.value, signed)), " points" if shares else "",
+            f", {formats.interval_name(record.level)} ", *pieces(span(index, record.low, record.high, signed)), ")",
         )  # fmt: skip
-    return (Name(str(record.group)), f"{about} {what}", Name(str(record.against)), values, *numbers, ".")
+    return (Name(str(record.group)), f"{about} {quantity}", Name(str(record.against)), values, *numbers, ".")
 
 
 def _nothing(result: RankingResult) -> str:
@@ -257,11 +257,11 @@ def _tiles(result: RankingResult) -> tuple[Tile, ...]:
 
 
 def _sections(result: RankingResult) -> Iterator[Section]:
-    how = "within each query, averaged over queries" if result.queries > 1 else "over its rows"
+    averaging = "within each query, averaged over queries" if result.queries > 1 else "over its rows"
     placed = [item for item in _placed(result, ("rate", "value")) if item[1].measure in ORDER]
     tables = tuple(_means(subject, placed) for subject in subjects_of(result))
     yield Section(
-        "rates", "Selection and exposure of each group", tables, f"The mean of each group, {how}, with its 95% "
+        "rates", "Selection and exposure of each group", tables, f"The mean of each group, {averaging}, with its 95% "
         "interval below it.", short="Groups", essential=True,
     )  # fmt: skip
     yield _gaps_section(result)
@@ -276,12 +276,13 @@ def _sections(result: RankingResult) -> Iterator[Section]:
 
 
 def _means(subject: Subject, placed: Sequence[Placed]) -> DataTable:
-    own = [item for item in placed if subject.has(item[1])]
-    cells = {(r.group, (r.measure, r.label)): value_cell(place, r, interval(place, r)) for place, r in own}
+    subject_records = [item for item in placed if subject.has(item[1])]
+    cells = {(r.group, (r.measure, r.label)): value_cell(index, r, interval(index, r)) for index, r in subject_records}
     columns = {
-        (r.measure, r.label): title_of(r.measure) if r.label is None else f"In the {r.label}" for _, r in own
+        (r.measure, r.label): title_of(r.measure) if r.label is None else f"In the {r.label}" for _,
+        r in subject_records
     }  # fmt: skip
-    return matrix(subject.title, groups_of(own), columns, cells)
+    return matrix(subject.title, groups_of(subject_records), columns, cells)
 
 
 def _gaps_section(result: RankingResult) -> Section:
@@ -320,9 +321,9 @@ def _shares_section(result: RankingResult) -> Section:
     columns = {name: title_of(name) for name in SHARES if any(record.measure == name for _, record in placed)}
     tables = []
     for subject in subjects_of(result):
-        own = {(record.group, record.measure): (place, record) for place, record in placed if subject.has(record)}
-        groups = list(dict.fromkeys(group for group, _ in own))
-        cells = {key: _share(*found) for key, found in own.items()}
+        shares = {(record.group, record.measure): (index, record) for index, record in placed if subject.has(record)}
+        groups = list(dict.fromkeys(group for group, _ in shares))
+        cells = {key: _share(*entry) for key, entry in shares.items()}
         tables.append(matrix(subject.title, groups, columns, cells, number=True))
     intro = (
         "A group whose share of exposure is below its share of people is seen less than its size would give. With "
@@ -331,19 +332,19 @@ def _shares_section(result: RankingResult) -> Section:
     return Section("shares", "Shares of people, exposure and merit", tuple(tables), intro, short="Shares")
 
 
-def _share(place: int, record: Record) -> Cell:
+def _share(index: int, record: Record) -> Cell:
     if not record.defined:
         return quiet(str(record.reason or record.status))
     write = formats.decimal if record.measure == "exposure_per_merit" else formats.percent
-    return Cell(number(place, record.value, write))
+    return Cell(number(index, record.value, write))
 
 
 def _power_section(result: RankingResult) -> Section:
     gap = next((power.gap for power in result.power if power.gap is not None), None)
 
-    def smallest(place: int, power: Any) -> Text:
+    def smallest(index: int, power: Any) -> Text:
         write = formats.bare_percent if power.measure == "selection_at_k" else formats.decimal
-        return number(place, power.detectable, write, "detectable", "power")
+        return number(index, power.detectable, write, "detectable", "power")
 
     fields = [
         Field("Group", lambda _, power: Cell(Name(power.group), (Subject(power.attribute).title,))),

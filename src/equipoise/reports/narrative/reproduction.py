@@ -54,7 +54,7 @@ class ReproductionReport(Report):
             facts=f"{plural(len(result.records), 'finding')} of the paper, compared with our own runs.",
             answer=_answer(result),
             meaning=Meaning.QUIET,
-            lead=tuple(_held(result)),
+            lead=tuple(_decided_claims(result)),
             picture=PICTURE,
             tiles=tuple(_tiles(result)),
             inconclusive=tuple(_open(result)),
@@ -77,14 +77,14 @@ def _answer(result: Reproduction) -> str:
     if not decided:
         return f"None of the {plural(len(result.records), 'finding')} of {citation(result.paper)} has enough data here."
     holding = times[ClaimVerdict.HOLDS]
-    said = (
+    sentence = (
         f"{holding:,} of {plural(len(result.records), 'finding')} of {citation(result.paper)} "
         f"{'holds' if holding == 1 else 'hold'} in this study by the paper's own rule, "
         f"{times[ClaimVerdict.IN_PART]:,} in part, {times[ClaimVerdict.DOES_NOT_HOLD]:,} "
         f"{'does' if times[ClaimVerdict.DOES_NOT_HOLD] == 1 else 'do'} not"
     )
-    left = len(result.records) - decided
-    return f"{said}; for {left:,} there is not enough data." if left else f"{said}."
+    undecided = len(result.records) - decided
+    return f"{sentence}; for {undecided:,} there is not enough data." if undecided else f"{sentence}."
 
 
 def _tiles(result: Reproduction) -> Iterator[Tile]:
@@ -97,7 +97,7 @@ def _tiles(result: Reproduction) -> Iterator[Tile]:
                f"{absent:,} more: not enough data" if absent else "")  # fmt: skip
 
 
-def _held(result: Reproduction) -> Iterator[Statements]:
+def _decided_claims(result: Reproduction) -> Iterator[Statements]:
     decided = [claim for claim in result.records if claim.holds not in NOT_DECIDED]
     if decided:
         yield Statements("", tuple(map(_sentence, decided)))
@@ -138,12 +138,12 @@ def _claims(result: Reproduction) -> Section:
 
 def _spreads(result: Reproduction) -> Section:
     fields = (
-        Field("Technique", lambda _, one: one.technique),
+        Field("Technique", lambda _, technique: technique.technique),
         *(Field(title, functools.partial(_spread, field=field), True) for field, title in SPREADS.items()),
-        Field("Treatment here", lambda _, one: Cell(
-            one.treatment, ("trained too briefly",) if one.unfinished_training else ()
+        Field("Treatment here", lambda _, technique: Cell(
+            technique.treatment, ("trained too briefly",) if technique.unfinished_training else ()
         )),
-        Field("Runs here", lambda _, one: "–" if one.runs is None else formats.count(one.runs), True),
+        Field("Runs here", lambda _, technique: "–" if technique.runs is None else formats.count(technique.runs), True),
     )  # fmt: skip
     caption = "Disparate impact over identical runs, in percentage points: the paper / here"
     table = record_table(caption, fields, enumerate(result.techniques))
@@ -152,9 +152,9 @@ def _spreads(result: Reproduction) -> Section:
                    essential=True)  # fmt: skip
 
 
-def _spread(place: int, spread: TechniqueSpread, field: str) -> Text:
-    here = number(place, getattr(spread, field), _points, field, "techniques")
-    return (f"{_points(getattr(spread, f'paper_{field}'))} / ", *pieces(here or "–"))
+def _spread(index: int, spread: TechniqueSpread, field: str) -> Text:
+    value = number(index, getattr(spread, field), _points, field, "techniques")
+    return (f"{_points(getattr(spread, f'paper_{field}'))} / ", *pieces(value or "–"))
 
 
 def _points(value: float | None) -> str:

@@ -203,12 +203,14 @@ def _counted(result: StudyResult) -> Counter[str]:
 
     A cell that has collapsed is not counted as better: a constant prediction is fair, which is no improvement.
     """
-    gone = {(cell.condition, cell.learner, cell.treatment) for cell in result.cells if cell.chosen and cell.collapsed}
+    collapsed = {
+        (cell.condition, cell.learner, cell.treatment) for cell in result.cells if cell.chosen and cell.collapsed
+    }
     judged = [record for record in result.records if record.verdict is not None]
     counted: Counter[str] = Counter()
     for record in judged or result.space_contrasts:
         good = record.good
-        if good and (record.condition, record.learner, record.treatment) in gone:
+        if good and (record.condition, record.learner, record.treatment) in collapsed:
             continue
         if good is not None:
             counted["better" if good else "worse"] += 1
@@ -241,8 +243,10 @@ def _tiles(result: StudyResult) -> tuple[Tile, ...]:
 
 def _picture(result: StudyResult) -> str:
     """Return the name of the chart that shows the answer: the trade-off where fairness is known."""
-    known = any(not math.isnan(cell.test_fairness) and not math.isnan(cell.test_performance) for cell in result.cells)
-    if known:
+    has_points = any(
+        not math.isnan(cell.test_fairness) and not math.isnan(cell.test_performance) for cell in result.cells
+    )
+    if has_points:
         return "front"
     if not result.spaces:
         return "values"
@@ -276,13 +280,13 @@ WHOLE = "as a whole"
 
 def as_evidence(result: StudyResult, most: int) -> EvidenceResult:
     """Return the identical runs of one seed of as many techniques as a chart has lines, with the study's verdicts."""
-    told = _of_the_first(told_of_one_seed(result.identical_runs), most)
+    runs_records = _of_the_first(told_of_one_seed(result.identical_runs), most)
     return EvidenceResult(
         schema=SCHEMA,
-        records=tuple(_record(result, one) for one in told),
+        records=tuple(_record(result, record) for record in runs_records),
         provenance={},
         notes=(),
-        performance=tuple(dict.fromkeys(metric_of(one) for one in told if one.better == "high")),
+        performance=tuple(dict.fromkeys(metric_of(record) for record in runs_records if record.better == "high")),
         straddling=tuple(
             Straddle(
                 _technique(result, sides.condition, sides.learner, sides.treatment), sides.alias or sides.measure,
@@ -291,15 +295,15 @@ def as_evidence(result: StudyResult, most: int) -> EvidenceResult:
             )
             for sides in result.both_sides
         ),
-        runs=tuple(_values(result, one) for one in told),
+        runs=tuple(_values(result, record) for record in runs_records),
     )  # fmt: skip
 
 
-def _of_the_first(told: Sequence[RunsRecord], most: int) -> list[RunsRecord]:
+def _of_the_first(records: Sequence[RunsRecord], most: int) -> list[RunsRecord]:
     """Return what is told of as many techniques as a chart has lines; tables and JSON have the others."""
-    lines = list(dict.fromkeys((record.condition, record.learner, record.treatment) for record in told))
+    lines = list(dict.fromkeys((record.condition, record.learner, record.treatment) for record in records))
     chosen = set(lines[:most])
-    return [record for record in told if (record.condition, record.learner, record.treatment) in chosen]
+    return [record for record in records if (record.condition, record.learner, record.treatment) in chosen]
 
 
 def metric_of(record: RunsRecord) -> str:
@@ -313,8 +317,8 @@ def _technique(result: StudyResult, condition: str, learner: str, treatment: str
 
 
 def _record(result: StudyResult, record: RunsRecord) -> EvidenceRecord:
-    found = placed(result, (record.condition, record.learner), record.treatment, record.measure)
-    judged = None if found is None else found[1]
+    entry = placed(result, (record.condition, record.learner), record.treatment, record.measure)
+    judged = None if entry is None else entry[1]
     above = None if judged is None or judged.verdict is None else judged.baseline
     return EvidenceRecord(
         technique=_technique(result, record.condition, record.learner, record.treatment),
@@ -335,6 +339,6 @@ def _treatment(result: StudyResult, name: str) -> str:
 
 
 def _values(result: StudyResult, record: RunsRecord) -> RunValues:
-    known = [(str(run), value) for run, value in zip(record.repeats, record.values, strict=True) if value == value]
+    defined = [(str(run), value) for run, value in zip(record.repeats, record.values, strict=True) if value == value]
     name = _technique(result, record.condition, record.learner, record.treatment)
-    return RunValues(name, metric_of(record), tuple(run for run, _ in known), tuple(value for _, value in known))
+    return RunValues(name, metric_of(record), tuple(run for run, _ in defined), tuple(value for _, value in defined))

@@ -58,15 +58,15 @@ TEMPLATES = resources.files("equipoise.reports") / "templates"
 
 def page(document: Document, charts: Mapping[str, Chart]) -> str:
     """Return a document as one HTML page."""
-    wanted = {name: _on_page(charts[name]) for name in dict.fromkeys(document.chart_names()) if name in charts}
-    figures, left_out = figures_of(list(wanted.values()))
-    drawn = {name: figures[chart] for name, chart in wanted.items() if chart in figures}
+    requested = {name: _on_page(charts[name]) for name in dict.fromkeys(document.chart_names()) if name in charts}
+    figures, left_out = figures_of(list(requested.values()))
+    drawings = {name: figures[chart] for name, chart in requested.items() if chart in figures}
     library, live = drawing.library() if figures else "", template_file("live.js")
     content = ",".join(figure.content for figure in figures.values())
     return environment().get_template("document.html.jinja").render(
         document=document,
-        sections=list(drawn_sections(document, drawn)),
-        figures=drawn,
+        sections=list(drawn_sections(document, drawings)),
+        figures=drawings,
         chart_notes=left_out,
         content=Markup(f"[{content}]"),  # noqa: S704 - escaped where it was made
         style=Markup(template_file("document.css")),  # noqa: S704 - our own file
@@ -104,7 +104,7 @@ def fragment(document: Document, charts: Mapping[str, Chart]) -> str:
 def _few_rows(images: Images) -> Images:
     """Return the first rows of pictures: one, and as many more as a notebook has room for."""
     sizes = [sum(len(picture.address) for picture in row if picture is not None) for _, row in images.rows]
-    room = max((place for place in range(1, len(sizes) + 1) if sum(sizes[:place]) <= FRAGMENT_BYTES), default=1)
+    room = max((number for number in range(1, len(sizes) + 1) if sum(sizes[:number]) <= FRAGMENT_BYTES), default=1)
     return dataclasses.replace(images, rows=images.rows[:room])
 
 
@@ -186,17 +186,17 @@ def template_file(name: str) -> str:
 @functools.cache
 def environment() -> jinja2.Environment:
     """Return the templates, with what turns the parts of a document into markup."""
-    made = jinja2.Environment(
+    jinja = jinja2.Environment(
         loader=jinja2.PackageLoader("equipoise.reports"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"text": text_markup, "plain": _plain, "block": _block_kind, "cell": _cell_markup}
-    made.filters |= {"count": formats.count, "short": _short_title}
-    made.globals |= {"folded_items": FOLDED_ITEMS, "most_items": MOST_ITEMS}
-    return made
+    jinja.filters |= {"text": text_markup, "plain": _plain, "block": _block_kind, "cell": _cell_markup}
+    jinja.filters |= {"count": formats.count, "short": _short_title}
+    jinja.globals |= {"folded_items": FOLDED_ITEMS, "most_items": MOST_ITEMS}
+    return jinja
 
 
 def text_markup(text: Text) -> Markup:
@@ -206,14 +206,14 @@ def text_markup(text: Text) -> Markup:
 
 def _piece_markup(piece: object) -> Markup:
     if isinstance(piece, Name):
-        short, whole = formats.safe_name(piece.text), formats.safe_text(piece.text)
-        if short == whole or not piece.text.strip():
+        short, full = formats.safe_name(piece.text), formats.safe_text(piece.text)
+        if short == full or not piece.text.strip():
             return Markup("<bdi>{}</bdi>").format(short)
-        return Markup('<bdi title="{}">{}</bdi>').format(whole[:LONGEST_LINE], short)
+        return Markup('<bdi title="{}">{}</bdi>').format(full[:LONGEST_LINE], short)
     if isinstance(piece, Number):
         source = Markup("") if piece.source == "records" else Markup(' data-list="{}"').format(piece.source)
-        shown = formats.safe_text(piece.shown)
-        return Markup('<span data-r="{}"{} data-f="{}">{}</span>').format(piece.place, source, piece.field, shown)
+        markup = formats.safe_text(piece.shown)
+        return Markup('<span data-r="{}"{} data-f="{}">{}</span>').format(piece.place, source, piece.field, markup)
     return escape(formats.safe_name(str(piece), LONGEST_LINE)) if str(piece).strip() else escape(str(piece))
 
 
@@ -236,10 +236,10 @@ def _cell_markup(cell: Cell) -> Markup:
     if cell.bar is not None:
         width = f"{100 * min(max(cell.bar, 0.0), 1.0):.1f}"
         parts.append(Markup('<span class="bar" aria-hidden="true"><i style="width:{}%"></i></span>').format(width))
-    shown = text_markup(cell.text)
+    markup = text_markup(cell.text)
     if cell.meaning is None:
-        parts.append(shown)
+        parts.append(markup)
     else:
-        parts.append(Markup('<span class="{}">{}{}</span>').format(cell.meaning.value, sign(cell.meaning), shown))
+        parts.append(Markup('<span class="{}">{}{}</span>').format(cell.meaning.value, sign(cell.meaning), markup))
     parts += [Markup(' <span class="part">{}</span>').format(text_markup(line)) for line in cell.below if line]
     return Markup("").join(parts)

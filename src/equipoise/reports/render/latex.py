@@ -76,8 +76,8 @@ def _data_tables(blocks: Iterable[Block]) -> Iterator[DataTable]:
 
 
 def _table(table: Table) -> str:
-    numbers = [any(isinstance(row[place], (int, float, Interval)) for row in table.rows)
-               for place in range(len(table.headings))]  # fmt: skip
+    numbers = [any(isinstance(row[index], (int, float, Interval)) for row in table.rows)
+               for index in range(len(table.headings))]  # fmt: skip
     head = " & ".join(escaped(heading) for heading in table.headings) + r" \\"
     lines = [
         rf"\begin{{longtable}}{{{''.join('r' if number else 'l' for number in numbers)}}}",
@@ -118,8 +118,8 @@ def _number(value: float) -> str:
 
 def escaped(text: str) -> str:
     """Return text as LaTeX prints it; what cannot be printed, or would turn the text around it, becomes a code."""
-    shown = (
+    replaced = (
         char if char.isprintable() and unicodedata.category(char) not in ("Cc", "Cf", "Cs") else f"\\u{ord(char):04x}"
         for char in text
     )
-    return "".join(LATEX.get(char, char) for part in shown for char in part)
+    return "".join(LATEX.get(char, char) for part in replaced for char in part)

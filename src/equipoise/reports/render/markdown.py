@@ -144,8 +144,8 @@ def _limited(lines: Sequence[str]) -> Iterator[str]:
     yield ""
 
 
-def _table(whole: DataTable) -> Iterator[str]:
-    table = whole.first(MOST_ROWS)
+def _table(full_table: DataTable) -> Iterator[str]:
+    table = full_table.first(MOST_ROWS)
     yield f"**{text(table.caption)}**"
     yield ""
     yield f"| {' | '.join(text(column.title) or ' ' for column in table.columns)} |"
@@ -164,18 +164,18 @@ def _row(row: Row) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    own = sign(cell.meaning) + text(cell.text)
+    content = sign(cell.meaning) + text(cell.text)
     below = [text(line) for line in cell.below if plain(line)]
-    return f"{own}<br><sub>{'<br>'.join(below)}</sub>" if below else own
+    return f"{content}<br><sub>{'<br>'.join(below)}</sub>" if below else content
 
 
 def _provenance(document: Document) -> Iterator[str]:
-    made = document.provenance
-    if made.command:
-        yield from ("This command makes them again:", "", code(made.command), "")
+    provenance = document.provenance
+    if provenance.command:
+        yield from ("This command makes them again:", "", code(provenance.command), "")
     else:
-        yield from (f"They were made from Python, with {code(made.call)} and the settings below.", "")
-    yield from (f"- {escaped(name)}: {escaped(value)}" for name, value in made.facts)
+        yield from (f"They were made from Python, with {code(provenance.call)} and the settings below.", "")
+    yield from (f"- {escaped(name)}: {escaped(value)}" for name, value in provenance.facts)
     yield ""
 
 
@@ -195,7 +195,7 @@ def escaped(value: str) -> str:
     cut = safe_name(value, LONGEST_LINE) if value.strip() else value
     harmless = cut.replace("&", "&amp;").replace("<", "&lt;")
     harmless = BEGINS.sub(r"\1\\\2", SPECIAL.sub(r"\\\1", harmless))
-    return LINKS.sub(lambda found: f"{found[0]}<!-- -->", harmless)
+    return LINKS.sub(lambda address: f"{address[0]}<!-- -->", harmless)
 
 
 def code(value: str) -> str:

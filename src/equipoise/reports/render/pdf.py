@@ -36,38 +36,38 @@ HELP = f"install Chromium (on Debian: apt install chromium), name it in ${VARIAB
 def find_browser() -> str:
     """Return the program that prints, or raise ``BadInput`` where there is none."""
     named = os.environ.get(VARIABLE)
-    found = next((path for name in ([named] if named else PROGRAMS) if (path := shutil.which(name))), None)
-    if found is None and named:
+    browser = next((path for name in ([named] if named else PROGRAMS) if (path := shutil.which(name))), None)
+    if browser is None and named:
         raise BadInput(f"${VARIABLE} names {named!r}, which is no program", available="the path of Chromium", help=HELP)
-    if found is None:
+    if browser is None:
         raise BadInput("A PDF is printed by Chromium, and none was found", available=", ".join(PROGRAMS), help=HELP)
-    return found
+    return browser
 
 
 def pdf(page: str, *, seconds: float = SECONDS) -> bytes:
     """Return a page, given as HTML, as it is printed."""
     program = find_browser()
-    with tempfile.TemporaryDirectory(prefix="equipoise-", ignore_cleanup_errors=True) as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory(prefix="equipoise-", ignore_cleanup_errors=True) as directory:
+        folder = Path(directory)
         source, printed = folder / "page.html", folder / "page.pdf"
         source.write_text(page, encoding="utf-8")
         command = [
             program, *SWITCHES, f"--user-data-dir={folder / 'profile'}", f"--print-to-pdf={printed}", source.as_uri()
         ]  # fmt: skip
-        said = _run(command, folder / "said.txt", seconds)
+        output = _run(command, folder / "said.txt", seconds)
         content = printed.read_bytes() if printed.is_file() else b""
     if not content.startswith(BEGINNING):
-        last = said.strip().splitlines()[-1:] or ["it said nothing"]
+        last = output.strip().splitlines()[-1:] or ["it said nothing"]
         raise EquipoiseError(f"{program} printed no PDF: {last[0][:300]}", help=HELP)
     return content
 
 
 def _run(command: list[str], log: Path, seconds: float) -> str:
     """Run a program to its end, and return what it said; one that takes too long is ended, and all that it started."""
-    with log.open("wb") as said:
+    with log.open("wb") as stream:
         try:
             running = subprocess.Popen(  # noqa: S603 - the browser of the machine, and a page of ours
-                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+                command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, start_new_session=True
             )
         except OSError as error:
             raise EquipoiseError(f"{command[0]} could not be started: {error.strerror}", help=HELP) from error

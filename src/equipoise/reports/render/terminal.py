@@ -54,11 +54,11 @@ def show(document: Document, console: Console) -> None:
 
 
 def _parts(document: Document, console: Console) -> Iterator[RenderableType]:
-    yield Rule(shown(document.title), style=GREY)
+    yield Rule(rich_text(document.title), style=GREY)
     yield Rich.assemble((printable(plain(document.facts)), GREY))
     yield Padding(Rich(printable(plain(document.answer)), style="bold"), (1, 0, 1, 0))
     if document.context:
-        yield Padding(shown(document.context), (0, 0, 1, 0))
+        yield Padding(rich_text(document.context), (0, 0, 1, 0))
     if document.tiles:
         yield _tiles(document)
     yield from _statements(document.lead, "Confirmed")
@@ -96,7 +96,7 @@ def _statements(about: Sequence[Statements], title: str) -> Iterator[RenderableT
     for statements in about:
         items = statements.items[: max(room, 0)]
         if items and statements.title:
-            yield Padding(shown(statements.title), (0, 0, 0, 1))
+            yield Padding(rich_text(statements.title), (0, 0, 0, 1))
         yield from _bullets(items)
         room -= len(statements.items)
     if room < 0:
@@ -105,7 +105,7 @@ def _statements(about: Sequence[Statements], title: str) -> Iterator[RenderableT
 
 def _bullets(lines: Sequence[Text]) -> Iterator[RenderableType]:
     for line in lines[:MOST_LINES]:
-        yield Padding(Rich.assemble("• ", shown(line)), (0, 0, 0, 1))
+        yield Padding(Rich.assemble("• ", rich_text(line)), (0, 0, 0, 1))
     if len(lines) > MOST_LINES:
         yield _more(len(lines) - MOST_LINES)
 
@@ -117,7 +117,7 @@ def _more(rest: int) -> Rich:
 def _blocks(blocks: Sequence[Block], console: Console, most: int) -> Iterator[RenderableType]:
     for block in blocks:
         if isinstance(block, Paragraph):
-            yield shown(block.text)
+            yield rich_text(block.text)
         elif isinstance(block, Heading):
             yield Rich("\n" + printable(plain(block.text)), style="bold")
         elif isinstance(block, Bullets):
@@ -130,7 +130,7 @@ def _blocks(blocks: Sequence[Block], console: Console, most: int) -> Iterator[Re
             yield Padding(_fitting(block.first(most), console), (1, 0, 0, 0))
 
 
-def shown(text: Text) -> Rich:
+def rich_text(text: Text) -> Rich:
     """Return a text for the terminal: control and direction characters as codes, long names shortened."""
     return Rich("").join(
         Rich(printable(safe_name(piece.text) if isinstance(piece, Name) else plain(piece))) for piece in pieces(text)
@@ -141,43 +141,45 @@ def _fitting(table: DataTable, console: Console) -> Table:
     """Return the table with as many columns as the terminal has room for; those left out are named."""
     unlimited = console.options.update(width=10_000)
     columns = list(range(len(table.columns)))
-    removable = [place for place in columns[2:] if not table.columns[place].kept]
+    removable = [column_index for column_index in columns[2:] if not table.columns[column_index].kept]
     while True:
-        drawn = _table(table, columns)
-        if not removable or Measurement.get(console, unlimited, drawn).maximum <= console.width:
-            return drawn
+        rendered = _table(table, columns)
+        if not removable or Measurement.get(console, unlimited, rendered).maximum <= console.width:
+            return rendered
         columns.remove(removable.pop())
 
 
 def _table(table: DataTable, columns: Sequence[int]) -> Table:
-    drawn = Table(
+    rendered = Table(
         title=Rich(printable(plain(table.caption)), style="bold"), title_justify="left", caption_justify="left",
         box=None, pad_edge=False, padding=(0, 2, 0, 0),
     )  # fmt: skip
-    for place in columns:
-        column = table.columns[place]
-        fold = not column.number and (place == 0 or place == columns[-1])
-        drawn.add_column(
-            shown(column.title), justify="right" if column.number else "left", no_wrap=not fold,
-            overflow="fold", min_width=8 if place == 0 else None,
+    for column_index in columns:
+        column = table.columns[column_index]
+        fold = not column.number and (column_index == 0 or column_index == columns[-1])
+        rendered.add_column(
+            rich_text(column.title), justify="right" if column.number else "left", no_wrap=not fold,
+            overflow="fold", min_width=8 if column_index == 0 else None,
         )  # fmt: skip
     for row in table.rows:
-        drawn.add_row(*(_cell(row.cells[place], row.cells[0] is row.cells[place]) for place in columns))
-    drawn.caption = _caption(table, columns)
-    return drawn
+        rendered.add_row(
+            *(_cell(row.cells[column_index], row.cells[0] is row.cells[column_index]) for column_index in columns)
+        )
+    rendered.caption = _caption(table, columns)
+    return rendered
 
 
 def _caption(table: DataTable, columns: Sequence[int]) -> str | None:
-    rest = table.every - table.held
-    said = []
+    rest = table.every - table.shown_rows
+    notes = []
     if rest > 0:
         which = f"those {table.chosen}, and " if table.chosen else "and "
-        what = table.what if rest != 1 else table.what.removesuffix("s")
-        said.append(f"{which}{rest:,} more {what} (all are in --json)")
+        noun = table.what if rest != 1 else table.what.removesuffix("s")
+        notes.append(f"{which}{rest:,} more {noun} (all are in --json)")
     hidden = [plain(column.title) for index, column in enumerate(table.columns) if index not in columns]
     if hidden:
-        said.append(f"Too narrow for {listing(map(printable, hidden))}: widen the terminal, or see --html or --json.")
-    return ". ".join(said) or None
+        notes.append(f"Too narrow for {listing(map(printable, hidden))}: widen the terminal, or see --html or --json.")
+    return ". ".join(notes) or None
 
 
 def _cell(cell: Cell, heading: bool) -> Rich:
@@ -186,11 +188,11 @@ def _cell(cell: Cell, heading: bool) -> Rich:
         filled = round(min(max(cell.bar, 0.0), 1.0) * BAR)
         text += Rich.assemble(("█" * filled, "#3b7dd8"), ("·" * (BAR - filled), GREY), " ")
     style = STYLES[cell.meaning] if cell.meaning is not None else ""
-    own = shown(cell.text)
-    own.stylize(style)
-    text += Rich(sign(cell.meaning), style=style) + own
+    content = rich_text(cell.text)
+    content.stylize(style)
+    text += Rich(sign(cell.meaning), style=style) + content
     if cell.below and plain(cell.below[0]):
-        first = shown(cell.below[0])
+        first = rich_text(cell.below[0])
         first.stylize(GREY)
         text += Rich(", " if heading else "  ", style=GREY) + first
     return text
