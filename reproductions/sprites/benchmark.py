@@ -41,35 +41,35 @@ from reproductions.sprites.triplets import PAIRS
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     """Run what is missing, write the document, print its main table and draw its page."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    asked = _asked(given)
-    draw = None if asked.html is None else _page(asked.html)
-    made = _run(asked, given) if asked.given is None else _read(asked.given)
+    argv = sys.argv[1:] if arguments is None else list(arguments)
+    options = _asked(argv)
+    draw = None if options.html is None else _page(options.html)
+    contents = _run(options, argv) if options.given is None else _read(options.given)
     if draw is not None:
-        draw(made)
-    return made
+        draw(contents)
+    return contents
 
 
-def _run(asked: Any, given: Sequence[str]) -> dict[str, Any]:
+def _run(options: Any, argv: Sequence[str]) -> dict[str, Any]:
     import torch  # a page can be drawn without it
 
-    benchmark = _benchmark(asked)
-    begun = time.perf_counter()
+    benchmark = _benchmark(options)
+    started = time.perf_counter()
     telling = _Telling()
-    run(benchmark, telling, asked.seconds)
-    seconds = round(time.perf_counter() - begun, 1)
+    run(benchmark, telling, options.seconds)
+    seconds = round(time.perf_counter() - started, 1)
     origin = provenance(
-        fingerprint=fingerprint_of(fingerprint(asked.generators, name).encode() for name in benchmark.plans()),
-        command=["python", "-m", "reproductions.sprites.benchmark", *given],
+        fingerprint=fingerprint_of(fingerprint(options.generators, name).encode() for name in benchmark.plans()),
+        command=["python", "-m", "reproductions.sprites.benchmark", *argv],
     )
     more = {"provenance": origin,
             "seconds": {name: round(value, 1) for name, value in telling.spent.items()} | {"in all": seconds},
-            "jobs": asked.jobs, "parts": asked.parts, "torch": torch.__version__,
-            "graphics": torch.cuda.get_device_name() if asked.device != "cpu" else None}  # fmt: skip
-    made = document(benchmark, more)
-    write_whole(asked.json, json.dumps(made, indent=1, allow_nan=False) + "\n")
-    _print(made, seconds)
-    return made
+            "jobs": options.jobs, "parts": options.parts, "torch": torch.__version__,
+            "graphics": torch.cuda.get_device_name() if options.device != "cpu" else None}  # fmt: skip
+    contents = document(benchmark, more)
+    write_whole(options.json, json.dumps(contents, indent=1, allow_nan=False) + "\n")
+    _print(contents, seconds)
+    return contents
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _page(path: Path) -> Callable[[dict[str, Any]], Path]:
     from reproductions.sprites.report import Sprites
 
     check_writable(path)
-    return lambda made: Sprites.of(made).report(path)
+    return lambda contents: Sprites.of(contents).report(path)
 
 
 class _Telling:
@@ -102,35 +102,36 @@ class _Telling:
         self.spent[stage] = now - self.begun
         if done == of or now - self.said > 2:
             self.said = now
-            left = self.spent[stage] / done * (of - done)
-            print(f"{stage}: {done:,} of {of:,}; {self.spent[stage]:.0f} s, {left:.0f} s left", flush=True)
+            remaining = self.spent[stage] / done * (of - done)
+            print(f"{stage}: {done:,} of {of:,}; {self.spent[stage]:.0f} s, {remaining:.0f} s left", flush=True)
 
 
-def _benchmark(asked: Any) -> Benchmark:
+def _benchmark(options: Any) -> Benchmark:
     by_name = {pair.name: pair for pair in PAIRS}
-    alphas = tuple(np.linspace(-2.0, 2.0, asked.alphas).tolist())
+    alphas = tuple(np.linspace(-2.0, 2.0, options.alphas).tolist())
     # A step's pictures all at once on a card: launching chunks costs more than memory.
-    chunk = asked.restarts * asked.batch * asked.alphas if asked.device != "cpu" else None
-    search = SearchSettings(steps=asked.steps, batch=asked.batch, rate=asked.rate, alphas=alphas, chunk=chunk,
-                            precision=asked.precision)  # fmt: skip
+    chunk = options.restarts * options.batch * options.alphas if options.device != "cpu" else None
+    search = SearchSettings(steps=options.steps, batch=options.batch, rate=options.rate, alphas=alphas, chunk=chunk,
+                            precision=options.precision)  # fmt: skip
     return Benchmark(
-        generators=asked.generators,
-        classifiers=asked.classifiers,
-        work=asked.work or asked.json.with_suffix(".work"),
-        pairs=tuple(by_name[name] for name in asked.pairs),
-        methods=tuple(method for part in asked.parts for method in PARTS[part]),
+        generators=options.generators,
+        classifiers=options.classifiers,
+        work=options.work or options.json.with_suffix(".work"),
+        pairs=tuple(by_name[name] for name in options.pairs),
+        methods=tuple(method for part in options.parts for method in PARTS[part]),
         taught=ClassifierSettings(
-            steps=asked.classifier_steps, batch_size=asked.classifier_batch, learning_rate=asked.classifier_rate,
-            agreement=asked.agreement, width=asked.width, seed=asked.seed, held_out=asked.held_out,
-            report_every=min(500, asked.classifier_steps),
+            steps=options.classifier_steps, batch_size=options.classifier_batch, learning_rate=options.classifier_rate,
+            agreement=options.agreement, width=options.width, seed=options.seed, held_out=options.held_out,
+            report_every=min(500, options.classifier_steps),
         ),
         planes=PlaneSettings(
-            rows=asked.rows, calm_steps=asked.calm_steps, seed=asked.seed,
-            least_r2=-1.0 if asked.every_plane else LEAST["R2"], least_auc=0.0 if asked.every_plane else LEAST["AUC"],
+            rows=options.rows, calm_steps=options.calm_steps, seed=options.seed,
+            least_r2=-1.0 if options.every_plane else LEAST["R2"], least_auc=0.0 if options.every_plane
+            else LEAST["AUC"],
         ),
-        score=ScoreSettings(search=search, restarts=asked.restarts, hessian=asked.hessian, seed=asked.seed),
-        device=asked.device,
-        jobs=asked.jobs,
+        score=ScoreSettings(search=search, restarts=options.restarts, hessian=options.hessian, seed=options.seed),
+        device=options.device,
+        jobs=options.jobs,
     )  # fmt: skip
 
 
@@ -170,31 +171,31 @@ def _asked(arguments: Sequence[str]) -> Any:
     parser.add_argument("--agreement", type=float, default=0.9, help="how often both halves go together")
     parser.add_argument("--held-out", type=int, default=20_000, help="sprites that classifiers are judged on")
     parser.add_argument("--width", type=int, default=32, help="of the classifiers' narrowest layer")
-    asked = parser.parse_args(arguments)
-    needed = ("generators", "classifiers", "json") if asked.given is None else ("html",)
-    missing = [f"--{name}" for name in needed if getattr(asked, name) is None]
+    options = parser.parse_args(arguments)
+    needed = ("generators", "classifiers", "json") if options.given is None else ("html",)
+    missing = [f"--{name}" for name in needed if getattr(options, name) is None]
     if missing:
         parser.error(f"the following arguments are required: {', '.join(missing)}")
-    return asked
+    return options
 
 
-def _print(made: dict[str, Any], seconds: float) -> None:
-    counted = made["counts"]
+def _print(contents: dict[str, Any], seconds: float) -> None:
+    counted = contents["counts"]
     print(f"{counted['triplets']} triplets, {counted['unfitted']} unfitted, {seconds:.0f} s")
-    for row in made["table"]:
+    for row in contents["table"]:
         print(f"{row['method']:>18}  " + "  ".join(_cell(row[name]) for name in ("biased", "target", "difference"))
               + f"  leading {row['leading']:.0%}")  # fmt: skip
-    print(f"  ours above chance  {_cell(made['above_chance'])}")
-    for row in made["by_gap"]:
+    print(f"  ours above chance  {_cell(contents['above_chance'])}")
+    for row in contents["by_gap"]:
         print(f"  of {row['triplets']} triplets with a gap from {row['gap'][0]} to {row['gap'][1]}: "
               f"{_cell(row['above_chance'])}")  # fmt: skip
 
 
-def _cell(found: dict[str, Any]) -> str:
-    if found["mean"] is None:
+def _cell(estimate: dict[str, Any]) -> str:
+    if estimate["mean"] is None:
         return "none"
-    ends = "" if found["low"] is None else f" [{found['low']:+.2f}, {found['high']:+.2f}]"
-    return f"{found['mean']:+.3f}{ends}"
+    ends = "" if estimate["low"] is None else f" [{estimate['low']:+.2f}, {estimate['high']:+.2f}]"
+    return f"{estimate['mean']:+.3f}{ends}"
 
 
 if __name__ == "__main__":

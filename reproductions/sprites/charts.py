@@ -56,18 +56,20 @@ WIDEST_ALONE, WIDEST = 520, 360
 
 def differences(document: Place) -> Chart | None:
     """Draw the difference of every method of Table 1 with its interval."""
-    drawn = [(row.text("method"), Estimate.of(row.inner("difference"))) for row in document.rows("table")[:MOST_LINES]]
-    drawn = [(name, found) for name, found in drawn if found.mean is not None]
-    if not drawn:
+    estimates = [
+        (row.text("method"), Estimate.of(row.inner("difference"))) for row in document.rows("table")[:MOST_LINES]
+    ]
+    estimates = [(name, estimate) for name, estimate in estimates if estimate.mean is not None]
+    if not estimates:
         return None
     rows: list[Row] = [
         {"line": line, "panel": 0, "of": formats.safe_name(METHOD_TITLES.get(name, name)),
-         "what": KINDS.get(name, OTHERS), **_spanned(found)}
-        for line, (name, found) in enumerate(drawn)
+         "what": KINDS.get(name, OTHERS), **_spanned(estimate)}
+        for line, (name, estimate) in enumerate(estimates)
     ]  # fmt: skip
-    labels = [formats.safe_name(METHOD_TITLES.get(name, name), 40) for name, _ in drawn]
+    labels = [formats.safe_name(METHOD_TITLES.get(name, name), 40) for name, _ in estimates]
     words = "Difference of |cos| to the biased factor and to the target: " + "; ".join(
-        f"{label} {found}" for label, (_, found) in zip(labels, drawn, strict=True)
+        f"{label} {estimate}" for label, (_, estimate) in zip(labels, estimates, strict=True)
     )
     looks = used(METHOD_LOOKS, rows)
     plot = interval_panels(looks, NUMBERS, panels=1, lines=len(labels), title="difference", zero=True)
@@ -89,12 +91,16 @@ def above_chance(document: Place) -> Chart | None:
     lines, rows = Lines(), _lines_of(document, "all triplets", 0)
     lines.add("all triplets")
     for part, title, name in PARTS:
-        own = document.rows(part)
+        part_rows = document.rows(part)
         # One group of all triplets would say the same again.
-        same = part.startswith("by_") and len(own) == 1
-        if not same and len(lines.names) + len(own) < MOST_LINES and any(_lines_of(row, "", 0) for row in own):
+        same = part.startswith("by_") and len(part_rows) == 1
+        if (
+            not same
+            and len(lines.names) + len(part_rows) < MOST_LINES
+            and any(_lines_of(row, "", 0) for row in part_rows)
+        ):
             lines.add(title, head=True)
-            for row in own:
+            for row in part_rows:
                 label = formats.safe_name(name(row), 32)
                 rows += _lines_of(row, label, lines.add(label))
     if not rows:
@@ -121,14 +127,16 @@ def above_chance(document: Place) -> Chart | None:
 
 
 def _lines_of(place: Place, label: str, line: int) -> list[Row]:
-    made = []
+    rows = []
     for panel, name in enumerate(CHANCES):
-        found = Estimate.of(place.inner(name))
-        if found.mean is not None:
-            made.append({"line": line, "panel": panel, "of": label, "what": SIDES[found.against], **_spanned(found)})
-    return made
+        estimate = Estimate.of(place.inner(name))
+        if estimate.mean is not None:
+            rows.append(
+                {"line": line, "panel": panel, "of": label, "what": SIDES[estimate.against], **_spanned(estimate)}
+            )
+    return rows
 
 
-def _spanned(found: Estimate) -> Row:
-    assert found.mean is not None
-    return spanned(found.mean, found.low, found.high)
+def _spanned(estimate: Estimate) -> Row:
+    assert estimate.mean is not None
+    return spanned(estimate.mean, estimate.low, estimate.high)

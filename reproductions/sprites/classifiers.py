@@ -83,22 +83,22 @@ class BiasedClassifier:
 
     def save(self, path: Path) -> None:
         """Write weights, settings and accuracies as safetensors."""
-        said = {"pair": asdict(self.pair), "settings": asdict(self.settings), "right": self.right}
-        write_networks(path, FILE, said, {"classifier": self.module})
+        metadata = {"pair": asdict(self.pair), "settings": asdict(self.settings), "right": self.right}
+        write_networks(path, FILE, metadata, {"classifier": self.module})
 
 
 def load_classifier(path: Path, device: str = "cpu") -> BiasedClassifier:
     """Read what ``BiasedClassifier.save`` wrote; nothing in the file is run."""
     check_device(device)
 
-    def build(said: dict[str, Any], place: str) -> BiasedClassifier:
-        settings = ClassifierSettings(**said["settings"])
-        module = _built(Pair(**said["pair"]), settings, place)
-        return BiasedClassifier(Pair(**said["pair"]), module, settings, dict(said["right"]))
+    def build(metadata: dict[str, Any], device: str) -> BiasedClassifier:
+        settings = ClassifierSettings(**metadata["settings"])
+        module = _built(Pair(**metadata["pair"]), settings, device)
+        return BiasedClassifier(Pair(**metadata["pair"]), module, settings, dict(metadata["right"]))
 
-    made = read_networks(path, FILE, build, lambda one: {"classifier": one.module}, device)
-    made.module.eval().requires_grad_(False)
-    return made
+    loaded = read_networks(path, FILE, build, lambda classifier: {"classifier": classifier.module}, device)
+    loaded.module.eval().requires_grad_(False)
+    return loaded
 
 
 def train_classifiers(
@@ -108,19 +108,20 @@ def train_classifiers(
     """Train a classifier of every pair, side by side; ``report`` is told how the last one stands."""
     check_device(device)
     sprites = ChosenSprites()
-    kept, out = held_out_cells(settings.held_out, settings.seed)
+    training_cells, out = held_out_cells(settings.held_out, settings.seed)
     with repeatable():
         runs = [
-            _Run(pair, settings, device, sprites, kept, report if pair is pairs[-1] else None, record) for pair in pairs
+            _Run(pair, settings, device, sprites, training_cells, report if pair is pairs[-1] else None, record)
+            for pair in pairs
         ]
         train_steps([run.training for run in runs], remedy="a lower learning_rate.")
-        told = _told([run.module for run in runs], sprites, out, device)
+        shares = _told([run.module for run in runs], sprites, out, device)
     codes = codes_of_cells(out, SPRITE_FACTORS)
-    made = []
-    for run, upper in zip(runs, told, strict=True):
+    classifiers = []
+    for run, upper in zip(runs, shares, strict=True):
         right = judged(run.pair, upper, codes) | {"loss": run.training.reports[-1].losses["loss"]}
-        made.append(BiasedClassifier(run.pair, run.module.eval().requires_grad_(False), settings, right))
-    return made
+        classifiers.append(BiasedClassifier(run.pair, run.module.eval().requires_grad_(False), settings, right))
+    return classifiers
 
 
 def judged(pair: Pair, upper: NDArray[np.bool_], codes: dict[str, NDArray[np.int64]]) -> dict[str, float]:
@@ -137,13 +138,14 @@ class _Run:
     """The training of one classifier: network, optimiser, and the buffers that a recorded step reads."""
 
     def __init__(
-        self, pair: Pair, settings: ClassifierSettings, device: str, sprites: ChosenSprites, kept: NDArray[np.int64],
+        self, pair: Pair, settings: ClassifierSettings, device: str, sprites: ChosenSprites,
+        training_cells: NDArray[np.int64],
         report: Callable[[StepProgress], None] | None, record: bool,
     ) -> None:  # fmt: skip
         self.torch = require("torch", extra="train", purpose="Training a classifier")
         self.pair, self.sprites, self.device = pair, sprites, device
         number, seed = settings.steps * settings.batch_size, seed_of(settings.seed, "skewed sprites", pair.name)
-        cells = skewed_sprites(pair.target, pair.biased, settings.agreement, number, seed, kept)
+        cells = skewed_sprites(pair.target, pair.biased, settings.agreement, number, seed, training_cells)
         self.cells = cells.reshape(settings.steps, settings.batch_size)
         upper = upper_half(pair.target, codes_of_cells(cells, SPRITE_FACTORS))
         self.uppers = upper.astype(np.float32).reshape(self.cells.shape)
@@ -182,8 +184,8 @@ class _Run:
 def _built(pair: Pair, settings: ClassifierSettings, device: str) -> torch.nn.Module:
     library: Any = require("torch", extra="train", purpose="A classifier")
     fix_seeds(seed_of(settings.seed, "weights of a biased classifier", pair.name))
-    made: torch.nn.Module = vae_encoder(1, 1, settings.width).to(device=device, memory_format=library.channels_last)  # type: ignore[call-overload, unused-ignore]
-    return made
+    network: torch.nn.Module = vae_encoder(1, 1, settings.width).to(device=device, memory_format=library.channels_last)  # type: ignore[call-overload, unused-ignore]
+    return network
 
 
 def _told(
@@ -194,6 +196,6 @@ def _told(
     parts = []
     with library.inference_mode():
         for first in range(0, len(cells), AT_ONCE):
-            shown = taken(sprites, cells[first : first + AT_ONCE], device)
-            parts.append(library.stack([module(shown)[:, 0] > 0 for module in modules]).cpu().numpy())
+            batch = taken(sprites, cells[first : first + AT_ONCE], device)
+            parts.append(library.stack([module(batch)[:, 0] > 0 for module in modules]).cpu().numpy())
     return np.concatenate(parts, axis=1)

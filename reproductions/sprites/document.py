@@ -26,13 +26,13 @@ def document(benchmark: Benchmark, more: Mapping[str, Any] | None = None) -> dic
     """Return everything that the benchmark found so far."""
     rows, classifiers = results(benchmark), taught(benchmark)
     gaps = {(classifier.pair.target, classifier.pair.biased): classifier.right["gap"] for classifier in classifiers}
-    generators, told = [], {}
+    generators, fitted_factors = [], {}
     for name, plan in benchmark.plans().items():
         if benchmark.plane_file(name).is_file():
             planes = planes_of(benchmark, name)
-            told[name] = planes.told()
+            fitted_factors[name] = planes.told()
             generators.append({"generator": name, **plan.said(), "fits": list(map(fit_as_json, planes.fits))})
-    made = {
+    contents = {
         "schema": SCHEMA,
         "settings": {
             "classifiers": asdict(benchmark.taught), "planes": asdict(benchmark.planes),
@@ -40,7 +40,7 @@ def document(benchmark: Benchmark, more: Mapping[str, Any] | None = None) -> dic
         },
         "asked": len(benchmark.triplets()),
         **(more or {}),
-        **summarised(rows, gaps, told),
+        **summarised(rows, gaps, fitted_factors),
         "classifiers": [asdict(classifier.pair) | classifier.right for classifier in classifiers],
         "generators": generators,
         "triplets": [_short(row) for row in rows],
@@ -49,14 +49,14 @@ def document(benchmark: Benchmark, more: Mapping[str, Any] | None = None) -> dic
                   **SUMMARY_WORDS, "a triplet": SCORE_WORDS, "a classifier": CLASSIFIER_WORDS,
                   "a generator": PLANE_WORDS},
     }  # fmt: skip
-    rounded: dict[str, Any] = _rounded(made)
+    rounded: dict[str, Any] = _rounded(contents)
     return rounded
 
 
 def _short(row: Mapping[str, Any]) -> dict[str, Any]:
     methods = {
-        name: None if found is None else {key: value for key, value in found.items() if key not in DIRECTION}
-        for name, found in row["methods"].items()
+        name: None if estimate is None else {key: value for key, value in estimate.items() if key not in DIRECTION}
+        for name, estimate in row["methods"].items()
     }
     return {key: value for key, value in row.items() if key not in LEFT_OUT} | {"methods": methods}
 
@@ -66,7 +66,7 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, DIGITS) if value == value and abs(value) != float("inf") else None
     if isinstance(value, Mapping):
-        return {key: _rounded(one) for key, one in value.items()}
+        return {key: _rounded(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(one) for one in value]
+        return [_rounded(entry) for entry in value]
     return value

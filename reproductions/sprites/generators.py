@@ -84,8 +84,8 @@ class GeneratorPlan:
 
 def plans_of(kinds: Sequence[Kind], seeds: Sequence[int], skews: Sequence[Skew] = ()) -> list[GeneratorPlan]:
     """Return a plan of each kind for each seed, of all sprites or of each skew."""
-    given: Sequence[Skew | None] = skews or (None,)
-    return [GeneratorPlan(kind, seed, skew) for skew in given for seed in seeds for kind in kinds]
+    skewness: Sequence[Skew | None] = skews or (None,)
+    return [GeneratorPlan(kind, seed, skew) for skew in skewness for seed in seeds for kind in kinds]
 
 
 def train_generators(
@@ -94,45 +94,45 @@ def train_generators(
 ) -> list[Path]:  # fmt: skip
     """Train generators side by side and keep each; ``report`` is told how the last of them stands."""
     folder.mkdir(parents=True, exist_ok=True)
-    asked = [
+    requests = [
         VAEPlan(plan.pictures(), plan.kind, replace(settings, seed=plan.seed), report if plan is plans[-1] else None)
         for plan in plans
     ]
-    made = train_vaes(asked, record=record)
-    return [keep(plan, one, folder) for plan, one in zip(plans, made, strict=True)]
+    trained = train_vaes(requests, record=record)
+    return [keep(plan, vae, folder) for plan, vae in zip(plans, trained, strict=True)]
 
 
-def keep(plan: GeneratorPlan, made: TrainedVAE, folder: Path) -> Path:
+def keep(plan: GeneratorPlan, vae: TrainedVAE, folder: Path) -> Path:
     """Write a generator's two files."""
-    made.save(folder / f"{plan.name}.safetensors")
-    said = {
-        "schema": SCHEMA, **plan.said(), "settings": as_plain(made.settings),
-        "last": dict(made.stands[-1].losses) if made.stands else {},
+    vae.save(folder / f"{plan.name}.safetensors")
+    metadata = {
+        "schema": SCHEMA, **plan.said(), "settings": as_plain(vae.settings),
+        "last": dict(vae.stands[-1].losses) if vae.stands else {},
         "curve": [[stand.step, round(stand.losses["loss"], 3), round(stand.losses["reconstruction"], 3)]
-                  for stand in made.stands],
+                  for stand in vae.stands],
         "words": {
             "last": "the mean losses over the last stretch of the training",
             "curve": "step, mean loss and mean reconstruction (nats a picture) since the entry before",
             "skew": "which halves went together in its training data, and how often; null: every sprite as often",
         },
     }  # fmt: skip
-    return write_whole(folder / f"{plan.name}.json", json.dumps(said, indent=1) + "\n")
+    return write_whole(folder / f"{plan.name}.json", json.dumps(metadata, indent=1) + "\n")
 
 
 def stored(folder: Path) -> dict[str, GeneratorPlan]:
     """Return the generators of a folder that are whole, by name, in order."""
-    found = {}
+    plans = {}
     for path in sorted(folder.glob("*.json")):
-        said = json.loads(path.read_text(encoding="utf-8"))
-        if said.get("schema") != SCHEMA or not path.with_suffix(".safetensors").is_file():
+        metadata = json.loads(path.read_text(encoding="utf-8"))
+        if metadata.get("schema") != SCHEMA or not path.with_suffix(".safetensors").is_file():
             continue
-        skew = Skew(**said["skew"]) if said["skew"] else None
-        found[path.stem] = GeneratorPlan(said["kind"], int(said["seed"]), skew)
-    if not found:
+        skew = Skew(**metadata["skew"]) if metadata["skew"] else None
+        plans[path.stem] = GeneratorPlan(metadata["kind"], int(metadata["seed"]), skew)
+    if not plans:
         raise BadInput(
             f"There is no generator in {folder}", help="python -m reproductions.sprites.train_generators makes them."
         )
-    return found
+    return plans
 
 
 def load_generator(folder: Path, name: str, device: str) -> TrainedVAE:
@@ -147,17 +147,17 @@ def fingerprint(folder: Path, name: str) -> str:
 
 def missing(plans: Sequence[GeneratorPlan], settings: VAESettings, folder: Path) -> list[GeneratorPlan]:
     """Return the plans whose generator is not whole in the folder; one trained in another way is refused."""
-    left = []
+    lacking = []
     for plan in plans:
         path = folder / f"{plan.name}.json"
         if not path.is_file() or not path.with_suffix(".safetensors").is_file():
-            left.append(plan)
+            lacking.append(plan)
             continue
-        there = json.loads(path.read_text(encoding="utf-8"))["settings"]
+        stored_settings = json.loads(path.read_text(encoding="utf-8"))["settings"]
         seeded = replace(settings, seed=plan.seed, strength=strength_of(plan.kind, settings.strength))
-        if there != as_plain(seeded):
+        if stored_settings != as_plain(seeded):
             raise BadInput(
-                f"{path.name} is there, trained with {there}", available=f"{as_plain(seeded)}",
+                f"{path.name} is there, trained with {stored_settings}", available=f"{as_plain(seeded)}",
                 help="name another folder, or delete it.",
             )  # fmt: skip
-    return left
+    return lacking

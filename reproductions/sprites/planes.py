@@ -52,9 +52,9 @@ class GeneratorPlanes:
     def unfitted(self, pair: Pair) -> str:
         """Say which of a pair's factors has no plane; nothing where both have one."""
         lost = {fit.name: fit.reason for fit in self.fits if fit.reason}
-        said = [f"{lost_name}: {lost[lost_name]}" for lost_name in map(_half_name, (pair.target, pair.biased))
+        reasons = [f"{lost_name}: {lost[lost_name]}" for lost_name in map(_half_name, (pair.target, pair.biased))
                 if lost_name in lost]  # fmt: skip
-        return "; ".join(said)
+        return "; ".join(reasons)
 
     def told(self) -> set[str]:
         """Return the factors whose halves a plane tells, however little was asked of it when it was kept."""
@@ -94,25 +94,25 @@ def fitted_planes(
     return GeneratorPlanes(truth.hyperplanes, truth.fits, calm)
 
 
-def save_planes(path: Path, made: GeneratorPlanes, asked: dict[str, Any]) -> None:
+def save_planes(path: Path, planes: GeneratorPlanes, settings: dict[str, Any]) -> None:
     """Write the planes of one generator, and how they were asked for."""
-    said = {
-        "schema": SCHEMA, "asked": asked, "planes": [_plain(plane) for plane in made.planes],
-        "calm": [_plain(one) for one in made.calm], "words": WORDS,
-        "fits": [fit_as_json(fit) | {"details": dict(fit.reason.details) if fit.reason else {}} for fit in made.fits],
+    contents = {
+        "schema": SCHEMA, "asked": settings, "planes": [_plain(plane) for plane in planes.planes],
+        "calm": [_plain(plane) for plane in planes.calm], "words": WORDS,
+        "fits": [fit_as_json(fit) | {"details": dict(fit.reason.details) if fit.reason else {}} for fit in planes.fits],
     }  # fmt: skip
-    write_whole(path, json.dumps(said, indent=1, allow_nan=False) + "\n")
+    write_whole(path, json.dumps(contents, indent=1, allow_nan=False) + "\n")
 
 
-def load_planes(path: Path, asked: dict[str, Any]) -> GeneratorPlanes:
+def load_planes(path: Path, settings: dict[str, Any]) -> GeneratorPlanes:
     """Read what ``save_planes`` wrote; what was asked for in another way is refused."""
-    said = json.loads(path.read_text(encoding="utf-8"))
-    if said.get("schema") != SCHEMA or said["asked"] != asked:
+    contents = json.loads(path.read_text(encoding="utf-8"))
+    if contents.get("schema") != SCHEMA or contents["asked"] != settings:
         raise BadInput(
-            f"{path.name} was made with {said.get('asked')}", available=f"{asked}", help="name another folder."
+            f"{path.name} was made with {contents.get('asked')}", available=f"{settings}", help="name another folder."
         )
-    fits = tuple(_fit(one, asked) for one in said["fits"])
-    return GeneratorPlanes(tuple(map(_plane, said["planes"])), fits, tuple(map(_plane, said["calm"])))
+    fits = tuple(_fit(fit, settings) for fit in contents["fits"])
+    return GeneratorPlanes(tuple(map(_plane, contents["planes"])), fits, tuple(map(_plane, contents["calm"])))
 
 
 def fit_as_json(fit: Fit) -> dict[str, Any]:
@@ -124,19 +124,19 @@ def fit_as_json(fit: Fit) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _fit(said: Mapping[str, Any], asked: Mapping[str, Any]) -> Fit:
+def _fit(entry: Mapping[str, Any], settings: Mapping[str, Any]) -> Fit:
     """Read a fit; files that were written before reasons had codes tell only that there is one."""
-    value = np.nan if said["value"] is None else said["value"]
+    value = np.nan if entry["value"] is None else entry["value"]
     reason: Reason | None = None
-    if said.get("reason_code"):
-        code = next(code for code in FitReason if code.value == said["reason_code"])
-        reason = because(code, **said["details"])
-    elif said["reason"] and np.isnan(value):
+    if entry.get("reason_code"):
+        code = next(code for code in FitReason if code.value == entry["reason_code"])
+        reason = because(code, **entry["details"])
+    elif entry["reason"] and np.isnan(value):
         reason = because(FitReason.ONE_VALUE)
-    elif said["reason"]:
-        least = asked.get(f"least_{said['measure'].lower()}", LEAST[said["measure"]])
-        reason = because(FitReason.LOW, measure=said["measure"], value=value, least=least)
-    return Fit(said["name"], said["measure"], value, reason)
+    elif entry["reason"]:
+        least = settings.get(f"least_{entry['measure'].lower()}", LEAST[entry["measure"]])
+        reason = because(FitReason.LOW, measure=entry["measure"], value=value, least=least)
+    return Fit(entry["name"], entry["measure"], value, reason)
 
 
 def _half_name(factor: str) -> str:
@@ -147,8 +147,8 @@ def _plain(plane: Hyperplane) -> dict[str, Any]:
     return {"name": plane.name, "normal": plane.normal.tolist(), "offset": plane.offset}
 
 
-def _plane(said: dict[str, Any]) -> Hyperplane:
-    return Hyperplane(said["name"], np.array(said["normal"]), float(said["offset"]))
+def _plane(entry: dict[str, Any]) -> Hyperplane:
+    return Hyperplane(entry["name"], np.array(entry["normal"]), float(entry["offset"]))
 
 
 def _or_none(value: float) -> float | None:

@@ -28,8 +28,8 @@ class Place:
     def shown(self, name: str, text: str) -> Number:
         """Return the number of that name as it is shown, with its place in the JSON."""
         source, *rest = f"{self.at}/{name}".split("/")[1:]
-        place = int(rest.pop(0)) if rest and rest[0].isdecimal() else 0
-        return Number(text, place, "/".join(rest), source)
+        index = int(rest.pop(0)) if rest and rest[0].isdecimal() else 0
+        return Number(text, index, "/".join(rest), source)
 
     def has(self, name: str) -> bool:
         """Tell whether there is such an entry; older documents lack some."""
@@ -43,10 +43,10 @@ class Place:
         if isinstance(value, bool) or not isinstance(value, int | float):
             self._refuse(name, "not a number")
         try:
-            found = float(value)
+            finite_value = float(value)
         except OverflowError:
             return None
-        return found if math.isfinite(found) else None
+        return finite_value if math.isfinite(finite_value) else None
 
     def count(self, name: str) -> int | None:
         """Return a whole number; what is not there is None."""
@@ -76,15 +76,15 @@ class Place:
     def rows(self, name: str) -> list[Place]:
         """Return the rows of a list of tables; none where it is not there."""
         listed = self._list(name)
-        if not all(isinstance(one, dict) for one in listed):
+        if not all(isinstance(row, dict) for row in listed):
             self._refuse(name, "not a list of tables")
-        return [Place(one, f"{self.at}/{name}/{index}") for index, one in enumerate(listed)]
+        return [Place(row, f"{self.at}/{name}/{index}") for index, row in enumerate(listed)]
 
     def numbers(self, name: str) -> list[float | None]:
         """Return a list of numbers, in which null is None."""
         listed = self._list(name)
-        here = Place({str(index): one for index, one in enumerate(listed)}, f"{self.at}/{name}")
-        return [here.number(str(place)) for place in range(len(listed))]
+        inner_table = Place({str(index): value for index, value in enumerate(listed)}, f"{self.at}/{name}")
+        return [inner_table.number(str(position)) for position in range(len(listed))]
 
     def _list(self, name: str) -> list[Any]:
         value = self.entries.get(name)
@@ -123,8 +123,8 @@ def checked(content: object, name: str = "The benchmark's document") -> Place:
     if not isinstance(content, Mapping):
         raise BadInput(f"{name} is a {type(content).__name__}", available=ALLOWED, help=HELP)
     if content.get("schema") != SCHEMA:
-        said = safe_name(repr(content.get("schema")))
-        raise BadInput(f"{name} has the schema {said}", available=ALLOWED, help=HELP)
+        schema = safe_name(repr(content.get("schema")))
+        raise BadInput(f"{name} has the schema {schema}", available=ALLOWED, help=HELP)
     missing = [part for part in ("settings", "counts", "table", "above_chance") if part not in content]
     if missing:
         raise BadInput(f"{name} has no {' and no '.join(missing)}", available=ALLOWED, help=HELP)

@@ -112,47 +112,47 @@ class SpritesReport(Report):
 
     def document(self, result: Sprites) -> Document:
         """Return everything that is said about the document."""
-        whole = checked(result.document)
-        confirmed, inconclusive = (tuple(part) for part in contrasts(whole))
+        contents = checked(result.document)
+        confirmed, inconclusive = (tuple(part) for part in contrasts(contents))
         return Document(
             title="The benchmark on sprites of Li and Xu (2021)",
             facts=(
                 "Classifiers of sprites with a planted bias, and how much of it each method finds in a generator's "
                 "latent space."
             ),
-            answer=headline(whole),
-            meaning=SIDES[Estimate.of(whole.inner("right_angled_above_chance")).against][1],
-            context=f"{CHANCE_IS_NOT_0} {remarks(whole)}",
+            answer=headline(contents),
+            meaning=SIDES[Estimate.of(contents.inner("right_angled_above_chance")).against][1],
+            context=f"{CHANCE_IS_NOT_0} {remarks(contents)}",
             lead=(Statements("", confirmed),) if confirmed else (),
             inconclusive=(Statements("", inconclusive),) if inconclusive else (),
             picture="difference by method",
-            tiles=_tiles(whole),
-            sections=tuple(_sections(whole)),
-            provenance=_provenance(whole),
+            tiles=_tiles(contents),
+            sections=tuple(_sections(contents)),
+            provenance=_provenance(contents),
         )
 
     def charts(self, result: Sprites) -> Mapping[str, Chart]:
         """Return the two charts by name."""
         from reproductions.sprites.charts import above_chance, differences
 
-        whole = checked(result.document)
-        return {chart.name: chart for chart in (differences(whole), above_chance(whole)) if chart is not None}
+        document = checked(result.document)
+        return {chart.name: chart for chart in (differences(document), above_chance(document)) if chart is not None}
 
 
-def _sections(whole: Place) -> Iterable[Section]:
+def _sections(document: Place) -> Iterable[Section]:
     yield Section(
         "methods", "Every method (the paper's Table 1)",
         _or_not_run(
-            [_main_table(whole.rows("table"), "Means over triplets, 95% intervals over generators")],
+            [_main_table(document.rows("table"), "Means over triplets, 95% intervals over generators")],
             "The table of methods",
             "Under each mean: its interval, and ± the standard deviation over triplets, which is what the paper gives. "
             "The paper compares three methods; the rows of random directions and of the part at right angles are ours.",
         ),
         short="Table 1", essential=True,
     )  # fmt: skip
-    groups = tuple(_by_groups(whole)) or (Paragraph("No groups of triplets were compared in this document."),)
+    groups = tuple(_by_groups(document)) or (Paragraph("No groups of triplets were compared in this document."),)
     yield Section("chance", "Where does it beat chance?", (ChartBlock(("above chance",)), *groups))
-    ablation = whole.rows("ablation")
+    ablation = document.rows("ablation")
     run = any(row.text("method") in ABLATION for row in ablation)
     yield Section(
         "ablation", "Which parts of the search matter? (the paper's Table 2)",
@@ -168,14 +168,14 @@ def _sections(whole: Place) -> Iterable[Section]:
     yield Section(
         "known", "Does it help to know more factors?",
         _or_not_run(
-            _known(whole), "The search with fewer known factors",
+            _known(document), "The search with fewer known factors",
             "How many other factors the search stays away from, beside the target. Chance goes with that number: the "
             "fewer directions are left, the nearer a random one is to the biased factor.",
         ),
         short="Known factors",
     )  # fmt: skip
     skew = _rows_table(
-        "By how often the halves went together in what the generator saw", "Agreement", whole.rows("skew"),
+        "By how often the halves went together in what the generator saw", "Agreement", document.rows("skew"),
         lambda row: Cell(agreement_words(row)), ("triplets", "unfitted", *COLUMNS, *CHANCES, "less_even"),
     )  # fmt: skip
     yield Section(
@@ -188,7 +188,8 @@ def _sections(whole: Place) -> Iterable[Section]:
         short="The generator's skew",
     )  # fmt: skip
     classifiers = _rows_table(
-        "Accuracy on held-out sprites, and how far the planted bias went", "Classifier of", whole.rows("classifiers"),
+        "Accuracy on held-out sprites, and how far the planted bias went", "Classifier of",
+        document.rows("classifiers"),
         lambda row: Cell((Name(row.text("target")), ", biased by ", Name(row.text("biased")))),
         ("accuracy", "agree", "disagree", "gap", "loss"), what="classifiers",
     )  # fmt: skip
@@ -196,29 +197,29 @@ def _sections(whole: Place) -> Iterable[Section]:
     yield Section(
         "generators", "The generators, and the planes of truth in them",
         _or_not_run(
-            [_generators(whole)], "Fitting planes",
+            [_generators(document)], "Fitting planes",
             "AUC: 0.5 separates nothing, 1 everything. R2: 0 explains nothing, 1 everything. Orientation goes round, "
             "so its sine and its cosine have a plane each.",
         ),
         short="Generators",
     )  # fmt: skip
-    yield Section("words", "What the words mean", tuple(_words(whole)), short="Words")
-    yield Section("how", "How it was done", tuple(_how(whole)))
+    yield Section("words", "What the words mean", tuple(_words(document)), short="Words")
+    yield Section("how", "How it was done", tuple(_how(document)))
     yield Section("cautions", "What this page does not say", (Bullets(CAUTIONS),), essential=True)
 
 
-def _or_not_run(tables: Iterable[DataTable | None], what: str, words: str = "") -> tuple[Block, ...]:
+def _or_not_run(tables: Iterable[DataTable | None], noun: str, words: str = "") -> tuple[Block, ...]:
     """Return tables with their words, or that there is nothing to show."""
-    there = [table for table in tables if table is not None]
-    if not there:
-        return (Paragraph(f"{what} was not run in this document."),)
-    return (*([Paragraph(words)] if words else []), *there)
+    present = [table for table in tables if table is not None]
+    if not present:
+        return (Paragraph(f"{noun} was not run in this document."),)
+    return (*([Paragraph(words)] if words else []), *present)
 
 
-def _by_groups(whole: Place) -> Iterable[Block]:
+def _by_groups(document: Place) -> Iterable[Block]:
     """Yield the recovery in groups of triplets."""
     gaps = _rows_table(
-        "In triplets whose classifier has so large a gap in accuracy", "Classifiers with", whole.rows("by_gap"),
+        "In triplets whose classifier has so large a gap in accuracy", "Classifiers with", document.rows("by_gap"),
         lambda row: Cell(gap_words(row)), ("triplets", *COLUMNS, *CHANCES),
     )  # fmt: skip
     if gaps is not None:
@@ -229,19 +230,23 @@ def _by_groups(whole: Place) -> Iterable[Block]:
         )
         yield gaps
     yield from _grouped(
-        whole.rows("by_fit"), "By how well the planes fit",
+        document.rows("by_fit"), "By how well the planes fit",
         "Where the planes of target and biased factor separate them, and where not", "Planes",
         lambda row: FITTED[bool(row.entries.get("told"))],
         "A direction is scored against planes of truth. Where one of them does not separate its factor, the score says "
         "little.",
     )  # fmt: skip
     yield from _grouped(
-        whole.rows("by_kind"), "By kind of generator", "In each kind of generator", "Kind", lambda row: row.text("kind")
+        document.rows("by_kind"),
+        "By kind of generator",
+        "In each kind of generator",
+        "Kind",
+        lambda row: row.text("kind"),
     )
     factors = [
         table
         for which, caption in (("biased", "By the biased factor"), ("target", "By the target"))
-        if (table := _rows_table(caption, "Factor", whole.rows(f"by_{which}"), _named(which),
+        if (table := _rows_table(caption, "Factor", document.rows(f"by_{which}"), _named(which),
                                  ("triplets", "difference", "above_chance")))
     ]  # fmt: skip
     if factors:
@@ -255,23 +260,23 @@ def _grouped(
     """Yield one row per group, with the difference of search and chance and one less the other; and each own table."""
     if not rows:
         return
-    own = [{one.text("method"): one for one in row.rows("table")} for row in rows]
-    methods = [method for method in COMPARED if any(method in by_name for by_name in own)]
+    rows_by_method = [{method_row.text("method"): method_row for method_row in row.rows("table")} for row in rows]
+    methods = [method for method in COMPARED if any(method in by_name for by_name in rows_by_method)]
     chances = [chance for chance in CHANCES if any(row.has(chance) for row in rows)]
     columns = [_head("triplets")]
     columns += [Column(METHOD_TITLES.get(method, method), True, "difference") for method in methods]
     columns += [_head(chance) for chance in chances]
-    made = []
-    for row, by_name in zip(rows, own, strict=True):
+    tables = []
+    for row, by_name in zip(rows, rows_by_method, strict=True):
         cells = [cell(row if row.has("triplets") else row.inner("above_chance") or Place({}), "triplets")]
         cells += [cell(by_name[method], "difference") if method in by_name else _empty("not run") for method in methods]
-        made.append(Row((Cell(Name(name(row))), *cells, *(cell(row, chance) for chance in chances))))
+        tables.append(Row((Cell(Name(name(row))), *cells, *(cell(row, chance) for chance in chances))))
     yield Heading(title)
     if words:
         yield Paragraph(words)
-    yield limited_table(caption, [Column(heading), *columns], made)
-    whole = [_main_table(row.rows("table"), f"Table 1: {name(row)}") for row in rows]
-    yield Details("Table 1 of each", tuple(table for table in whole if table is not None))
+    yield limited_table(caption, [Column(heading), *columns], tables)
+    main_tables = [_main_table(row.rows("table"), f"Table 1: {name(row)}") for row in rows]
+    yield Details("Table 1 of each", tuple(table for table in main_tables if table is not None))
 
 
 def _main_table(
@@ -281,7 +286,7 @@ def _main_table(
     return _rows_table(caption, "Method", rows, _method, ("triplets", *COLUMNS, *columns), deviations=True)
 
 
-def _known(whole: Place) -> list[DataTable | None]:
+def _known(document: Place) -> list[DataTable | None]:
     """Return the recovery by the number of known factors: of the search as it is, and of its part at right angles."""
     parts = {
         "The search, as in the paper": ("triplets", *COLUMNS, "chance", "above_chance", "step"),
@@ -290,33 +295,33 @@ def _known(whole: Place) -> list[DataTable | None]:
         ),
     }  # fmt: skip
     return [
-        _rows_table(caption, TITLES["known"], whole.rows("known"), lambda row: Cell(known_words(row)), columns)
+        _rows_table(caption, TITLES["known"], document.rows("known"), lambda row: Cell(known_words(row)), columns)
         for caption, columns in parts.items()
     ]
 
 
-def _generators(whole: Place) -> DataTable | None:
+def _generators(document: Place) -> DataTable | None:
     """Return how well planes separate the factors in each generator."""
-    rows = whole.rows("generators")
+    rows = document.rows("generators")
     fits = [{(fit.text("name"), fit.text("measure")): fit for fit in row.rows("fits")} for row in rows]
     keys = list(dict.fromkeys(key for fit in fits for key in fit))
     if not keys:
         return None
-    made = [
+    table_rows = [
         Row((Cell(Name(row.text("generator")), _skew_words(row)), *(_plane(fit.get(key)) for key in keys)))
         for row, fit in zip(rows, fits, strict=True)
     ]
     columns = [Column("Generator"), *(Column(Name(name), True, measure) for name, measure in keys)]
     caption = "How well a plane separates each factor, on sprites that it was not fitted on"
-    return limited_table(caption, columns, made, what="generators")
+    return limited_table(caption, columns, table_rows, what="generators")
 
 
 def _plane(fit: Place | None) -> Cell:
     if fit is None:
         return _empty("not fitted")
     reason = fit.text("reason")
-    shown = cell(fit, "value")
-    return Cell(shown.text, (f"no plane: {reason}",) if reason else (), meaning=shown.meaning)
+    content = cell(fit, "value")
+    return Cell(content.text, (f"no plane: {reason}",) if reason else (), meaning=content.meaning)
 
 
 def _skew_words(row: Place) -> tuple[Text, ...]:
@@ -334,9 +339,9 @@ def _rows_table(
     """Return a table of those columns that the document has; None without rows."""
     if not rows:
         return None
-    there = [name for name in columns if any(row.has(name) for row in rows)]
-    made = [Row((lead(row), *(cell(row, name, deviations=deviations) for name in there))) for row in rows]
-    return limited_table(caption, [Column(heading), *map(_head, there)], made, what=what)
+    present = [name for name in columns if any(row.has(name) for row in rows)]
+    table_rows = [Row((lead(row), *(cell(row, name, deviations=deviations) for name in present))) for row in rows]
+    return limited_table(caption, [Column(heading), *map(_head, present)], table_rows, what=what)
 
 
 def _head(name: str) -> Column:
@@ -364,18 +369,18 @@ def cell(row: Place, name: str, *, deviations: bool = False) -> Cell:
     if name in WRITERS:
         number = _number(row, name, WRITERS[name])
         return Cell(number) if number is not None else _empty()
-    place = row.inner(name)
-    found = Estimate.of(place)
-    if place is None or found.mean is None:
+    table = row.inner(name)
+    estimate = Estimate.of(table)
+    if table is None or estimate.mean is None:
         return _empty()
     write = formats.thousandths if name in UNSIGNED else formats.signed_thousandths
-    low, high = _number(place, "low", write), _number(place, "high", write)
+    low, high = _number(table, "low", write), _number(table, "high", write)
     lines: list[Text] = [(low, " to ", high) if low is not None and high is not None else "no interval"]
-    deviation = _number(place, "deviation", formats.thousandths) if deviations else None
+    deviation = _number(table, "deviation", formats.thousandths) if deviations else None
     if deviation is not None:
         lines.append(("± ", deviation))
-    side, meaning = SIDES[found.against] if name in CONTRASTS else ("", None)
-    return Cell(_number(place, "mean", write) or "", (*lines, *([side] if side else [])), meaning=meaning)
+    side, meaning = SIDES[estimate.against] if name in CONTRASTS else ("", None)
+    return Cell(_number(table, "mean", write) or "", (*lines, *([side] if side else [])), meaning=meaning)
 
 
 def _number(row: Place, name: str, write: Callable[[float | None], str]) -> Number | None:
@@ -387,32 +392,32 @@ def _empty(word: str = formats.UNDEFINED) -> Cell:
     return Cell(word, meaning=Meaning.QUIET)
 
 
-def _tiles(whole: Place) -> tuple[Tile, ...]:
-    counts = whole.inner("counts") or Place({})
+def _tiles(document: Place) -> tuple[Tile, ...]:
+    counts = document.inner("counts") or Place({})
     tiles = [
         Tile(title, formats.UNDEFINED if counts.count(name) is None else formats.count(counts.count(name)))
         for title, name in (("Triplets scored", "scored"), ("Unfitted", "unfitted"), ("Generators", "generators"))
     ]
     for name in CHANCES:
-        found, shown = Estimate.of(whole.inner(name)), cell(whole, name)
-        value = formats.UNDEFINED if found.mean is None else formats.signed_thousandths(found.mean)
-        side = SIDES[found.against][0]
-        below = (*pieces(shown.below[0]), f"; {side}" if side else "") if shown.below else ""
-        tiles.append(Tile(TITLES[name], value, shown.meaning, below))
+        estimate, content = Estimate.of(document.inner(name)), cell(document, name)
+        value = formats.UNDEFINED if estimate.mean is None else formats.signed_thousandths(estimate.mean)
+        side = SIDES[estimate.against][0]
+        below = (*pieces(content.below[0]), f"; {side}" if side else "") if content.below else ""
+        tiles.append(Tile(TITLES[name], value, content.meaning, below))
     return tuple(tiles)
 
 
-def _words(whole: Place) -> Iterable[Block]:
+def _words(document: Place) -> Iterable[Block]:
     """Yield words for every column and method: the document's own, and ours for what it does not explain."""
-    said = whole.inner("words") or Place({})
+    words_entry = document.inner("words") or Place({})
     groups = (
-        ("Columns", WORDS, said, TITLES),
-        ("Methods", METHODS, whole.inner("methods"), METHOD_TITLES),
-        ("Of a classifier", CLASSIFIER_WORDS, said.inner("a classifier"), TITLES),
-        ("Of a generator", PLANE_WORDS, said.inner("a generator"), TITLES),
+        ("Columns", WORDS, words_entry, TITLES),
+        ("Methods", METHODS, document.inner("methods"), METHOD_TITLES),
+        ("Of a classifier", CLASSIFIER_WORDS, words_entry.inner("a classifier"), TITLES),
+        ("Of a generator", PLANE_WORDS, words_entry.inner("a generator"), TITLES),
     )
-    for title, ours, own, titles in groups:
-        every = {**ours, **(own.entries if own is not None else {})}
+    for title, ours, own_names, titles in groups:
+        every = {**ours, **(own_names.entries if own_names is not None else {})}
         yield Heading(title)
         yield Terms(tuple(
             ((f"{titles[name]} (", Name(name), ")") if name in titles else Name(name), words)
@@ -420,7 +425,7 @@ def _words(whole: Place) -> Iterable[Block]:
         ))  # fmt: skip
 
 
-def _how(whole: Place) -> Iterable[Block]:
+def _how(document: Place) -> Iterable[Block]:
     yield Paragraph(
         "A triplet is a target, a factor that is planted as its bias, and a generator. A classifier learns the "
         "target's halves from sprites in which they mostly go together with those of the biased factor. Each method "
@@ -433,14 +438,14 @@ def _how(whole: Place) -> Iterable[Block]:
         "equipoise discover shows is the part of a direction at right angles to target and known factors. All "
         "triplets, one by one, are in the JSON."
     )
-    given = whole.inner("settings") or Place({})
-    score = given.inner("score") or Place({})
+    settings = document.inner("settings") or Place({})
+    score = settings.inner("score") or Place({})
     search = score.inner("search") or Place({})
     # Lines of settings say where traversals begin and end.
     if search.has("alphas") and None in (search.numbers("alphas") or [None]):
         search = Place({name: value for name, value in search.entries.items() if name != "alphas"})
     groups = {
-        "Classifiers": given.inner("classifiers"), "Planes of truth": given.inner("planes"),
+        "Classifiers": settings.inner("classifiers"), "Planes of truth": settings.inner("planes"),
         "Scoring": Place({name: value for name, value in score.entries.items() if name != "search"}), "Search": search,
     }  # fmt: skip
     for title, group in groups.items():
@@ -448,25 +453,29 @@ def _how(whole: Place) -> Iterable[Block]:
             yield Details(f"Settings: {title}", (Terms(settings_terms(group.entries)),))
 
 
-def _provenance(whole: Place) -> Provenance:
-    given, made = (whole.inner(name) or Place({}) for name in ("settings", "provenance"))
-    seconds = whole.inner("seconds") or Place({})
+def _provenance(document: Place) -> Provenance:
+    settings, provenance = (document.inner(name) or Place({}) for name in ("settings", "provenance"))
+    seconds = document.inner("seconds") or Place({})
     numbers = {name: seconds.number(name) for name in seconds.entries}
     lasted = ", ".join(f"{name} {value:,.1f}" for name, value in numbers.items() if value is not None)
-    run = {name: given.entries.get(name, whole.entries.get(name)) for name in RUN}
-    when, where = made.text("created", "at a time that was not noted"), made.text("platform", "a machine not noted")
+    run = {name: settings.entries.get(name, document.entries.get(name)) for name in RUN}
+    when, where = (
+        provenance.text("created", "at a time that was not noted"),
+        provenance.text("platform", "a machine not noted"),
+    )
     facts = [
         ("data", "sprites that the package draws; the generators and classifiers above learnt from them"),
-        ("fingerprint", made.text("fingerprint", "none was taken")), ("made", f"{when}, on {where}"),
+        ("fingerprint", provenance.text("fingerprint", "none was taken")), ("made", f"{when}, on {where}"),
         ("equipoise (this page)", sys.modules["equipoise"].__version__),
-        ("equipoise (the run)", made.text("equipoise", "not noted")), ("torch", whole.text("torch", "not noted")),
-        *settings_terms({**run, "seconds": lasted or None, "triplets asked for": whole.count("asked")}),
+        ("equipoise (the run)", provenance.text("equipoise", "not noted")),
+        ("torch", document.text("torch", "not noted")),
+        *settings_terms({**run, "seconds": lasted or None, "triplets asked for": document.count("asked")}),
         ("format of the JSON", SCHEMA),
     ]  # fmt: skip
     return Provenance(
-        command=made.text("command")[:LONGEST_COMMAND] or None,
+        command=provenance.text("command")[:LONGEST_COMMAND] or None,
         call="python -m reproductions.sprites.benchmark",
         facts=tuple((name, formats.safe_name(str(value))) for name, value in facts),
-        created=made.text("created"),
+        created=provenance.text("created"),
         version=sys.modules["equipoise"].__version__,
     )

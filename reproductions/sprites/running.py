@@ -89,7 +89,7 @@ class Benchmark:
 
 def run(benchmark: Benchmark, progress: Progress, seconds: float = math.inf) -> None:
     """Make everything that is missing; no triplet is begun after so many seconds."""
-    begun = time.monotonic()
+    started = time.monotonic()
     for folder in (benchmark.classifiers, benchmark.work / "planes", benchmark.work / "triplets"):
         folder.mkdir(parents=True, exist_ok=True)
     teach(benchmark, progress)
@@ -98,52 +98,56 @@ def run(benchmark: Benchmark, progress: Progress, seconds: float = math.inf) -> 
         progress("generators whose planes are fitted", done, len(fit))
     todo = [triplet for triplet in benchmark.triplets() if lacking(benchmark, triplet)]
     # One seed of every kind first: what is stopped early is whole in itself.
-    todo.sort(key=lambda one: (one.plan.seed, benchmark.pairs.index(one.pair)))
+    todo.sort(key=lambda triplet: (triplet.plan.seed, benchmark.pairs.index(triplet.pair)))
     with closing(_spread(benchmark, partial(_score, benchmark), todo)) as scoring:
         for done, _ in enumerate(scoring, 1):
             progress("triplets", done, len(todo))
-            if time.monotonic() - begun > seconds:
+            if time.monotonic() - started > seconds:
                 break
 
 
 def teach(benchmark: Benchmark, progress: Progress) -> None:
     """Train the classifiers that are missing, all at once; those there must have been taught in the same way."""
-    there = [pair for pair in benchmark.pairs if _classifier_file(benchmark, pair).is_file()]
-    for pair in there:
+    trained = [pair for pair in benchmark.pairs if _classifier_file(benchmark, pair).is_file()]
+    for pair in trained:
         taught = load_classifier(_classifier_file(benchmark, pair)).settings
         if taught != benchmark.taught:
             raise BadInput(
                 f"The classifier {pair.name} was taught with {asdict(taught)}", available=f"{asdict(benchmark.taught)}",
                 help="name another folder.",
             )  # fmt: skip
-    todo = [pair for pair in benchmark.pairs if pair not in there]
+    todo = [pair for pair in benchmark.pairs if pair not in trained]
     if not todo:
         return
 
     def told(stand: StepProgress) -> None:
         progress(f"steps of {len(todo)} classifiers", stand.step, stand.steps)
 
-    for made in train_classifiers(todo, benchmark.taught, benchmark.device, report=told):
-        made.save(_classifier_file(benchmark, made.pair))
+    for classifier in train_classifiers(todo, benchmark.taught, benchmark.device, report=told):
+        classifier.save(_classifier_file(benchmark, classifier.pair))
 
 
 def lacking(benchmark: Benchmark, triplet: Triplet) -> list[str]:
     """Return the methods that a triplet's file has not; one scored in another way is refused."""
-    said = _read(benchmark, triplet)
-    if said is None:
+    stored_result = _read(benchmark, triplet)
+    if stored_result is None:
         return list(benchmark.methods)
-    if said["asked"] != benchmark.asked(triplet.generator):
+    if stored_result["asked"] != benchmark.asked(triplet.generator):
         raise BadInput(
-            f"{benchmark.triplet_file(triplet).name} was scored with {said['asked']}",
+            f"{benchmark.triplet_file(triplet).name} was scored with {stored_result['asked']}",
             available=f"{benchmark.asked(triplet.generator)}", help="name another folder (--work).",
         )  # fmt: skip
-    return [] if said["unfitted"] else [method for method in benchmark.methods if method not in said["methods"]]
+    return (
+        []
+        if stored_result["unfitted"]
+        else [method for method in benchmark.methods if method not in stored_result["methods"]]
+    )
 
 
 def results(benchmark: Benchmark) -> list[dict[str, Any]]:
     """Return what the files of all triplets say, those there are."""
-    found = [_read(benchmark, triplet) for triplet in benchmark.triplets()]
-    return [one for one in found if one is not None]
+    stored_results = [_read(benchmark, triplet) for triplet in benchmark.triplets()]
+    return [stored_result for stored_result in stored_results if stored_result is not None]
 
 
 def taught(benchmark: Benchmark) -> list[BiasedClassifier]:
@@ -177,36 +181,36 @@ def _alone() -> None:
 
 
 def _fit(benchmark: Benchmark, name: str) -> None:
-    asked = benchmark.planes
+    settings = benchmark.planes
     vae = load_generator(benchmark.generators, name, benchmark.device)
-    least = {"R2": asked.least_r2, "AUC": asked.least_auc}
-    made = fitted_planes(vae, rows=asked.rows, seed=asked.seed, calm_steps=asked.calm_steps, least=least)
-    save_planes(benchmark.plane_file(name), made, benchmark.planes_asked(name))
+    least = {"R2": settings.least_r2, "AUC": settings.least_auc}
+    planes = fitted_planes(vae, rows=settings.rows, seed=settings.seed, calm_steps=settings.calm_steps, least=least)
+    save_planes(benchmark.plane_file(name), planes, benchmark.planes_asked(name))
 
 
 def _score(benchmark: Benchmark, triplet: Triplet) -> None:
-    said = _read(benchmark, triplet)
-    found = scored(
+    earlier = _read(benchmark, triplet)
+    scores = scored(
         load_generator(benchmark.generators, triplet.generator, benchmark.device).generator(),
         load_classifier(_classifier_file(benchmark, triplet.pair), benchmark.device).classifier(),
         planes_of(benchmark, triplet.generator),
-        triplet.pair, triplet.generator, benchmark.methods, benchmark.score, said["methods"] if said else None,
+        triplet.pair, triplet.generator, benchmark.methods, benchmark.score, earlier["methods"] if earlier else None,
     )  # fmt: skip
-    made = {
+    contents = {
         "schema": SCHEMA, "generator": triplet.generator, **triplet.plan.said(), **asdict(triplet.pair),
-        "asked": benchmark.asked(triplet.generator), **found,
+        "asked": benchmark.asked(triplet.generator), **scores,
     }  # fmt: skip
-    write_whole(benchmark.triplet_file(triplet), json.dumps(made, indent=1, allow_nan=False) + "\n")
+    write_whole(benchmark.triplet_file(triplet), json.dumps(contents, indent=1, allow_nan=False) + "\n")
 
 
 def _read(benchmark: Benchmark, triplet: Triplet) -> dict[str, Any] | None:
     path = benchmark.triplet_file(triplet)
     if not path.is_file():
         return None
-    said: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if said.get("schema") != SCHEMA:
+    contents: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if contents.get("schema") != SCHEMA:
         raise BadInput(f"{path.name} is no file of a triplet", available=SCHEMA, help="name another folder (--work).")
-    return said
+    return contents
 
 
 def _classifier_file(benchmark: Benchmark, pair: Pair) -> Path:

@@ -63,9 +63,9 @@ class ScoreSettings:
 
     def plain(self) -> dict[str, Any]:
         """Return them as plain values, as they come back from a file."""
-        made = asdict(self)
-        made["search"]["alphas"] = list(made["search"]["alphas"])
-        return made
+        settings = asdict(self)
+        settings["search"]["alphas"] = list(settings["search"]["alphas"])
+        return settings
 
 
 def scored(
@@ -82,17 +82,17 @@ def scored(
     unfitted = planes.unfitted(pair)
     if unfitted:
         return {"unfitted": unfitted, "methods": {}}
-    one = _Triplet(generator, classifier, planes, pair, settings, seed_of(settings.seed, generator_name, pair.name))
-    found = dict(done or {})
+    triplet = _Triplet(generator, classifier, planes, pair, settings, seed_of(settings.seed, generator_name, pair.name))
+    scores = dict(done or {})
     for method in methods:
-        if method == one.full and "ours" in found:
-            found[method] = found["ours"]
+        if method == triplet.full and "ours" in scores:
+            scores[method] = scores["ours"]
         elif method == "right_angled":
-            ours = found.get("ours") or one.found("ours")
-            found[method] = (ours or {}).get("right_angled")
-        elif method not in found:
-            found[method] = one.found(method)
-    return {"unfitted": "", "methods": found}
+            ours = scores.get("ours") or triplet.found("ours")
+            scores[method] = (ours or {}).get("right_angled")
+        elif method not in scores:
+            scores[method] = triplet.found(method)
+    return {"unfitted": "", "methods": scores}
 
 
 class _Triplet:
@@ -107,8 +107,8 @@ class _Triplet:
         assert biased is not None
         self.generator, self.classifier, self.planes, self.pair = generator, classifier, planes, pair
         self.target, self.biased, self.settings, self.seed = target, biased, settings, seed
-        there = [name for name in pair.others if planes.of(name)]
-        self.order = [there[place] for place in stream(seed, "order of known factors").permutation(len(there))]
+        fitted = [name for name in pair.others if planes.of(name)]
+        self.order = [fitted[index] for index in stream(seed, "order of known factors").permutation(len(fitted))]
         self.all_known = planes.known(pair, self.order)
         # To know every other factor that has a plane is what "ours" is.
         self.full = KNOWN[len(self.order)]
@@ -132,25 +132,25 @@ class _Triplet:
         return self._searched(self.order, changed)
 
     def _searched(self, factors: Sequence[str], changed: dict[str, float]) -> dict[str, Any]:
-        known = self.planes.known(self.pair, factors)
-        asked = replace(self.settings.search, seed=self.seed, **changed)  # type: ignore[arg-type]
-        made = search(
-            self.generator, self.classifier, target=self.target, known=known, restarts=self.settings.restarts,
-            settings=asked,
+        known_planes = self.planes.known(self.pair, factors)
+        settings = replace(self.settings.search, seed=self.seed, **changed)  # type: ignore[arg-type]
+        investigation = search(
+            self.generator, self.classifier, target=self.target, known=known_planes, restarts=self.settings.restarts,
+            settings=settings,
         )  # fmt: skip
-        if not made.found:
+        if not investigation.found:
             return {
                 "biased": None,
                 "target": None,
                 "difference": None,
-                "reason": None if made.reason is None else str(made.reason),
+                "reason": None if investigation.reason is None else str(investigation.reason),
             }
-        direction = made.found[0]
-        chance = self._chance((self.target, *known) if asked.penalty else ())
-        left = without(direction.plane, (self.target, *known), np.zeros(direction.plane.size))
+        direction = investigation.found[0]
+        chance = self._chance((self.target, *known_planes) if settings.penalty else ())
+        remainder = without(direction.plane, (self.target, *known_planes), np.zeros(direction.plane.size))
         return self._scores(direction.plane) | {
             "variation_loss": direction.loss, "known": list(factors), "chance": chance["difference"],
-            "right_angled": None if left is None else self._scores(left),
+            "right_angled": None if remainder is None else self._scores(remainder),
             "normal": direction.plane.normal.tolist(), "offset": direction.plane.offset,
         }  # fmt: skip
 
@@ -163,9 +163,9 @@ class _Triplet:
 
     def _chance(self, away: Sequence[Hyperplane]) -> dict[str, Any]:
         """Return the means over directions by chance."""
-        drawn = random_orthogonal_directions(self.generator.latent_size, self.settings.draws, self.seed, away)
-        normals = np.stack([one.normal for one in drawn])
-        biased, target = (float(np.abs(normals @ one.normal).mean()) for one in (self.biased, self.target))
+        directions = random_orthogonal_directions(self.generator.latent_size, self.settings.draws, self.seed, away)
+        normals = np.stack([plane.normal for plane in directions])
+        biased, target = (float(np.abs(normals @ plane.normal).mean()) for plane in (self.biased, self.target))
         return {"biased": biased, "target": target, "difference": biased - target}
 
     def _scores(self, plane: Hyperplane) -> dict[str, Any]:

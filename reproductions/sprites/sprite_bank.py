@@ -63,20 +63,20 @@ class ChosenSprites:
         library = require("torch", extra="train", purpose="Sprites on a device")
         cells = self.cells[rows]
         # The last factor changes fastest: x, then y, inside each of the 720 drawings.
-        drawing, place = np.divmod(cells, SPRITE_POSITIONS**2)
-        x, y = np.divmod(place, SPRITE_POSITIONS)
+        drawing, position = np.divmod(cells, SPRITE_POSITIONS**2)
+        x, y = np.divmod(position, SPRITE_POSITIONS)
         where = sent(np.stack([drawing, AROUND - y, AROUND - x]), device)
         frames, across = self._laid(device)
         down, along = where[1, :, None, None] + across[None, :, None], where[2, :, None, None] + across
-        made: torch.Tensor = frames[where[0, :, None, None], down, along]
-        return made.to(library.float32)[:, None]
+        pictures: torch.Tensor = frames[where[0, :, None, None], down, along]
+        return pictures.to(library.float32)[:, None]
 
     def _laid(self, device: str) -> tuple[Any, Any]:
         """Return the drawings in their frames and the places of a picture's side, laid on the device once."""
         library = require("torch", extra="train", purpose="Sprites on a device")
         if device not in self._frames:
-            drawn = sprite_drawings().reshape(-1, SPRITE_WINDOW, SPRITE_WINDOW) // 255
-            framed = np.pad(drawn, ((0, 0), (AROUND, AROUND), (AROUND, AROUND)))
+            drawings = sprite_drawings().reshape(-1, SPRITE_WINDOW, SPRITE_WINDOW) // 255
+            framed = np.pad(drawings, ((0, 0), (AROUND, AROUND), (AROUND, AROUND)))
             self._frames[device] = (library.from_numpy(framed).to(device), library.arange(SPRITE_SIDE, device=device))
             if device != "cpu":
                 library.cuda.synchronize()
@@ -97,8 +97,8 @@ def skewed_sprites(
     among = np.arange(NUMBER_OF_SPRITES) if cells is None else cells
     codes = codes_of_cells(among, SPRITE_FACTORS)
     four = skewed_cells(upper_half(target, codes), upper_half(biased, codes))
-    found: NDArray[np.int64] = among[four.sample(number, agreement=agreement, seed=seed)]
-    return found
+    sprites: NDArray[np.int64] = among[four.sample(number, agreement=agreement, seed=seed)]
+    return sprites
 
 
 def held_out_cells(number: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

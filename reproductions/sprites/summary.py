@@ -57,12 +57,12 @@ WORDS = {
 
 
 def summarised(
-    rows: Sequence[Row], gaps: Mapping[tuple[str, str], float], told: Mapping[str, Set[str]], seed: int = 0
+    rows: Sequence[Row], gaps: Mapping[tuple[str, str], float], fitted_factors: Mapping[str, Set[str]], seed: int = 0
 ) -> dict[str, Any]:
     """Return the tables of the benchmark from what the files of triplets say.
 
-    ``gaps`` has, by target and biased factor, how far a classifier's planted bias went; ``told`` has, by generator, the
-    factors whose planes tell them.
+    ``gaps`` has, by target and biased factor, how far a classifier's planted bias went; ``fitted_factors`` has, by
+    generator, the factors whose planes tell them.
     """
     plain = [row for row in rows if row["skew"] is None]
     fitted = [row for row in plain if not row["unfitted"]]
@@ -76,7 +76,7 @@ def summarised(
         "by_biased": _by(fitted, "biased", seed),
         "by_target": _by(fitted, "target", seed),
         "by_gap": by_gap(fitted, gaps, seed),
-        "by_fit": by_fit(fitted, told, seed),
+        "by_fit": by_fit(fitted, fitted_factors, seed),
         "ablation": table(fitted, ("ours", *ABLATION), seed),
         "known": known(fitted, seed),
         "skew": skewed(rows, seed),
@@ -94,30 +94,30 @@ def counts(rows: Sequence[Row]) -> Row:
 
 def table(rows: Sequence[Row], methods: Sequence[str], seed: int = 0) -> list[Row]:
     """Return a row for each method that has scores, over the triplets that all of these have."""
-    there = [method for method in methods if any(_has(row, method) for row in rows)]
-    shared = [row for row in rows if all(_has(row, method) for method in there)]
-    if not there or not shared:
+    present = [method for method in methods if any(_has(row, method) for row in rows)]
+    shared = [row for row in rows if all(_has(row, method) for method in present)]
+    if not present or not shared:
         return []
-    differences = {method: _values(shared, method, "difference").tolist() for method in there}
-    of_paper = [method for method in PAPER if method in there]
+    differences = {method: _values(shared, method, "difference").tolist() for method in present}
+    of_paper = [method for method in PAPER if method in present]
     shares = leading(differences)
     paper_shares = leading({method: differences[method] for method in of_paper}) if of_paper else {}
-    made = []
-    for method in there:
+    table_rows = []
+    for method in present:
         columns = {name: _mean(_values(shared, method, name), shared, seed) for name in COLUMNS}
-        made.append({
+        table_rows.append({
             "method": method, "triplets": len(shared), "generators": _generators(shared), **columns,
             "leading": shares[method], "leading_of_paper": paper_shares.get(method),
         })  # fmt: skip
-    return made
+    return table_rows
 
 
 def above_chance(rows: Sequence[Row], seed: int = 0, method: str = "ours") -> Row:
     """Return a method less what is at right angles by chance, and whether that is above 0."""
 
     def less(row: Row) -> float:
-        found: float = row["methods"][method]["difference"] - row["methods"]["random_orthogonal"]["difference"]
-        return found
+        difference: float = row["methods"][method]["difference"] - row["methods"]["random_orthogonal"]["difference"]
+        return difference
 
     return _contrast(rows, (method, "random_orthogonal"), less, seed)
 
@@ -128,48 +128,50 @@ def known(rows: Sequence[Row], seed: int = 0) -> list[Row]:
     A generator in which a factor has no plane has fewer to know, so rows are over different triplets; ``step`` is the
     mean of changes inside the same triplets.
     """
-    made = []
+    table_rows = []
     for number, method in enumerate(KNOWN):
-        here = [row for row in rows if _has(row, method)]
-        if not here:
+        method_rows = [row for row in rows if _has(row, method)]
+        if not method_rows:
             continue
-        chance = np.array([row["methods"][method]["chance"] for row in here])
-        found = _values(here, method, "difference")
-        made.append({
-            "known": number, "triplets": len(here), "generators": _generators(here),
-            **{name: _mean(_values(here, method, name), here, seed) for name in COLUMNS},
-            "chance": float(chance.mean()), "above_chance": _mean(found - chance, here, seed),
-            **_left(here, method, seed),
+        chance = np.array([row["methods"][method]["chance"] for row in method_rows])
+        differences = _values(method_rows, method, "difference")
+        table_rows.append({
+            "known": number, "triplets": len(method_rows), "generators": _generators(method_rows),
+            **{name: _mean(_values(method_rows, method, name), method_rows, seed) for name in COLUMNS},
+            "chance": float(chance.mean()), "above_chance": _mean(differences - chance, method_rows, seed),
+            **_left(method_rows, method, seed),
             "step": _step(rows, number, seed),
         })  # fmt: skip
-    return made
+    return table_rows
 
 
 def by_gap(rows: Sequence[Row], gaps: Mapping[tuple[str, str], float], seed: int = 0) -> list[Row]:
     """Return the recovery of ours by how far the planted bias went: what a classifier ignores cannot be found."""
     edges = (-np.inf, *GAPS, np.inf)
-    made = []
+    table_rows = []
     for low, high in pairwise(edges):
-        here = [row for row in rows if _has(row, "ours") and low <= gaps[row["target"], row["biased"]] < high]
-        if here:
-            made.append({
-                "gap": [None if np.isinf(low) else low, None if np.isinf(high) else high], "triplets": len(here),
-                "generators": _generators(here),
-                **{name: _mean(_values(here, "ours", name), here, seed) for name in COLUMNS},
-                "above_chance": above_chance(here, seed),
-                "right_angled_above_chance": above_chance(here, seed, "right_angled"),
+        in_range = [row for row in rows if _has(row, "ours") and low <= gaps[row["target"], row["biased"]] < high]
+        if in_range:
+            table_rows.append({
+                "gap": [None if np.isinf(low) else low, None if np.isinf(high) else high], "triplets": len(in_range),
+                "generators": _generators(in_range),
+                **{name: _mean(_values(in_range, "ours", name), in_range, seed) for name in COLUMNS},
+                "above_chance": above_chance(in_range, seed),
+                "right_angled_above_chance": above_chance(in_range, seed, "right_angled"),
             })  # fmt: skip
-    return made
+    return table_rows
 
 
-def by_fit(rows: Sequence[Row], told: Mapping[str, Set[str]], seed: int = 0) -> list[Row]:
+def by_fit(rows: Sequence[Row], fitted_factors: Mapping[str, Set[str]], seed: int = 0) -> list[Row]:
     """Return the table of triplets whose two planes tell their factors, and of those that are held against less."""
-    made = []
+    table_rows = []
     for both in (True, False):
-        here = [row for row in rows if both == ({row["target"], row["biased"]} <= told[row["generator"]])]
-        if here:
-            made.append({"told": both, "triplets": len(here), "generators": _generators(here)} | _both(here, seed))
-    return made
+        of_fit = [row for row in rows if both == ({row["target"], row["biased"]} <= fitted_factors[row["generator"]])]
+        if of_fit:
+            table_rows.append(
+                {"told": both, "triplets": len(of_fit), "generators": _generators(of_fit)} | _both(of_fit, seed)
+            )
+    return table_rows
 
 
 def skewed(rows: Sequence[Row], seed: int = 0) -> list[Row]:
@@ -178,24 +180,27 @@ def skewed(rows: Sequence[Row], seed: int = 0) -> list[Row]:
     Beside them stand the generators of the same kinds that saw every sprite as often (an agreement of 0.5), for the
     same classifiers; ``less_even`` is the change from those, seed by seed.
     """
-    asked = {_setting(row) for row in rows if row["skew"] is not None}
+    settings = {_setting(row) for row in rows if row["skew"] is not None}
     by_agreement: dict[float, list[Row]] = {}
     for row in rows:
-        if _setting(row) in asked:
+        if _setting(row) in settings:
             agreement = EVEN if row["skew"] is None else row["skew"]["agreement"]
             by_agreement.setdefault(agreement, []).append(row)
     even = by_agreement.get(EVEN, [])
-    made = []
+    table_rows = []
     for agreement, all_here in sorted(by_agreement.items()):
-        here = [row for row in all_here if not row["unfitted"] and _has(row, "ours")]
-        columns = {name: _mean(_values(here, "ours", name), here, seed) for name in COLUMNS} if here else {}
-        made.append({
-            "agreement": agreement, "triplets": len(here), "unfitted": sum(bool(row["unfitted"]) for row in all_here),
-            "generators": _generators(here), **columns, "above_chance": above_chance(here, seed),
-            "right_angled_above_chance": above_chance(here, seed, "right_angled"),
-            "less_even": _less_even(here, even, seed) if agreement != EVEN else None,
+        of_setting = [row for row in all_here if not row["unfitted"] and _has(row, "ours")]
+        columns = (
+            {name: _mean(_values(of_setting, "ours", name), of_setting, seed) for name in COLUMNS} if of_setting else {}
+        )
+        table_rows.append({
+            "agreement": agreement, "triplets": len(of_setting),
+            "unfitted": sum(bool(row["unfitted"]) for row in all_here),
+            "generators": _generators(of_setting), **columns, "above_chance": above_chance(of_setting, seed),
+            "right_angled_above_chance": above_chance(of_setting, seed, "right_angled"),
+            "less_even": _less_even(of_setting, even, seed) if agreement != EVEN else None,
         })  # fmt: skip
-    return made
+    return table_rows
 
 
 def _setting(row: Row) -> tuple[str, str, str]:
@@ -211,20 +216,22 @@ def _less_even(rows: Sequence[Row], even: Sequence[Row], seed: int) -> Row:
     matched = [row for row in rows if (*_setting(row), row["seed"]) in at_right_angles]
 
     def less(row: Row) -> float:
-        found: float = row["methods"]["right_angled"]["difference"] - at_right_angles[(*_setting(row), row["seed"])]
-        return found
+        difference: float = (
+            row["methods"]["right_angled"]["difference"] - at_right_angles[(*_setting(row), row["seed"])]
+        )
+        return difference
 
     return _contrast(matched, ("right_angled",), less, seed)
 
 
 def clustered(values: NDArray[np.float64], clusters: Sequence[str], seed: int = 0) -> tuple[float | None, float | None]:
     """Return the 95 % interval of a mean by drawing clusters anew; none with too few of them."""
-    names, place = np.unique(np.asarray(clusters), return_inverse=True)
+    names, cluster_index = np.unique(np.asarray(clusters), return_inverse=True)
     if len(names) < LEAST_GENERATORS:
         return None, None
-    sums, sizes = np.bincount(place, values), np.bincount(place)
-    drawn = stream(seed, "generators drawn anew").multinomial(len(names), np.full(len(names), 1 / len(names)), DRAWS)
-    low, high = percentiles((drawn @ sums) / (drawn @ sizes))
+    sums, sizes = np.bincount(cluster_index, values), np.bincount(cluster_index)
+    draws = stream(seed, "generators drawn anew").multinomial(len(names), np.full(len(names), 1 / len(names)), DRAWS)
+    low, high = percentiles((draws @ sums) / (draws @ sizes))
     return float(low), float(high)
 
 
@@ -237,27 +244,28 @@ def _both(rows: Sequence[Row], seed: int) -> Row:
 
 def _by(rows: Sequence[Row], column: str, seed: int) -> list[Row]:
     names = list(dict.fromkeys(row[column] for row in rows))
-    made = []
+    table_rows = []
     for name in names:
-        here = [row for row in rows if row[column] == name and _has(row, "ours")]
-        if here:
-            made.append({
-                column: name, "triplets": len(here),
-                "difference": _mean(_values(here, "ours", "difference"), here, seed),
-                "above_chance": above_chance(here, seed),
+        of_group = [row for row in rows if row[column] == name and _has(row, "ours")]
+        if of_group:
+            table_rows.append({
+                column: name, "triplets": len(of_group),
+                "difference": _mean(_values(of_group, "ours", "difference"), of_group, seed),
+                "above_chance": above_chance(of_group, seed),
             })  # fmt: skip
-    return made
+    return table_rows
 
 
 def _left(rows: Sequence[Row], method: str, seed: int) -> Row:
     """Return the recovery of what is left of a search's direction at right angles to what it knew."""
-    here = [row for row in rows if row["methods"][method]["right_angled"] is not None]
-    if not here:
+    complete = [row for row in rows if row["methods"][method]["right_angled"] is not None]
+    if not complete:
         return {"right_angled": None, "right_angled_above_chance": None}
-    found = np.array([row["methods"][method]["right_angled"]["difference"] for row in here])
-    chance = np.array([row["methods"][method]["chance"] for row in here])
+    differences = np.array([row["methods"][method]["right_angled"]["difference"] for row in complete])
+    chance = np.array([row["methods"][method]["chance"] for row in complete])
     return {
-        "right_angled": _mean(found, here, seed), "right_angled_above_chance": _mean(found - chance, here, seed)
+        "right_angled": _mean(differences, complete, seed),
+        "right_angled_above_chance": _mean(differences - chance, complete, seed)
     }  # fmt: skip
 
 
@@ -268,20 +276,20 @@ def _step(rows: Sequence[Row], number: int, seed: int) -> Row | None:
     before, after = KNOWN[number - 1], KNOWN[number]
 
     def less(row: Row) -> float:
-        found: float = row["methods"][after]["difference"] - row["methods"][before]["difference"]
-        return found
+        difference: float = row["methods"][after]["difference"] - row["methods"][before]["difference"]
+        return difference
 
     return _contrast(rows, (before, after), less, seed)
 
 
 def _contrast(rows: Sequence[Row], methods: Sequence[str], less: Callable[[Row], float], seed: int) -> Row:
-    here = [row for row in rows if all(_has(row, method) for method in methods)]
-    if not here:
+    complete = [row for row in rows if all(_has(row, method) for method in methods)]
+    if not complete:
         return {"triplets": 0, "generators": 0, "mean": None, "deviation": None, "low": None, "high": None,
                 "works": None}  # fmt: skip
-    found = _mean(np.array([less(row) for row in here]), here, seed)
-    works = None if found["low"] is None else bool(found["low"] > 0)
-    return {"triplets": len(here), "generators": _generators(here), **found, "works": works}
+    estimate = _mean(np.array([less(row) for row in complete]), complete, seed)
+    works = None if estimate["low"] is None else bool(estimate["low"] > 0)
+    return {"triplets": len(complete), "generators": _generators(complete), **estimate, "works": works}
 
 
 def _mean(values: NDArray[np.float64], rows: Sequence[Row], seed: int) -> Row:
@@ -290,8 +298,8 @@ def _mean(values: NDArray[np.float64], rows: Sequence[Row], seed: int) -> Row:
 
 
 def _has(row: Row, method: str) -> bool:
-    found = row["methods"].get(method)
-    return found is not None and found["difference"] is not None
+    entry = row["methods"].get(method)
+    return entry is not None and entry["difference"] is not None
 
 
 def _values(rows: Sequence[Row], method: str, column: str) -> NDArray[np.float64]:

@@ -28,29 +28,29 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("documents", nargs="+", type=Path)
     parser.add_argument("--json", type=Path, required=True)
-    asked = parser.parse_args(arguments)
-    rows = joined(row for file in asked.documents for row in json.loads(file.read_text())["triplets"])
+    options = parser.parse_args(arguments)
+    rows = joined(row for file in options.documents for row in json.loads(file.read_text())["triplets"])
     even = [row for row in rows if row["skew"] is None and not row["unfitted"]]
-    found = {
-        "documents": [file.name for file in asked.documents],
+    tables = {
+        "documents": [file.name for file in options.documents],
         "ablation": table(even, ("ours", *ABLATION)),
         "known": known(even),
         "skew": skewed(rows),
     }
-    made: dict[str, Any] = json.loads(json.dumps(found), parse_float=lambda number: round(float(number), DIGITS))
-    write_whole(asked.json, json.dumps(made, indent=1) + "\n")
-    return made
+    contents: dict[str, Any] = json.loads(json.dumps(tables), parse_float=lambda number: round(float(number), DIGITS))
+    write_whole(options.json, json.dumps(contents, indent=1) + "\n")
+    return contents
 
 
 def joined(rows: Iterable[Row]) -> list[Row]:
     """Return one row for each triplet, with the methods of all its rows."""
-    found: dict[tuple[str, str, str], Row] = {}
+    rows_by_triplet: dict[tuple[str, str, str], Row] = {}
     for row in rows:
-        before = found.setdefault((row["generator"], row["target"], row["biased"]), row)
-        found[row["generator"], row["target"], row["biased"]] = before | {
+        before = rows_by_triplet.setdefault((row["generator"], row["target"], row["biased"]), row)
+        rows_by_triplet[row["generator"], row["target"], row["biased"]] = before | {
             "methods": row["methods"] | before["methods"]
         }  # fmt: skip
-    return list(found.values())
+    return list(rows_by_triplet.values())
 
 
 if __name__ == "__main__":

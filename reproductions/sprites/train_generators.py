@@ -25,25 +25,25 @@ from reproductions.sprites.generators import GeneratorPlan, Skew, missing, plans
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train what is missing; return how many generators were trained."""
-    asked = _asked(arguments)
-    skews = [Skew(target, biased, float(agreement)) for target, biased, agreement in asked.skew]
-    plans = plans_of(asked.kinds, asked.seeds, skews)
+    options = _asked(arguments)
+    skews = [Skew(target, biased, float(agreement)) for target, biased, agreement in options.skew]
+    plans = plans_of(options.kinds, options.seeds, skews)
     settings = VAESettings(
-        latent_size=asked.latent_size, steps=asked.steps, batch_size=asked.batch_size, learning_rate=asked.rate,
-        width=asked.width, device=asked.device, report_every=min(asked.steps, asked.report_every),
-        schedule=asked.schedule,
+        latent_size=options.latent_size, steps=options.steps, batch_size=options.batch_size, learning_rate=options.rate,
+        width=options.width, device=options.device, report_every=min(options.steps, options.report_every),
+        schedule=options.schedule,
     )  # fmt: skip
-    todo = missing(plans, settings, asked.out)
+    todo = missing(plans, settings, options.out)
     print(f"{len(plans)} generators asked for, {len(plans) - len(todo)} are there", flush=True)
-    groups = [todo[first : first + asked.together] for first in range(0, len(todo), asked.together)]
-    tasks = [(group, settings, asked.out, not asked.plain) for group in groups]
-    begun = time.perf_counter()
-    if asked.jobs > 1:
-        with ProcessPoolExecutor(asked.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    groups = [todo[first : first + options.together] for first in range(0, len(todo), options.together)]
+    tasks = [(group, settings, options.out, not options.plain) for group in groups]
+    started = time.perf_counter()
+    if options.jobs > 1:
+        with ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
             done = sum(pool.map(_train, tasks))
     else:
         done = sum(map(_train, tasks))
-    print(f"{done} generators in {time.perf_counter() - begun:.0f} s", flush=True)
+    print(f"{done} generators in {time.perf_counter() - started:.0f} s", flush=True)
     return done
 
 
@@ -54,17 +54,17 @@ def _train(task: tuple[list[GeneratorPlan], VAESettings, Path, bool]) -> int:
     plans, settings, folder, record = task
     names = ", ".join(plan.name for plan in plans)
     print(f"begun: {names}", flush=True)
-    begun = time.perf_counter()
+    started = time.perf_counter()
 
     def told(stand: StepProgress) -> None:
-        spent = time.perf_counter() - begun
-        left = spent / stand.step * (stand.steps - stand.step)
+        spent = time.perf_counter() - started
+        remaining = spent / stand.step * (stand.steps - stand.step)
         losses = ", ".join(f"{name} {value:.2f}" for name, value in stand.losses.items())
-        print(f"{plans[-1].name}: step {stand.step:,} of {stand.steps:,}, {losses}; {spent:.0f} s, {left:.0f} s left",
-              flush=True)  # fmt: skip
+        seconds = f"{spent:.0f} s, {remaining:.0f} s left"
+        print(f"{plans[-1].name}: step {stand.step:,} of {stand.steps:,}, {losses}; {seconds}", flush=True)
 
     train_generators(plans, settings, folder, report=told, record=record)
-    print(f"done: {names} in {time.perf_counter() - begun:.0f} s", flush=True)
+    print(f"done: {names} in {time.perf_counter() - started:.0f} s", flush=True)
     return len(plans)
 
 

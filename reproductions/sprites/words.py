@@ -74,11 +74,11 @@ class Estimate:
     high: float | None
 
     @classmethod
-    def of(cls, place: Place | None) -> Estimate:
+    def of(cls, table: Place | None) -> Estimate:
         """Read it from the document; a part that was not run is undefined."""
-        if place is None:
+        if table is None:
             return cls(None, None, None)
-        return cls(*(place.number(name) for name in ("mean", "low", "high")))
+        return cls(*(table.number(name) for name in ("mean", "low", "high")))
 
     @property
     def against(self) -> Against:
@@ -106,9 +106,9 @@ def contrasts(document: Place) -> tuple[list[str], list[str]]:
     """Return the numbers of the answer: of what differs from chance, and of what is inconclusive."""
     confirmed: list[str] = []
     inconclusive: list[str] = []
-    for name, who in SEARCHES.items():
+    for name, subject in SEARCHES.items():
         decided = Estimate.of(document.inner(name)).against in ("above", "below")
-        (confirmed if decided else inconclusive).append(_contrast(document, name, who))
+        (confirmed if decided else inconclusive).append(_contrast(document, name, subject))
     return confirmed, inconclusive
 
 
@@ -117,15 +117,15 @@ def remarks(document: Place) -> str:
     return " ".join([*_leader(document), *_planted(document), _counted(document)])
 
 
-def _contrast(document: Place, name: str, who: str) -> str:
-    place = document.inner(name)
-    found = Estimate.of(place)
-    who = who[0].upper() + who[1:]
-    if place is None or found.mean is None:
-        return f"{who}: not compared with chance in this document."
-    over = f"{_number(place, 'triplets', 'triplet')} of {_number(place, 'generators', 'generator')}"
-    none = f" With fewer than {LEAST_GENERATORS} generators there is no interval." if found.low is None else ""
-    return f"{who}: its difference less that of chance is {found}, over {over}.{none}"
+def _contrast(document: Place, name: str, subject: str) -> str:
+    table = document.inner(name)
+    estimate = Estimate.of(table)
+    subject = subject[0].upper() + subject[1:]
+    if table is None or estimate.mean is None:
+        return f"{subject}: not compared with chance in this document."
+    over = f"{_number(table, 'triplets', 'triplet')} of {_number(table, 'generators', 'generator')}"
+    none = f" With fewer than {LEAST_GENERATORS} generators there is no interval." if estimate.low is None else ""
+    return f"{subject}: its difference less that of chance is {estimate}, over {over}.{none}"
 
 
 def _leader(document: Place) -> list[str]:
@@ -164,9 +164,9 @@ def _counted(document: Place) -> str:
         words += (
             f"; {unfitted:,} more {fitting(unfitted, 'was', 'were')} not, for a factor has no plane in the generator"
         )
-    asked, there = document.count("asked"), len(document.rows("triplets"))
-    if asked is not None and there < asked:
-        words += f". The run was stopped: {there:,} of {asked:,} triplets that were asked for are there"
+    requested, scored = document.count("asked"), len(document.rows("triplets"))
+    if requested is not None and scored < requested:
+        words += f". The run was stopped: {scored:,} of {requested:,} triplets that were asked for are there"
     return f"{words}."
 
 
@@ -190,6 +190,6 @@ def agreement_words(row: Place) -> str:
     return "unknown" if agreement is None else f"{agreement:g}{' (no skew)' if agreement == 0.5 else ''}"
 
 
-def _number(place: Place, name: str, one: str) -> str:
-    number = place.count(name)
-    return f"an unknown number of {one}s" if number is None else plural(number, one)
+def _number(table: Place, name: str, unit: str) -> str:
+    number = table.count(name)
+    return f"an unknown number of {unit}s" if number is None else plural(number, unit)

@@ -284,17 +284,17 @@ class Ended(SystemExit):
 def interrupted(more: str = "") -> Interrupted:
     """Say that the program was interrupted, and which files it has written whole."""
     files = written_files()
-    kept = f"written: {', '.join(map(str, files))}" if files else more or "nothing was written"
-    return Interrupted(f"interrupted; {kept}{f'; {more}' if files and more else ''}")
+    written = f"written: {', '.join(map(str, files))}" if files else more or "nothing was written"
+    return Interrupted(f"interrupted; {written}{f'; {more}' if files and more else ''}")
 
 
 def interruptible(command: Callable[..., None], more: str = "") -> Callable[..., None]:
     """Let Ctrl-C end a command, whatever error it was turned into on its way up, or if nothing came up at all."""
 
     @functools.wraps(command)
-    def run(*given: Any, **named: Any) -> None:
+    def run(*positional: Any, **named: Any) -> None:
         try:
-            command(*given, **named)
+            command(*positional, **named)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) or interrupt_received():
                 raise interrupted(more) from None

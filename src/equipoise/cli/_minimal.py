@@ -37,30 +37,34 @@ def main() -> None:
 def _run(arguments: Sequence[str]) -> None:
     from equipoise.studies.running import part_of, run_to_folder, unpack
 
-    folder, said = _read(arguments)
+    folder, options = _read(arguments)
     quiet = "--quiet" in arguments or "-q" in arguments
     watcher = None if quiet else _Lines()
-    number = run_to_folder(unpack(folder), said["--to"], part=part_of(said["--part"]), watcher=watcher)
+    number = run_to_folder(unpack(folder), options["--to"], part=part_of(options["--part"]), watcher=watcher)
     if not quiet:
-        sys.stdout.write(f"{number:,} trials were trained now; all files are in {said['--to']}\n")
+        sys.stdout.write(f"{number:,} trials were trained now; all files are in {options['--to']}\n")
 
 
 def _read(arguments: Sequence[str]) -> tuple[str, dict[str, str]]:
     """Read the arguments; what is not understood is answered with what would be."""
-    said, plain, rest = {"--part": "1/1"}, [], [argument for argument in arguments if argument not in ("--quiet", "-q")]
+    options, plain, rest = (
+        {"--part": "1/1"},
+        [],
+        [argument for argument in arguments if argument not in ("--quiet", "-q")],
+    )
     while rest:
         first = rest.pop(0)
         if first in OPTIONS and rest:
-            said[first] = rest.pop(0)
+            options[first] = rest.pop(0)
         else:
             plain.append(first)
-    if plain[:2] != ["study", "run"] or len(plain) != 3 or "--to" not in said:
+    if plain[:2] != ["study", "run"] or len(plain) != 3 or "--to" not in options:
         raise BadInput(
             "This installation has no libraries for the command line (typer, rich, pydantic)",
             available=USAGE,
             help=f"for every other command: {install_line()}",
         )
-    return plain[2], said
+    return plain[2], options
 
 
 class _Lines:

@@ -25,9 +25,9 @@ def named_classifier(options: Iterable[Option], values: Mapping[str, Any]) -> Cl
     """Run the file that a classifier is in, and return it as the options describe it."""
     from equipoise.discovery import load_classifier
 
-    given = arguments(options, values, FOR_CLASSIFIER)
+    settings = arguments(options, values, FOR_CLASSIFIER)
     return load_classifier(
-        values["classifier"], **{**given, "names": _names(given["names"]), "size": _size(given["size"])}
+        values["classifier"], **{**settings, "names": _names(settings["names"]), "size": _size(settings["size"])}
     )
 
 
@@ -40,19 +40,19 @@ def check_used(values: Mapping[str, Any]) -> None:
         raise BadInput(f"{unused[0]} was given without --classifier", help=f"leave out {unused[0]}.")
 
 
-def _names(given: str | None) -> tuple[str, ...]:
-    return () if given is None else tuple(name.strip() for name in given.split(","))
+def _names(text: str | None) -> tuple[str, ...]:
+    return () if text is None else tuple(name.strip() for name in text.split(","))
 
 
-def _size(given: str | None) -> tuple[int, int] | None:
+def _size(text: str | None) -> tuple[int, int] | None:
     from equipoise.foundation import BadInput
 
-    if given is None:
+    if text is None:
         return None
-    parts = given.lower().split("x")
+    parts = text.lower().split("x")
     digits = len(parts) <= 2 and all(part.isdecimal() and len(part) <= len(str(LONGEST_SIDE)) for part in parts)
     if not digits or not all(0 < int(part) <= LONGEST_SIDE for part in parts):
-        raise BadInput(f"--size {given!r} could not be read", available="HEIGHTxWIDTH, such as 64x48, or one number")
+        raise BadInput(f"--size {text!r} could not be read", available="HEIGHTxWIDTH, such as 64x48, or one number")
     return int(parts[0]), int(parts[-1])
 
 

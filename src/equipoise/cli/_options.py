@@ -48,18 +48,18 @@ def takes(options: Iterable[Option], *, needed: Iterable[str] = ()) -> Callable[
     listed, required = list(options), set(needed)
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(command, eval_str=True).parameters
+        declared = inspect.signature(command, eval_str=True).parameters
         parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-                      for name, parameter in own.items() if name != "values"]  # fmt: skip
+                      for name, parameter in declared.items() if name != "values"]  # fmt: skip
         for of in listed:
             parameters += _parameters(of, needed=of.needed or of.name in required)
 
-        def run(**given: Any) -> None:
+        def run(**named_values: Any) -> None:
             for of in listed:
-                if given.pop(f"no_{of.name}", False):
-                    given[of.name] = False
-            values = {of.name: given.pop(of.name) for of in listed}
-            command(**given, values=values)
+                if named_values.pop(f"no_{of.name}", False):
+                    named_values[of.name] = False
+            values = {of.name: named_values.pop(of.name) for of in listed}
+            command(**named_values, values=values)
 
         run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -77,36 +77,36 @@ def _parameters(of: Option, *, needed: bool) -> list[inspect.Parameter]:
     elif default is None:
         of_type = of_type | None
     keyword = inspect.Parameter.KEYWORD_ONLY
-    made = [inspect.Parameter(of.name, keyword, default=default, annotation=Annotated[of_type, option(of)])]
+    parameters = [inspect.Parameter(of.name, keyword, default=default, annotation=Annotated[of_type, option(of)])]
     if of.kind == "flag" and of.default is False and not of.name.startswith("no_"):
         off = typer.Option(f"--no-{of.flag[2:]}", hidden=True)
-        made.append(inspect.Parameter(f"no_{of.name}", keyword, default=False, annotation=Annotated[bool, off]))
-    return made
+        parameters.append(inspect.Parameter(f"no_{of.name}", keyword, default=False, annotation=Annotated[bool, off]))
+    return parameters
 
 
-def pairs(of: str, given: Iterable[str], example: str) -> dict[str, str]:
+def pairs(of: str, texts: Iterable[str], example: str) -> dict[str, str]:
     """Split NAME=VALUE options into a dictionary; a name may come once."""
-    found: dict[str, str] = {}
-    for text in given:
+    values: dict[str, str] = {}
+    for text in texts:
         name, sign, value = text.partition("=")
         if not sign or not name or not value:
             raise BadInput(f"{of} {text!r} could not be read", available=f"NAME=VALUE, such as {of} {example}")
-        if name in found:
+        if name in values:
             raise BadInput(f"{of} was given twice for {name!r}", available="once for each name")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def arguments(options: Iterable[Option], values: Mapping[str, Any], kind: str = "") -> dict[str, Any]:
     """Return what a verb in Python is called with, from the values of the command line."""
-    found: dict[str, Any] = {}
+    chosen: dict[str, Any] = {}
     for of in options:
         if of.in_python is not None and of.used_by(kind):
             value = values[of.name]
             if of.kind == "pairs" and not isinstance(value, Mapping):
                 value = pairs(of.flag, value or (), of.example)
-            found[of.in_python] = () if value is None and of.default == () else value
-    return found
+            chosen[of.in_python] = () if value is None and of.default == () else value
+    return chosen
 
 
 def _safely(names: Completion) -> Completion:

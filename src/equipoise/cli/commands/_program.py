@@ -67,8 +67,8 @@ class Group(TyperGroup):
 class Command(TyperCommand):
     """A command whose help shows flags without a type or a default."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *positional: Any, **named: Any) -> None:
+        super().__init__(*positional, **named)
         for parameter in self.params:
             _as_flag(parameter)
 
@@ -91,14 +91,14 @@ def _check_spellings(spellings: Sequence[str], args: Sequence[str]) -> None:
     """Refuse two spellings of an option that are given different values."""
     if len(spellings) < 2:
         return
-    given: dict[str, str] = {}
+    owners: dict[str, str] = {}
     for index, arg in enumerate(args):
         name, sign, value = arg.partition("=")
         if name in spellings and (sign or index + 1 < len(args)):
-            given[name] = value if sign else args[index + 1]
-    if len(set(given.values())) > 1:
+            owners[name] = value if sign else args[index + 1]
+    if len(set(owners.values())) > 1:
         raise BadInput(
-            f"{' and '.join(given)} were given with different values",
+            f"{' and '.join(owners)} were given with different values",
             help="leave one out: they are two spellings of the same option.",
         )
 
@@ -128,11 +128,11 @@ def command_of(kind: AuditKind) -> Callable[..., None]:
         gates = kind.result_type.read_gates(values["fail_if"]) if values.get("fail_if") else []
         output = Output.of(values)
         output.check(inputs=[file, *(values[name] for name in kind.inputs if values[name] is not None)])
-        given = arguments(kind.options, values)
+        settings = arguments(kind.options, values)
         for argument, convert in kind.converted.items():
-            given[argument] = named_object(convert)(given[argument])
+            settings[argument] = named_object(convert)(settings[argument])
         with show_progress(kind.doing, quiet=values["quiet"], measure=query_share):
-            result = kind.load()(file, **given, command=command_line())
+            result = kind.load()(file, **settings, command=command_line())
         check = result.check(*gates, allow_undefined=values.get("allow_undefined", False)) if gates else None
         output.deliver(result)
         if check is not None:

@@ -50,9 +50,9 @@ def show_status(status: Status, *, cells: bool = True) -> None:
             table.add_column(heading, justify="right")
         for cell in status.cells:
             ended = cell.done + cell.failed
-            each = _each(cell.seconds / ended) if ended else "not known"
+            trial_duration = _each(cell.seconds / ended) if ended else "not known"
             numbers = (cell.waiting, cell.running, cell.done, cell.failed)
-            table.add_row(Text(printable(cell.cell)), *(f"{number:,}" for number in numbers), each)
+            table.add_row(Text(printable(cell.cell)), *(f"{number:,}" for number in numbers), trial_duration)
         console.print(table)
     parts = [f"{status.done:,} of {status.total:,} trials are done"]
     parts += [f"{status.failed:,} failed"] if status.failed else []
@@ -68,16 +68,18 @@ def _each(seconds: float) -> str:
 def show_failures(failed: Sequence[StoredTrial], tracebacks: Mapping[str, str] | None = None) -> None:
     """Print why trials failed, each reason once; with tracebacks by key also where the first of each failed."""
     reasons: dict[str, list[StoredTrial]] = {}
-    for one in failed:
-        reasons.setdefault(one.failure or "no reason was given", []).append(one)
+    for failure in failed:
+        reasons.setdefault(failure.failure or "no reason was given", []).append(failure)
     console = Console()
     for reason, trials in reasons.items():
         where = listing(dict.fromkeys(trial.cell for trial in trials), 3)
         text = printable(f"failed {len(trials):,} times ({where}): {reason}")
         console.print(text, highlight=False, markup=False, soft_wrap=True)
         if tracebacks is not None:
-            kept = next((tracebacks[trial.key] for trial in trials if trial.key in tracebacks), "no traceback was kept")
-            for line in kept.splitlines():
+            traceback = next(
+                (tracebacks[trial.key] for trial in trials if trial.key in tracebacks), "no traceback was kept"
+            )
+            for line in traceback.splitlines():
                 console.print("  " + printable(line), highlight=False, markup=False, soft_wrap=True)
 
 
@@ -96,14 +98,14 @@ def show_check(check: Check) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("condition", "rows", "repeated", "empty", "unused"):
         table.add_column(heading, overflow="fold")
-    for name, asked in check.conditions:
-        table.add_row(*(Text(printable(cell)) for cell in (name, f"{asked.size:,}", *_cells(asked))))
+    for name, feasibility in check.conditions:
+        table.add_row(*(Text(printable(cell)) for cell in (name, f"{feasibility.size:,}", *_cells(feasibility))))
     console.print(table)
-    told: dict[str, list[str]] = {}
-    for name, asked in check.conditions:
-        for word in dict.fromkeys((*asked.warnings, *asked.remarks)):
-            told.setdefault(word, []).append(name)
-    for sentence, names in told.items():
+    reasons: dict[str, list[str]] = {}
+    for name, feasibility in check.conditions:
+        for word in dict.fromkeys((*feasibility.warnings, *feasibility.remarks)):
+            reasons.setdefault(word, []).append(name)
+    for sentence, names in reasons.items():
         console.print(
             printable(f"{listing(names, 4)}: {sentence[0].lower()}{sentence[1:]}"),
             highlight=False,
@@ -112,9 +114,9 @@ def show_check(check: Check) -> None:
         )
 
 
-def _cells(asked: Feasibility) -> tuple[str, str, str]:
-    repeated = listing((f"{cell.name} x {cell.times:.1f}" for cell in asked.repeated), 4)
-    empty, unused = (listing((cell.name for cell in cells), 4) for cells in (asked.empty, asked.unused))
+def _cells(feasibility: Feasibility) -> tuple[str, str, str]:
+    repeated = listing((f"{cell.name} x {cell.times:.1f}" for cell in feasibility.repeated), 4)
+    empty, unused = (listing((cell.name for cell in cells), 4) for cells in (feasibility.empty, feasibility.unused))
     return repeated or "none", empty or "none", unused or "none"
 
 

@@ -83,10 +83,10 @@ def _of_outcomes(values: Mapping[str, Any]) -> AuditResult:
     from equipoise.audits import audit as run
     from equipoise.foundation import command_line
 
-    given = arguments(AUDIT_OPTIONS, values, OUTCOMES)
-    given["intersections"] = "pairs" if values["pairs"] else values["intersections"]
-    given.pop("embedding")
-    return run(values["data"], **given, command=command_line())
+    settings = arguments(AUDIT_OPTIONS, values, OUTCOMES)
+    settings["intersections"] = "pairs" if values["pairs"] else values["intersections"]
+    settings.pop("embedding")
+    return run(values["data"], **settings, command=command_line())
 
 
 def _of_embedding(values: Mapping[str, Any], tracker: ProgressTracker) -> AuditResult:
@@ -95,13 +95,13 @@ def _of_embedding(values: Mapping[str, Any], tracker: ProgressTracker) -> AuditR
 
     if len(values["target"] or ()) > 1:
         raise BadInput("Several targets were given with --embedding", available="one: the class of every point")
-    given = arguments(AUDIT_OPTIONS, values, EMBEDDING)
-    given["target"] = values["target"][0] if values["target"] else None
+    settings = arguments(AUDIT_OPTIONS, values, EMBEDDING)
+    settings["target"] = values["target"][0] if values["target"] else None
     for name in ("majoritised", "minoritised"):
-        given[name] = {column: groups.split(",") for column, groups in given[name].items()}
-    given["rebalance"] = values["rebalance"] or False
-    given["downstream"] = True if values["downstream"] == ["all"] else values["downstream"] or ()
-    return audit_embedding(values["data"], **given, progress=tracker, command=command_line())
+        settings[name] = {column: groups.split(",") for column, groups in settings[name].items()}
+    settings["rebalance"] = values["rebalance"] or False
+    settings["downstream"] = True if values["downstream"] == ["all"] else values["downstream"] or ()
+    return audit_embedding(values["data"], **settings, progress=tracker, command=command_line())
 
 
 def _settle(values: dict[str, Any], file: str | None, ctx: typer.Context, config: Path | None) -> None:
@@ -109,8 +109,8 @@ def _settle(values: dict[str, Any], file: str | None, ctx: typer.Context, config
     from equipoise.cohorts import ARRAY_ENDINGS
 
     values["data"] = file
-    kept = _kept(config)
-    values |= {name: value for name, value in kept.items() if not _is_given(ctx, "file" if name == "data" else name)}
+    stored = _kept(config)
+    values |= {name: value for name, value in stored.items() if not _is_given(ctx, "file" if name == "data" else name)}
     for of in AUDIT_OPTIONS:
         if of.kind == "pairs" and not isinstance(values[of.name], Mapping):
             values[of.name] = pairs(of.flag, values[of.name] or (), of.example)
@@ -127,7 +127,7 @@ def _settle(values: dict[str, Any], file: str | None, ctx: typer.Context, config
         raise BadInput(
             "No group column was given", help="name one with --group COL, or as group = in the file of --config."
         )
-    _check_kind(values, {of.name for of in AUDIT_OPTIONS if _is_given(ctx, of.name) or of.name in kept})
+    _check_kind(values, {of.name for of in AUDIT_OPTIONS if _is_given(ctx, of.name) or of.name in stored})
 
 
 def _kept(config: Path | None) -> dict[str, Any]:
@@ -144,19 +144,19 @@ def _kept(config: Path | None) -> dict[str, Any]:
 
 
 def _is_given(ctx: typer.Context, name: str) -> bool:
-    sources = [ctx.get_parameter_source(one) for one in (name, f"no_{name}")]
+    sources = [ctx.get_parameter_source(parameter) for parameter in (name, f"no_{name}")]
     return any(source is not None and source.name != "DEFAULT" for source in sources)
 
 
-def _check_kind(values: Mapping[str, Any], given: Collection[str]) -> None:
+def _check_kind(values: Mapping[str, Any], named: Collection[str]) -> None:
     """Refuse options that the audit at hand would have to ignore."""
     kind = OUTCOMES if values["embedding"] is None else EMBEDDING
     for of in AUDIT_OPTIONS:
-        if of.name in given and not of.used_by(kind):
-            what = "outcomes" if kind == EMBEDDING else "embeddings (name one with --embedding)"
+        if of.name in named and not of.used_by(kind):
+            other_kind = "outcomes" if kind == EMBEDDING else "embeddings (name one with --embedding)"
             raise BadInput(
                 f"{of.flag} was given {'with' if kind == EMBEDDING else 'without'} --embedding",
-                help=f"leave out {of.flag}: it is for {what}.",
+                help=f"leave out {of.flag}: it is for {other_kind}.",
             )
 
 

@@ -34,9 +34,9 @@ def cite(
     )
 
     every = [entry for kind in KINDS for entry in registry.entries(kind)]
-    known = {entry.name.upper(): entry for entry in every} | {e.alias.upper(): e for e in every if e.alias}
+    entries = {entry.name.upper(): entry for entry in every} | {e.alias.upper(): e for e in every if e.alias}
     for name in names or ():
-        if name.upper() not in known:
+        if name.upper() not in entries:
             raise unknown_name("name", name, [n for e in every for n in (e.name, e.alias) if n], "equipoise list")
-    chosen = every if not names else [known[name.upper()] for name in names]
+    chosen = every if not names else [entries[name.upper()] for name in names]
     typer.echo(bibtex_of(chosen), nl=False)

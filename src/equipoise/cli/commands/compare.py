@@ -32,7 +32,7 @@ def compare(
     output = Output.of(values)
     read = (before, after, values["rows"], values["rerun"], values["direction"])
     output.check(inputs=[file for file in read if file is not None])
-    given = arguments(COMPARE_OPTIONS, values)
+    settings = arguments(COMPARE_OPTIONS, values)
     with show_progress("Reading", quiet=values["quiet"]) as tracker:
-        result = run(before, after, **given, progress=tracker, command=command_line())
+        result = run(before, after, **settings, progress=tracker, command=command_line())
     output.deliver(result)

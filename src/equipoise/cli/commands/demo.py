@@ -100,15 +100,15 @@ NEXT = {
 
 def shortened(result: AuditResult) -> AuditResult:
     """Return an audit with the first measures of gaps alone, for a screen."""
-    shown = gap_measures(result)[:GAPS_SHOWN]
-    records = tuple(r for r in result.records if r.kind not in GAP_KINDS or r.measure in shown)
+    measures = gap_measures(result)[:GAPS_SHOWN]
+    records = tuple(r for r in result.records if r.kind not in GAP_KINDS or r.measure in measures)
     return replace(result, records=records)
 
 
 def gap_measures(result: AuditResult) -> list[str]:
     """Return the measures of gaps, in the order in which they are shown."""
-    found = {r.measure: r.alias for r in result.records if r.kind in GAP_KINDS and r.attribute}
-    return sorted(found, key=lambda name: (found[name] not in FIRST, name))
+    aliases = {r.measure: r.alias for r in result.records if r.kind in GAP_KINDS and r.attribute}
+    return sorted(aliases, key=lambda name: (aliases[name] not in FIRST, name))
 
 
 def _left_out(result: AuditResult, where: Path | None) -> str:
@@ -167,6 +167,6 @@ def _discover(output: Output) -> list[str]:
     from equipoise.foundation import command_line
 
     with show_progress("Training", quiet=output.quiet) as tracker:
-        shown, investigation = demonstrated(report=tracker, command=command_line())
+        demonstration, investigation = demonstrated(report=tracker, command=command_line())
     output.deliver(investigation)
-    return ["", "What was planted", *(f" • {line}" for line in planted_words(shown, investigation))]
+    return ["", "What was planted", *(f" • {line}" for line in planted_words(demonstration, investigation))]

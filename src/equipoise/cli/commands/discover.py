@@ -88,10 +88,12 @@ def _search_settings(values: Mapping[str, Any]) -> SearchSettings:
     from equipoise.discovery import SearchSettings
 
     usual = SearchSettings()
-    given = arguments(DISCOVER_OPTIONS, values, FOR_SEARCH)
+    settings = arguments(DISCOVER_OPTIONS, values, FOR_SEARCH)
     if values["reference_penalty"] is not None:
-        given["reference_penalty"] = values["reference_penalty"]
-    return SearchSettings(**given, alphas=tuple(values["reach"] / usual.alphas[-1] * alpha for alpha in usual.alphas))
+        settings["reference_penalty"] = values["reference_penalty"]
+    return SearchSettings(
+        **settings, alphas=tuple(values["reach"] / usual.alphas[-1] * alpha for alpha in usual.alphas)
+    )
 
 
 def _more_files(save: Path | None, naming: Path | None) -> dict[str, list[Path]]:

@@ -13,20 +13,20 @@ EXAMPLES = ("doctor", "doctor --json")
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False) -> None:
     """Show versions, extras and the GPU, with the line that installs what is missing."""
-    found = _findings()
+    findings = _findings()
     if json:
         import json as json_text
 
-        typer.echo(json_text.dumps(found, ensure_ascii=False, indent=1))
+        typer.echo(json_text.dumps(findings, ensure_ascii=False, indent=1))
         return
-    typer.echo(f"equipoise {found['version']}, Python {found['python']}, {found['platform']}")
-    for package, version in found["packages"].items():
+    typer.echo(f"equipoise {findings['version']}, Python {findings['python']}, {findings['platform']}")
+    for package, version in findings["packages"].items():
         typer.echo(f"  {package:<16} {version or f'missing: pip install {package}'}")
     typer.echo("Extras")
-    for extra, state in found["extras"].items():
+    for extra, state in findings["extras"].items():
         typer.echo(f"  {extra:<16} {'installed' if state['installed'] else 'missing: ' + state['install']}")
-    typer.echo(f"GPU: {found['gpu']}")
-    for failure in found["plugin_failures"]:
+    typer.echo(f"GPU: {findings['gpu']}")
+    for failure in findings["plugin_failures"]:
         typer.echo(f"plug-in {failure['plugin']!r} could not be loaded: {failure['reason']}")
 
 

@@ -87,9 +87,9 @@ def label(
     if prediction is not None and classifier is not None:
         raise BadInput("--prediction and --classifier were given", available="one of them: what is audited")
     check_used(values)
-    asked = [f"--{name}" for name in (*output.files, *(["figures"] * (output.figures is not None)))]
-    if asked and prediction is None and classifier is None:
-        raise BadInput(f"{asked[0]} was given, and nothing is audited", help="add --prediction or --classifier.")
+    requested = [f"--{name}" for name in (*output.files, *(["figures"] * (output.figures is not None)))]
+    if requested and prediction is None and classifier is None:
+        raise BadInput(f"{requested[0]} was given, and nothing is audited", help="add --prediction or --classifier.")
     shades = pixels_of(values["pixels"])
     plane = direction_of(values["directions"], values["direction"])
     named = Known(None, ()) if known is None else read_known(known, plane.size)
@@ -101,8 +101,8 @@ def label(
         done("Labelling", 0.9)
         distances = read_distances(pictures_of(loaded), [plane], reader)
         parted: Any = PARTED[values["halves"]]
-        found = sides(distances, training_rows(loaded), parted)[:, 0]
-        marked = with_sides(loaded, plane, found, reader.how, parted, values["name"])
+        upper = sides(distances, training_rows(loaded), parted)[:, 0]
+        marked = with_sides(loaded, plane, upper, reader.how, parted, values["name"])
         column = marked.groups[-1]
         audited = None
         if classifier is not None or prediction is not None:
@@ -162,52 +162,52 @@ def made_reader(
             return encoded, None
         return encoded, float(fidelity(encoded, encoder.generator(), [plane], seed=seed)[0])
     if values["probe"] is not None:
-        kept = load_probe(values["probe"], values["device"])
-        return kept, kept.r2.get(plane.name)
-    made = load_generator(values["generator"], **arguments(LABEL_OPTIONS, values, FOR_GENERATOR))
-    plane.distance(made.sample(1, 0))
+        probe = load_probe(values["probe"], values["device"])
+        return probe, probe.r2.get(plane.name)
+    generator = load_generator(values["generator"], **arguments(LABEL_OPTIONS, values, FOR_GENERATOR))
+    plane.distance(generator.sample(1, 0))
     settings = ProbeSettings(**arguments(LABEL_OPTIONS, values, FOR_PROBE), pixels=pixels)
     taught = train_probe(
-        made, None, settings, lambda stand: done("Training the probe", CLASSIFIED + 0.4 * stand.step / stand.steps)
+        generator, None, settings, lambda stand: done("Training the probe", CLASSIFIED + 0.4 * stand.step / stand.steps)
     )
-    quality = float(fidelity(taught, made, [plane], seed=seed, pixels=pixels)[0])
+    quality = float(fidelity(taught, generator, [plane], seed=seed, pixels=pixels)[0])
     if values["save_probe"] is not None:
         replace(taught, r2={**taught.r2, plane.name: quality}).save(values["save_probe"])
     return taught, quality
 
 
-def direction_of(path: Path, wanted: str | None) -> Hyperplane:
+def direction_of(path: Path, name: str | None) -> Hyperplane:
     """Return the direction of a file that is asked for, or the only one."""
     from equipoise.discovery import load_directions
 
     planes = {plane.name: plane for plane in load_directions(path)[0]}
-    if wanted is None and len(planes) > 1:
+    if name is None and len(planes) > 1:
         raise BadInput(
             f"{path.name} has several directions", available=", ".join(planes), help="--direction NAME names one."
         )
-    if wanted is not None and wanted not in planes:
-        raise unknown_name("direction", wanted, planes, path.name)
-    return planes[wanted] if wanted is not None else next(iter(planes.values()))
+    if name is not None and name not in planes:
+        raise unknown_name("direction", name, planes, path.name)
+    return planes[name] if name is not None else next(iter(planes.values()))
 
 
-def cohort_of(given: str, options: list[str] | None, said: Mapping[str, Any]) -> Cohort:
+def cohort_of(data_name: str, options: list[str] | None, options_given: Mapping[str, Any]) -> Cohort:
     """Load a registered cohort by its name, or a table, as a plan of a study would."""
     from equipoise.foundation import registry
     from equipoise.studies import CohortPlan, planned_cohort
 
-    parts = {key: value for key, value in said.items() if value is not None}
-    if given in [entry.name for entry in registry.entries("cohort")] and not Path(given).is_file():
-        chosen = {one: _value(text) for one, text in pairs("--option", options or (), "rows=2000").items()}
-        parts |= {"name": given, "options": chosen}
+    parts = {key: value for key, value in options_given.items() if value is not None}
+    if data_name in [entry.name for entry in registry.entries("cohort")] and not Path(data_name).is_file():
+        chosen = {option: _value(text) for option, text in pairs("--option", options or (), "rows=2000").items()}
+        parts |= {"name": data_name, "options": chosen}
     else:
         absent = [name for name in ("pictures", "target") if name not in parts]
         if absent:
             raise BadInput(
-                f"{given!r} is not a registered cohort, and a table needs --{absent[0]}",
+                f"{data_name!r} is not a registered cohort, and a table needs --{absent[0]}",
                 available="a registered cohort by its name, or a table with --pictures COL and --target COL",
             )
         # A table may have no group yet, and a cohort has one: the target stands in for it.
-        parts |= {"file": given, "groups": [parts["target"]], "options": dict.fromkeys(options or (), "")}
+        parts |= {"file": data_name, "groups": [parts["target"]], "options": dict.fromkeys(options or (), "")}
     return planned_cohort(CohortPlan(**parts), Path("plan.toml"))
 
 

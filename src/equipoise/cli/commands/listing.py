@@ -64,14 +64,14 @@ def list_registered(
             )
         typer.echo(_matrix_document(task)) if json else _show_matrix(Console(), task)
         return
-    chosen = {plural: one for plural, one in plurals.items() if singular in (None, one)}
+    chosen = {plural: registry_kind for plural, registry_kind in plurals.items() if singular in (None, registry_kind)}
     if json:
         typer.echo(_document(chosen))
         return
     console = Console()
     if singular is None:
-        for plural, one in plurals.items():
-            console.print(f"{plural:<16}{len(registry.entries(one)):>4}", highlight=False)
+        for plural, registry_kind in plurals.items():
+            console.print(f"{plural:<16}{len(registry.entries(registry_kind)):>4}", highlight=False)
         console.print("One kind: equipoise list KIND, such as equipoise list measures", highlight=False)
     else:
         _show(plural_of(singular), registry.entries(singular), console)
@@ -189,6 +189,6 @@ def _document(chosen: dict[str, str]) -> str:
         {"plugin": plugin_failure.plugin, "reason": plugin_failure.reason}
         for plugin_failure in registry.plugin_failures
     ]
-    counts = {plural: len(registry.entries(one)) for plural, one in chosen.items()}
+    counts = {plural: len(registry.entries(kind)) for plural, kind in chosen.items()}
     content = {"schema": "equipoise.list/1", "counts": counts, "records": records, "plugin_failures": failures}
     return json.dumps(content, ensure_ascii=False, indent=1)

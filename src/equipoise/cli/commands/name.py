@@ -56,9 +56,9 @@ def name(
     if len({path.resolve() for path in sheets}) < len(sheets):
         raise BadInput("A sheet was given twice", available="one sheet per rater")
     output = Output.of(values)
-    if not sheets and (asked := [f"--{name}" for name in (*output.files, *(["figures"] * bool(output.figures)))]):
+    if not sheets and (requested := [f"--{name}" for name in (*output.files, *(["figures"] * bool(output.figures)))]):
         raise BadInput(
-            f"{asked[0]} was given, and there are no sheets to report on",
+            f"{requested[0]} was given, and there are no sheets to report on",
             help="name the raters' sheets: --sheet FILE --key FILE.",
         )
     output.check(

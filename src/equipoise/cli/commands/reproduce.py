@@ -91,7 +91,7 @@ def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
     from equipoise.studies.findings import reproduction_of
     from equipoise.studies.running import run_in_store
 
-    there = (folder / PLAN).exists()
+    is_resumed = (folder / PLAN).exists()
     plan = _written(text, folder)
     store = plan.with_suffix(".db")
     try:
@@ -100,7 +100,7 @@ def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
             study = read.study()
     except EquipoiseError:
         # A plan that cannot be run would only be in the way of the next.
-        if not there:
+        if not is_resumed:
             plan.unlink()
         raise
     with read.located():

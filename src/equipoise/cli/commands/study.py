@@ -63,8 +63,8 @@ def check(plan: PlanFile, *, values: dict[str, Any]) -> None:
 
     read = read_plan(plan)
     with read.located():
-        given = arguments(STUDY_OPTIONS["check"], values, FOR_CHECK)
-        checked = check_study(read.study(), _store(plan, values), **given)
+        settings = arguments(STUDY_OPTIONS["check"], values, FOR_CHECK)
+        checked = check_study(read.study(), _store(plan, values), **settings)
     if not values["quiet"]:
         show_check(checked)
     if not checked.sound:
@@ -96,8 +96,8 @@ def run(
     with read.located():
         study = read.study()
         with study_progress(quiet=values["quiet"]) as watcher:
-            given = arguments(STUDY_OPTIONS["run"], values, FOR_RUN)
-            run_in_store(study, where, **given, watcher=watcher, on_change=show_change)
+            settings = arguments(STUDY_OPTIONS["run"], values, FOR_RUN)
+            run_in_store(study, where, **settings, watcher=watcher, on_change=show_change)
     if not values["quiet"]:
         _show_end(plan, where, study.plan_key)
 
@@ -114,9 +114,9 @@ def _run_to_folder(plan: Path, values: Mapping[str, Any]) -> None:
         read = read_plan(plan)
         with read.located():
             work = read.study().work
-    to, given = values["to"], arguments(STUDY_OPTIONS["run"], values, FOR_FOLDER)
+    to, settings = values["to"], arguments(STUDY_OPTIONS["run"], values, FOR_FOLDER)
     with study_progress(quiet=values["quiet"]) as watcher:
-        number = run_to_folder(work, to, part=part_of(values["part"]), watcher=watcher, **given)
+        number = run_to_folder(work, to, part=part_of(values["part"]), watcher=watcher, **settings)
     if not values["quiet"]:
         typer.echo(f"{number:,} trials were trained now; all files are in {to}. Next: equipoise study merge PLAN {to}")
 
@@ -174,11 +174,11 @@ def report(plan: PlanFile, *, values: dict[str, Any]) -> None:
     output.check(inputs=[str(plan)])
     read = read_plan(plan)
     # What is not given is as the plan has it.
-    how = {name: value for name, value in arguments(STUDY_OPTIONS["report"], values, FOR_RESULT).items() if value}
+    options = {name: value for name, value in arguments(STUDY_OPTIONS["report"], values, FOR_RESULT).items() if value}
     if values["equivalence_margin"] is not None:
-        how["equivalence_margin"] = effect_of(values["equivalence_margin"], "--equivalence-margin")
+        options["equivalence_margin"] = effect_of(values["equivalence_margin"], "--equivalence-margin")
     with read.located(), show_progress("Reading the trials", quiet=output.quiet) as tracker:
-        result = read.study().result(_store(plan, values), **how, command=command_line(), progress=tracker)
+        result = read.study().result(_store(plan, values), **options, command=command_line(), progress=tracker)
     output.deliver(result)
     damaged = sum(failure.trials for failure in result.failures if failure.damaged)
     if damaged:
@@ -221,8 +221,8 @@ def refit(plan: PlanFile, *, values: dict[str, Any]) -> None:
 
     read = read_plan(plan)
     with read.located(), show_progress("Preparing the model", quiet=values["quiet"]) as tracker:
-        given = arguments(STUDY_OPTIONS["refit"], values, FOR_REFIT)
-        done = refit_cell(read.study(), _store(plan, values), **given, progress=tracker, command=command_line())
+        settings = arguments(STUDY_OPTIONS["refit"], values, FOR_REFIT)
+        done = refit_cell(read.study(), _store(plan, values), **settings, progress=tracker, command=command_line())
     if not values["quiet"]:
         for sentence in done.words:
             typer.echo(sentence)
@@ -246,8 +246,8 @@ def export(
     check_writable(file, inputs=[str(plan)])
     read = read_plan(plan)
     with read.located():
-        given = arguments(STUDY_OPTIONS["export"], values, FOR_EXPORT)
-        rows = write_table(read.study(), _store(plan, values), file, **given)
+        settings = arguments(STUDY_OPTIONS["export"], values, FOR_EXPORT)
+        rows = write_table(read.study(), _store(plan, values), file, **settings)
     if not values["quiet"]:
         typer.echo(f"{rows:,} rows are in {file}")
 
@@ -269,8 +269,8 @@ def merge(
     read = read_plan(plan)
     with read.located():
         study = read.study()
-        given = arguments(STUDY_OPTIONS["merge"], values, FOR_OPEN)
-        with open_store(_store(plan, values), plan=study.plan_key, **given) as opened:
+        settings = arguments(STUDY_OPTIONS["merge"], values, FOR_OPEN)
+        with open_store(_store(plan, values), plan=study.plan_key, **settings) as opened:
             enter(study, opened)
             merged = merge_folder(folder, opened, study.truth)
     if not values["quiet"]:
@@ -293,9 +293,9 @@ def worker(plan: PlanFile, *, values: dict[str, Any]) -> None:
     read = read_plan(plan)
     with read.located():
         study = read.study()
-        given = arguments(STUDY_OPTIONS["worker"], values, FOR_OPEN)
+        settings = arguments(STUDY_OPTIONS["worker"], values, FOR_OPEN)
         with (
-            open_store(_store(plan, values), create=False, plan=study.plan_key, **given) as opened,
+            open_store(_store(plan, values), create=False, plan=study.plan_key, **settings) as opened,
             study_progress(quiet=values["quiet"]) as watcher,
         ):
             check_device(study.work)
