@@ -41,7 +41,7 @@ class StackedAdam:
     def _arrange(self) -> None:
         """Group trials by rate and decay: runs of neighbours become one slice of every tensor."""
         settings = list(zip(self.rates, self.decays, strict=True))
-        edges = [0, *(place for place in range(1, len(settings)) if settings[place] != settings[place - 1])]
+        edges = [0, *(index for index in range(1, len(settings)) if settings[index] != settings[index - 1])]
         spans = list(zip(edges, [*edges[1:], len(settings)], strict=True))
         self._spans: dict[tuple[float, float], list[slice]] = {}
         for begin, end in spans:
@@ -69,8 +69,8 @@ class StackedAdam:
             reached = [index for index, gradient in enumerate(gradients) if gradient is not None]
             if counts[0] is counts[-1]:
                 counts = self._counts = [count.clone() for count in counts]
-            lists = [[many[place] for place in reached] for many in lists]
-            counts = [counts[place] for place in reached]
+            lists = [[many[position] for position in reached] for many in lists]
+            counts = [counts[position] for position in reached]
         for count in {id(count): count for count in counts}.values():
             count += 1
         if not counts:
@@ -79,7 +79,7 @@ class StackedAdam:
             if len(self._spans) == 1:
                 self._update(lists, counts, rate, decay)
             else:
-                cut = [[one[span] for span in spans for one in many] for many in lists]
+                cut = [[tensor[span] for span in spans for tensor in many] for many in lists]
                 self._update(cut, counts * len(spans), rate, decay)
 
     def _update(self, lists: list[list[Any]], counts: list[Any], rate: float, decay: float) -> None:
@@ -91,18 +91,20 @@ class StackedAdam:
 
     def state(self) -> dict[str, torch.Tensor]:
         """Return what is remembered of each parameter, where it lies; a count that they share is named once."""
-        averages = {f"{name} {index}": one for name, many in self._averages.items() for index, one in enumerate(many)}
-        counts = {id(count): (place, count) for place, count in reversed(list(enumerate(self._counts)))}
-        return averages | {f"steps {place}": count for place, count in counts.values()}
+        averages = {
+            f"{name} {index}": tensor for name, many in self._averages.items() for index, tensor in enumerate(many)
+        }
+        counts = {id(count): (position, count) for position, count in reversed(list(enumerate(self._counts)))}
+        return averages | {f"steps {position}": count for position, count in counts.values()}
 
     def keep(self, trials: torch.Tensor, parameters: Sequence[torch.Tensor]) -> None:
         """Go on with these trials only, whose parameters are now these tensors."""
         self.parameters = list(parameters)
         chosen = trials.tolist()
-        self.rates = tuple(self.rates[place] for place in chosen)
-        self.decays = tuple(self.decays[place] for place in chosen)
+        self.rates = tuple(self.rates[index] for index in chosen)
+        self.decays = tuple(self.decays[index] for index in chosen)
         self._averages = {
-            name: [_laid(one[trials], parameter) for one, parameter in zip(many, self.parameters, strict=True)]
+            name: [_laid(tensor[trials], parameter) for tensor, parameter in zip(many, self.parameters, strict=True)]
             for name, many in self._averages.items()
         }
         self._arrange()
@@ -110,8 +112,8 @@ class StackedAdam:
 
 def _laid(values: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
     """Let values lie in memory as their parameter does: the kernel reads memory from end to end."""
-    same = values.stride() == parameter.stride()
-    return values if same else parameter.detach().clone().copy_(values)
+    same_layout = values.stride() == parameter.stride()
+    return values if same_layout else parameter.detach().clone().copy_(values)
 
 
 def _each(values: float | Sequence[float], trials: int) -> tuple[float, ...]:

@@ -171,14 +171,14 @@ class Batch:
     def detached(self) -> Batch:
         """Return the same without a way back to the network."""
         parts = {name: getattr(self, name) for name in ("hidden", "output", "loss", "features")}
-        kept: dict[str, Any] = {name: None if part is None else part.detach() for name, part in parts.items()}
+        detached_parts: dict[str, Any] = {name: None if part is None else part.detach() for name, part in parts.items()}
         return Batch(
             self.places,
             self.target,
             self.cell,
             self.group,
             self.weight,
-            **kept,
+            **detached_parts,
             step=self.step,
             layers={name: layer.detach() for name, layer in self.layers.items()},
             repeat=self.repeat,
@@ -218,12 +218,12 @@ class Leaves:
     """
 
     def __init__(self, tensors: Mapping[str, Sequence[torch.Tensor]], lone: Container[str] = ()) -> None:
-        self._tensors = {name: [one for one in many if one.requires_grad] for name, many in tensors.items()}
+        self._tensors = {name: [tensor for tensor in many if tensor.requires_grad] for name, many in tensors.items()}
         self._lone = lone
 
     def all(self, names: Iterable[str]) -> list[torch.Tensor]:
         """Return the parameters of some parts."""
-        return [one for name in names for one in self._tensors[name]]
+        return [tensor for name in names for tensor in self._tensors[name]]
 
     def gradients(self, loss: torch.Tensor, *names: str, again: bool = False) -> list[list[Any]]:
         """Return the gradients of losses ``[trial]`` in some parts, a list for each; None where a loss has none.
@@ -232,8 +232,8 @@ class Leaves:
         """
         import torch
 
-        found = torch.autograd.grad(loss.sum(), self.all(names), retain_graph=again, allow_unused=True)
-        gradients = iter(found)
+        leaf_gradients = torch.autograd.grad(loss.sum(), self.all(names), retain_graph=again, allow_unused=True)
+        gradients = iter(leaf_gradients)
         return [[self._view(name, next(gradients)) for _ in self._tensors[name]] for name in names]
 
     def _view(self, name: str, gradient: Any) -> Any:
@@ -344,8 +344,8 @@ class TrainingCallback:
 
 def overridden(kind: type, base: type, method: str) -> bool:
     """Tell whether a class has a method of its own in place of the base's."""
-    own, plain = getattr(kind, method), getattr(base, method)
-    return getattr(own, "__func__", own) is not getattr(plain, "__func__", plain)
+    method_of_kind, plain = getattr(kind, method), getattr(base, method)
+    return getattr(method_of_kind, "__func__", method_of_kind) is not getattr(plain, "__func__", plain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,8 +359,8 @@ class CallbackList(Sequence[TrainingCallback]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_acting", {method: tuple(self._own(method)) for method in STEP_MOMENTS})
-        for method, what in CLAIMS.items():
-            check_one_decides((type(one).__name__ for one in self._own(method)), what)
+        for method, decision in CLAIMS.items():
+            check_one_decides((type(deciding).__name__ for deciding in self._own(method)), decision)
         parts: dict[str, Part] = {}
         for index, callback in enumerate(self.callbacks):
             for name, part in callback.parts().items():
@@ -374,8 +374,8 @@ class CallbackList(Sequence[TrainingCallback]):
     def __len__(self) -> int:
         return len(self.callbacks)
 
-    def __getitem__(self, place: Any) -> Any:
-        return self.callbacks[place]
+    def __getitem__(self, index: Any) -> Any:
+        return self.callbacks[index]
 
     @property
     def repeats(self) -> int:
@@ -393,7 +393,7 @@ class CallbackList(Sequence[TrainingCallback]):
 
     def phase(self, epoch: int) -> str:
         """Return what happens in an epoch."""
-        return next((one.phase(epoch) for one in self._own("phase")), EVERY_EPOCH)
+        return next((callback.phase(epoch) for callback in self._own("phase")), EVERY_EPOCH)
 
     def moved(self, phase: str) -> tuple[str, ...]:
         """Name the parts that move in a phase."""
@@ -406,15 +406,15 @@ class CallbackList(Sequence[TrainingCallback]):
 
     def batches(self, epoch: int, row_losses: Callable[[], torch.Tensor]) -> torch.Tensor | None:
         """Return the batches that a treatment makes, if one does; ``row_losses`` is called where they are wanted."""
-        found = (
+        offers = (
             callback.batches(epoch, row_losses() if callback.needs_row_losses else None) for callback in self.callbacks
         )
-        return next((batches for batches in found if batches is not None), None)
+        return next((batches for batches in offers if batches is not None), None)
 
     def row_loss(self, output: torch.Tensor, target: torch.Tensor, group: torch.Tensor) -> torch.Tensor | None:
         """Return the loss of each row where a treatment has one of its own."""
-        found = (callback.row_loss(output, target, group) for callback in self.callbacks)
-        return next((losses for losses in found if losses is not None), None)
+        offers = (callback.row_loss(output, target, group) for callback in self.callbacks)
+        return next((losses for losses in offers if losses is not None), None)
 
     @property
     def by_batch(self) -> bool:
@@ -425,10 +425,10 @@ class CallbackList(Sequence[TrainingCallback]):
         """Let callbacks learn from a batch; return what each trial makes smaller, ``[trial]``."""
         loss = self._loss(batch)
         learners = self._acting["before_step"]
-        seen = batch.detached() if learners else batch
+        view = batch.detached() if learners else batch
         for callback in self.callbacks:
             if callback in learners:
-                callback.before_step(seen)
+                callback.before_step(view)
             penalty = callback.penalty(batch)
             loss = loss if penalty is None else loss + penalty
         for callback in self._acting["objective"]:
@@ -440,10 +440,10 @@ class CallbackList(Sequence[TrainingCallback]):
         if self._acting["combined_loss"]:
             anchors = (callback.anchor_losses(batch) for callback in self.callbacks)
             losses = next((rows for rows in anchors if rows is not None), None) or batch.row_losses()
-            own = (callback.combined_loss(losses) for callback in self.callbacks)
+            offers = (callback.combined_loss(losses) for callback in self.callbacks)
         else:
-            own = (callback.batch_loss(batch) for callback in self.callbacks)
-        loss = next((total for total in own if total is not None), None)
+            offers = (callback.batch_loss(batch) for callback in self.callbacks)
+        loss = next((total for total in offers if total is not None), None)
         return batch.mean(batch.loss) if loss is None else loss
 
     def backward(self, phase: str, batch: Batch, leaves: Leaves) -> torch.Tensor:
@@ -467,16 +467,18 @@ class CallbackList(Sequence[TrainingCallback]):
     def state(self) -> dict[str, torch.Tensor]:
         """Return what callbacks remember."""
         return {
-            f"{index}.{name}": one
+            f"{index}.{name}": value
             for index, callback in enumerate(self.callbacks)
-            for name, one in callback.state().items()
+            for name, value in callback.state().items()
         }
 
     def restore(self, state: Mapping[str, torch.Tensor]) -> None:
         """Put back what callbacks remembered."""
         for index, callback in enumerate(self.callbacks):
             start = f"{index}."
-            callback.restore({name.removeprefix(start): one for name, one in state.items() if name.startswith(start)})
+            callback.restore(
+                {name.removeprefix(start): value for name, value in state.items() if name.startswith(start)}
+            )
 
 
 STEP_MOMENTS = ("batch_loss", "combined_loss", "before_step", "objective", "gradients")
@@ -505,18 +507,22 @@ def callbacks_of(
     acting = bool(overrides(treatments[0], "during"))
     if not acting and learner is None:
         return CallbackList()
-    there = context()
-    own = [] if learner is None else [learner(there)]
-    made = (type(same[0]).during(same, there) for same in zip(*treatments, strict=True)) if acting else ()
-    return CallbackList((*own, *(one for one in made if one is not None)))
+    training_context = context()
+    learner_callbacks = [] if learner is None else [learner(training_context)]
+    callbacks = (
+        (type(of_one_kind[0]).during(of_one_kind, training_context) for of_one_kind in zip(*treatments, strict=True))
+        if acting
+        else ()
+    )
+    return CallbackList((*learner_callbacks, *(callback for callback in callbacks if callback is not None)))
 
 
-def check_one_decides(names: Iterable[str], what: str) -> None:
+def check_one_decides(names: Iterable[str], decision: str) -> None:
     """Refuse two treatments that decide the same."""
     names = list(names)
     if len(names) > 1:
         raise BadInput(
-            f"Two treatments of a trial both decide the {what} ({listing(names)})",
+            f"Two treatments of a trial both decide the {decision} ({listing(names)})",
             available="one at most",
             help="use one of them.",
         )
@@ -524,17 +530,19 @@ def check_one_decides(names: Iterable[str], what: str) -> None:
 
 def recipe_of_treatments(treatments: Sequence[Any]) -> OwnRecipe | None:
     """Return the optimiser and length of training that a treatment has of its own; two are refused."""
-    recipes = {type(treatment).__name__: own for treatment in treatments if (own := treatment.recipe()) is not None}
+    recipes = {
+        type(treatment).__name__: recipe for treatment in treatments if (recipe := treatment.recipe()) is not None
+    }
     check_one_decides(recipes, "optimiser")
     return next(iter(recipes.values()), None)
 
 
 def outputs_of(treatments: Sequence[Any], classes: int, groups: int) -> int:
     """Return how many outputs a network of classes has: one for each class, or what a treatment asks for."""
-    asked = {
-        type(treatment).__name__: own
+    counts_by_treatment = {
+        type(treatment).__name__: output_count
         for treatment in treatments
-        if (own := treatment.outputs(classes, groups)) is not None
+        if (output_count := treatment.outputs(classes, groups)) is not None
     }
-    check_one_decides(asked, "outputs")
-    return next(iter(asked.values()), classes)
+    check_one_decides(counts_by_treatment, "outputs")
+    return next(iter(counts_by_treatment.values()), classes)

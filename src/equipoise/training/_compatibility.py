@@ -116,8 +116,8 @@ def incompatibility(
     """Return why a treatment does not fit a learner (and, where it is named, the task); None where it does."""
     needs = required(treatment)
     if task is not None and task not in tasks_of(treatment):
-        own = treatment.not_for_labels if task == "multilabel" else ""
-        return Incompatibility(task=task, because=own or NOT_FOR[task])
+        reason = treatment.not_for_labels if task == "multilabel" else ""
+        return Incompatibility(task=task, because=reason or NOT_FOR[task])
     if task == "multilabel" and task not in learner.tasks:
         return Incompatibility(task=task, because="the learner cannot learn several labels a row")
     missing = needs - learner.offers
@@ -134,10 +134,12 @@ def learners_for(treatment: type[Treatment]) -> list[str]:
 
 def nearest_learner(learner: type[Learner], names: Sequence[str]) -> str:
     """Return the name of the learner most like another: of the same inputs, and with most in common to act on."""
-    known = all_learners()
+    learners_by_name = all_learners()
 
     def apart(name: str) -> tuple[bool, int]:
-        return known[name].takes_pictures != learner.takes_pictures, -len(known[name].offers & learner.offers)
+        return learners_by_name[name].takes_pictures != learner.takes_pictures, -len(
+            learners_by_name[name].offers & learner.offers
+        )
 
     return min(names, key=apart)
 

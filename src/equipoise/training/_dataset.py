@@ -215,13 +215,13 @@ def material_of(
 
     def split(name: str) -> Rows:
         places = rows[name]
-        seen, grouped = name != "test", name != "test" or groups_at_prediction
+        has_target, grouped = name != "test", name != "test" or groups_at_prediction
         return Rows(
             inputs=np.ascontiguousarray(inputs[places]),
             ids=places,
-            target=target[places] if seen else None,
+            target=target[places] if has_target else None,
             group=codes[places] if grouped else None,
-            cell=cell[places] if seen else None,
+            cell=cell[places] if has_target else None,
         )
 
     return Material(
@@ -244,16 +244,16 @@ def _rows_of_splits(cohort: Cohort) -> dict[str, Codes]:
             help='name them all: Cohort.from_frame(frame, target=["cat", "dog"], task="multilabel", ...).',
         )
     coded = None if cohort.split is None else factorise(cohort[cohort.split])
-    found = {} if coded is None else {shown(label): index for index, label in enumerate(coded.labels)}
-    absent = [name for name in SPLITS if name not in found]
+    code_of_split = {} if coded is None else {shown(label): index for index, label in enumerate(coded.labels)}
+    absent = [name for name in SPLITS if name not in code_of_split]
     if coded is None or absent:
         raise BadInput(
             f"The cohort {cohort.name!r} has no {listing(absent)} split",
             available="a split column with train to learn from, dev to select on and test to evaluate on"
-            + (f"; here are {listing(found)}" if found else ""),
+            + (f"; here are {listing(code_of_split)}" if code_of_split else ""),
             help="take shares of the training rows: equipoise.studies.plans._rows.with_splits(cohort, dev=0.2).",
         )
-    return {name: np.flatnonzero(coded.codes == found[name]) for name in SPLITS}
+    return {name: np.flatnonzero(coded.codes == code_of_split[name]) for name in SPLITS}
 
 
 def _class_codes(cohort: Cohort, train: Codes) -> tuple[NDArray[Any], Codes, tuple[str, ...]]:
@@ -275,12 +275,12 @@ def _label_codes(cohort: Cohort, train: Codes) -> tuple[NDArray[Any], Codes, tup
     A label that training rows never have, or always, is refused: nothing could be learnt of it.
     """
     target = label_codes(cohort)
-    known = np.asarray((target >= 0).all(axis=1))
-    trained = target[train[known[train]]]
+    is_labelled = np.asarray((target >= 0).all(axis=1))
+    trained = target[train[is_labelled[train]]]
     if not len(trained):
         raise BadInput(f"No training row of the cohort {cohort.name!r} has all of its labels")
     check_labels_vary(trained, cohort.labels, f"the {len(trained):,} training rows of the cohort {cohort.name!r}")
-    return target, np.where(known, 0, -1).astype(np.int64), ALL_ROWS
+    return target, np.where(is_labelled, 0, -1).astype(np.int64), ALL_ROWS
 
 
 def label_codes(cohort: Cohort) -> NDArray[np.int8]:
@@ -319,14 +319,16 @@ def quarters_of(numbers: NDArray[np.float64], train: Codes) -> tuple[Codes, tupl
     >>> quarters_of(np.array([1.0, 2.0, 3.0, 4.0, np.nan]), np.arange(4))[0].tolist()
     [0, 1, 2, 3, -1]
     """
-    known = np.isfinite(numbers)
-    trained = numbers[train][known[train]]
+    is_finite = np.isfinite(numbers)
+    trained = numbers[train][is_finite[train]]
     edges = np.quantile(trained, [0.25, 0.5, 0.75])
-    cell = np.where(known, np.searchsorted(edges, numbers, side="right"), -1)
+    cell = np.where(is_finite, np.searchsorted(edges, numbers, side="right"), -1)
     # Many equal targets may leave a quarter without rows.
-    present = np.unique(cell[train][known[train]])
+    present = np.unique(cell[train][is_finite[train]])
     recode = np.searchsorted(present, np.arange(len(QUARTERS))).clip(max=len(present) - 1)
-    return np.where(known, recode[cell], -1).astype(np.int64), tuple(QUARTERS[one] for one in present.tolist())
+    return np.where(is_finite, recode[cell], -1).astype(np.int64), tuple(
+        QUARTERS[quarter] for quarter in present.tolist()
+    )
 
 
 def _group_columns(cohort: Cohort, group: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -362,7 +364,7 @@ def _parts(
     grouped = train[codes[train] >= 0]
     first = grouped[np.unique(codes[grouped], return_index=True)[1]]
     columns = [_crossed([factorise(cohort[name])], grouped) for name in names]
-    parts = np.stack([own[first] for own, _ in columns], axis=1)
+    parts = np.stack([column_codes[first] for column_codes, _ in columns], axis=1)
     assert parts.shape == (groups, len(names))
     return parts, tuple(values for _, values in columns)
 
@@ -372,10 +374,12 @@ def _crossed(columns: Sequence[Coded], train: Codes) -> tuple[Codes, tuple[str, 
     shape = tuple(len(column.labels) for column in columns)
     flat = np.ravel_multi_index([column.codes for column in columns], shape)
     names: dict[str, int] = {}
-    for place in np.unique(flat[train]).tolist():
-        labels = [column.labels[code] for column, code in zip(columns, np.unravel_index(place, shape), strict=True)]
+    for cell_index in np.unique(flat[train]).tolist():
+        labels = [
+            column.labels[code] for column, code in zip(columns, np.unravel_index(cell_index, shape), strict=True)
+        ]
         if None not in labels:
-            names[group_name(labels)] = place
+            names[group_name(labels)] = cell_index
     recode = np.full(int(np.prod(shape)), -1, dtype=np.int64)
     order = ordered(names)
     for code, name in enumerate(order):

@@ -30,9 +30,9 @@ def extract(
     _check_module(module, torch)
     batches = _batches(loader, torch)
     part = module if layer is None else _layer(module, layer)
-    taken: list[Any] = []
-    hook = part.register_forward_hook(lambda _module, _inputs, output: taken.append(_tensor(output, layer)))
-    was_training, place = module.training, _device_of(module)
+    outputs: list[Any] = []
+    hook = part.register_forward_hook(lambda _module, _inputs, output: outputs.append(_tensor(output, layer)))
+    was_training, device_before = module.training, _device_of(module)
     rows: list[NDArray[np.float32]] = []
     try:
         module.eval()
@@ -40,15 +40,15 @@ def extract(
             _move(module, device)
         with torch.no_grad():
             for batch in batches:
-                taken.clear()
+                outputs.clear()
                 inputs = _input_of(batch)
                 _run(module, inputs)
-                rows.append(_rows(taken, len(inputs), layer))
+                rows.append(_rows(outputs, len(inputs), layer))
     finally:
         hook.remove()
         module.train(was_training)
         if device is not None:
-            module.to(place)
+            module.to(device_before)
     if not rows:
         raise BadInput("The loader returned no batch", available="at least one batch of inputs")
     return np.concatenate(rows)
@@ -64,13 +64,13 @@ def _check_module(module: object, torch: Any) -> None:
 
 def _batches(loader: object, torch: Any) -> Iterator[Any]:
     """Refuse what gives no batches; a data set or one tensor would be gone through row by row."""
-    one = isinstance(loader, (torch.Tensor, np.ndarray))
+    is_array = isinstance(loader, (torch.Tensor, np.ndarray))
     rows = isinstance(loader, torch.utils.data.Dataset) and not isinstance(loader, torch.utils.data.IterableDataset)
-    if one or rows or isinstance(loader, (str, bytes, Mapping)) or not isinstance(loader, Iterable):
+    if is_array or rows or isinstance(loader, (str, bytes, Mapping)) or not isinstance(loader, Iterable):
         raise BadInput(
             f"The loader is of type {type(loader).__name__}",
             available="what gives batches: a torch.utils.data.DataLoader, a list of tensors",
-            help="put it into a list: [inputs]." if one else "wrap it: torch.utils.data.DataLoader(rows, 256).",
+            help="put it into a list: [inputs]." if is_array else "wrap it: torch.utils.data.DataLoader(rows, 256).",
         )
     return iter(loader)
 
@@ -132,22 +132,22 @@ def _tensor(output: Any, layer: str | None) -> Any:
     """Some layers (an LSTM) give a tuple: the first entry is what they say of the rows."""
     first = output[0] if isinstance(output, tuple) and output else output
     if not hasattr(first, "detach"):
-        what = "The module" if layer is None else f"The layer {layer!r}"
-        raise BadInput(f"{what} gives {type(output).__name__}", available="a tensor")
+        source = "The module" if layer is None else f"The layer {layer!r}"
+        raise BadInput(f"{source} gives {type(output).__name__}", available="a tensor")
     return first.detach()
 
 
-def _rows(taken: Sequence[Any], number: int, layer: str | None) -> NDArray[np.float32]:
-    what = "The module" if layer is None else f"The layer {layer!r}"
-    if len(taken) != 1:
+def _rows(outputs: Sequence[Any], number: int, layer: str | None) -> NDArray[np.float32]:
+    source = "The module" if layer is None else f"The layer {layer!r}"
+    if len(outputs) != 1:
         raise BadInput(
-            f"{what} ran {len(taken)} times for one batch",
+            f"{source} ran {len(outputs)} times for one batch",
             available="a layer that runs once per batch",
             help="name a layer that every row passes once.",
         )
-    values = taken[0]
+    values = outputs[0]
     if values.ndim == 0 or len(values) != number:
         raise BadInput(
-            f"{what} gave {tuple(values.shape)} for {plural(number, 'row')}", available="a first dimension of rows"
+            f"{source} gave {tuple(values.shape)} for {plural(number, 'row')}", available="a first dimension of rows"
         )
     return np.asarray(values.reshape(number, -1).float().cpu().numpy())

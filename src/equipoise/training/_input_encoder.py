@@ -66,9 +66,9 @@ class NumberColumn:
     @classmethod
     def fit(cls, name: str, numbers: NDArray[np.float64], train: Codes) -> NumberColumn:
         """Take mean and standard deviation of the training rows."""
-        known = numbers[train]
-        finite = np.isfinite(known)
-        mean, spread = (known[finite].mean(), known[finite].std()) if finite.any() else (0.0, 0.0)
+        train_numbers = numbers[train]
+        finite = np.isfinite(train_numbers)
+        mean, spread = (train_numbers[finite].mean(), train_numbers[finite].std()) if finite.any() else (0.0, 0.0)
         # A constant column says nothing about training rows; elsewhere it is left in its own units.
         scale = spread if spread > 1e-12 * max(abs(mean), 1e-300) else 1.0
         return cls(name, float(mean), float(scale), not finite.all())
@@ -105,13 +105,15 @@ class NumberColumn:
         )  # fmt: skip
 
     @classmethod
-    def restore(cls, said: Mapping[str, Any]) -> NumberColumn:
+    def restore(cls, state: Mapping[str, Any]) -> NumberColumn:
         """Make it again from its state."""
-        mean, scale, missing = said.get("mean"), said.get("scale"), said.get("missing")
-        numbers = [one for one in (mean, scale) if isinstance(one, int | float) and not isinstance(one, bool)]
+        mean, scale, missing = state.get("mean"), state.get("scale"), state.get("missing")
+        numbers = [
+            number for number in (mean, scale) if isinstance(number, int | float) and not isinstance(number, bool)
+        ]
         if len(numbers) < 2 or not all(map(math.isfinite, numbers)) or numbers[1] <= 0 or not isinstance(missing, bool):
-            raise _damaged(said)
-        return cls(_name(said), float(numbers[0]), float(numbers[1]), missing)
+            raise _damaged(state)
+        return cls(_name(state), float(numbers[0]), float(numbers[1]), missing)
 
 
 @dataclass(frozen=True)
@@ -149,15 +151,15 @@ class CategoryColumn:
         recode = np.array([places.get(shown(label), -1) for label in coded.labels], dtype=np.int64)
         codes = recode[coded.codes]
         inputs = np.zeros((len(column), len(self.values)), dtype=np.float32)
-        known = np.flatnonzero(codes >= 0)
-        inputs[known, codes[known]] = 1.0
+        known_rows = np.flatnonzero(codes >= 0)
+        inputs[known_rows, codes[known_rows]] = 1.0
         return inputs
 
     def unknown(self, column: NDArray[Any]) -> tuple[str, ...]:
         """Return the values of a column that no training row has."""
-        coded, known = self._coded(column), set(self.values)
+        coded, known_values = self._coded(column), set(self.values)
         present = {shown(coded.labels[code]) for code in np.unique(coded.codes).tolist()}
-        return tuple(ordered(present - known))
+        return tuple(ordered(present - known_values))
 
     def _coded(self, column: NDArray[Any]) -> Any:
         if column.ndim != 1:
@@ -165,14 +167,14 @@ class CategoryColumn:
         return factorise(column)
 
     @classmethod
-    def restore(cls, said: Mapping[str, Any]) -> CategoryColumn:
+    def restore(cls, state: Mapping[str, Any]) -> CategoryColumn:
         """Make it again from its state."""
-        values = said.get("values")
+        values = state.get("values")
         if not isinstance(values, list | tuple) or not values or not all(isinstance(value, str) for value in values):
-            raise _damaged(said)
+            raise _damaged(state)
         if len(set(values)) < len(values):
-            raise _damaged(said)
-        return cls(_name(said), tuple(values))
+            raise _damaged(state)
+        return cls(_name(state), tuple(values))
 
 
 @dataclass(frozen=True)
@@ -197,12 +199,12 @@ class MatrixColumn:
         return column.astype(np.float32)
 
     @classmethod
-    def restore(cls, said: Mapping[str, Any]) -> MatrixColumn:
+    def restore(cls, state: Mapping[str, Any]) -> MatrixColumn:
         """Make it again from its state."""
-        width = said.get("width")
+        width = state.get("width")
         if not isinstance(width, int) or isinstance(width, bool) or not 1 <= width <= MOST_WIDTH:
-            raise _damaged(said)
-        return cls(_name(said), width)
+            raise _damaged(state)
+        return cls(_name(state), width)
 
 
 @dataclass(frozen=True)
@@ -228,16 +230,16 @@ class PictureColumn:
         return column
 
     @classmethod
-    def restore(cls, said: Mapping[str, Any]) -> PictureColumn:
+    def restore(cls, state: Mapping[str, Any]) -> PictureColumn:
         """Make it again from its state."""
-        shape = said.get("shape")
+        shape = state.get("shape")
         if not isinstance(shape, list | tuple) or len(shape) != 3:
-            raise _damaged(said)
-        if not all(isinstance(one, int) and not isinstance(one, bool) and 1 <= one <= MOST_WIDTH for one in shape):
-            raise _damaged(said)
+            raise _damaged(state)
+        if not all(isinstance(side, int) and not isinstance(side, bool) and 1 <= side <= MOST_WIDTH for side in shape):
+            raise _damaged(state)
         if math.prod(shape) > MOST_NUMBERS:
-            raise _damaged(said)
-        return cls(_name(said), (shape[0], shape[1], shape[2]))
+            raise _damaged(state)
+        return cls(_name(state), (shape[0], shape[1], shape[2]))
 
 
 ColumnEncoder = NumberColumn | CategoryColumn | MatrixColumn | PictureColumn
@@ -338,12 +340,12 @@ class InputEncoder:
     def unknown_values(self, data: object) -> dict[str, tuple[str, ...]]:
         """Return, by column, the categories of a frame that no training row has: they are 0 in all inputs of it."""
         columns = self._columns(data)
-        found = {
+        by_column = {
             column.name: column.unknown(columns[column.name])
             for column in self.columns
             if isinstance(column, CategoryColumn)
         }
-        return {name: values for name, values in found.items() if values}
+        return {name: values for name, values in by_column.items() if values}
 
     def state(self) -> list[dict[str, Any]]:
         """Return the encoding of each column, as JSON values."""
@@ -352,17 +354,17 @@ class InputEncoder:
     @classmethod
     def restore(cls, state: object) -> InputEncoder:
         """Make an encoder again from its state; what is not one is refused."""
-        if not isinstance(state, list) or not state or not all(isinstance(one, Mapping) for one in state):
+        if not isinstance(state, list) or not state or not all(isinstance(column, Mapping) for column in state):
             raise BadInput("The encoding of the inputs is not a list of columns", help="save the model again.")
-        made = []
-        for said in state:
-            kind = KINDS.get(str(said.get("kind")))
+        columns = []
+        for column_state in state:
+            kind = KINDS.get(str(column_state.get("kind")))
             if kind is None:
-                raise BadInput(f"A column of the encoding is {said.get('kind')!r}", available=listing(KINDS))
-            made.append(kind.restore(said))
-        if len({one.name for one in made}) < len(made):
+                raise BadInput(f"A column of the encoding is {column_state.get('kind')!r}", available=listing(KINDS))
+            columns.append(kind.restore(column_state))
+        if len({column.name for column in columns}) < len(columns):
             raise BadInput("The encoding of the inputs has a column twice", help="save the model again.")
-        return cls(tuple(made))
+        return cls(tuple(columns))
 
 
 def _pictures(name: str, column: NDArray[Any], features: Sequence[str]) -> PictureColumn:
@@ -372,10 +374,10 @@ def _pictures(name: str, column: NDArray[Any], features: Sequence[str]) -> Pictu
             available="one value per row, a matrix of numbers, or pictures: uint8 [row, height, width, channel]",
             help="pictures without a channel get one by array[..., None]; from 0..1 by (255 * array).astype('u1').",
         )
-    others = [feature for feature in features if feature != name]
-    if others:
+    other_features = [feature for feature in features if feature != name]
+    if other_features:
         raise BadInput(
-            f"The feature {name!r} holds pictures, and there are other features: {listing(others)}",
+            f"The feature {name!r} holds pictures, and there are other features: {listing(other_features)}",
             available="pictures as the only feature",
             help=f"features=({name!r},).",
         )
@@ -397,8 +399,8 @@ def _column(name: str, column: NDArray[Any], train: Codes) -> ColumnEncoder:
 
 
 def _names_rows(numbers: NDArray[np.float64]) -> bool:
-    whole = len(numbers) > FEW_CATEGORIES and bool((numbers == np.floor(numbers)).all())
-    return whole and len(np.unique(numbers)) == len(numbers)
+    is_whole = len(numbers) > FEW_CATEGORIES and bool((numbers == np.floor(numbers)).all())
+    return is_whole and len(np.unique(numbers)) == len(numbers)
 
 
 def as_numbers(column: NDArray[Any]) -> NDArray[np.float64] | None:
@@ -409,8 +411,8 @@ def as_numbers(column: NDArray[Any]) -> NDArray[np.float64] | None:
         return None
     values = column.tolist()
     if set(map(type, values)) <= PLAIN_NUMBERS:  # a file's columns, without a look at every value
-        found = np.array(values, dtype=np.float64)
-        return None if np.isnan(found).all() else found
+        floats = np.array(values, dtype=np.float64)
+        return None if np.isnan(floats).all() else floats
     missing = np.array([label_of(value) is None for value in column.tolist()])
     if missing.all() or not all(isinstance(value, int | float | np.number) for value in column[~missing].tolist()):
         return None
@@ -419,11 +421,11 @@ def as_numbers(column: NDArray[Any]) -> NDArray[np.float64] | None:
     return numbers
 
 
-def _name(said: Mapping[str, Any]) -> str:
-    if not isinstance(said.get("name"), str):
-        raise _damaged(said)
-    return str(said["name"])
+def _name(state: Mapping[str, Any]) -> str:
+    if not isinstance(state.get("name"), str):
+        raise _damaged(state)
+    return str(state["name"])
 
 
-def _damaged(said: Mapping[str, Any]) -> BadInput:
-    return BadInput(f"A column of the encoding is {dict(said)!r:.200}", help="save the model again.")
+def _damaged(state: Mapping[str, Any]) -> BadInput:
+    return BadInput(f"A column of the encoding is {dict(state)!r:.200}", help="save the model again.")

@@ -79,34 +79,36 @@ def weights_of_trials(trials: Sequence[Prepared], material: Material) -> NDArray
         return None
     assert material.train.target is not None
     target = material.train.target
-    found = [weights_of_labels(trial.values[LABEL_WEIGHTS], target[trial.rows], material.labels) for trial in trials]
-    known = [one for one in found if one is not None]
-    return np.stack(known) if known else None
+    trial_weights = [
+        weights_of_labels(trial.values[LABEL_WEIGHTS], target[trial.rows], material.labels) for trial in trials
+    ]
+    present_weights = [weights for weights in trial_weights if weights is not None]
+    return np.stack(present_weights) if present_weights else None
 
 
 def weights_of_labels(
-    given: str | Mapping[str, float], present: NDArray[Any], labels: Sequence[str]
+    label_weights: str | Mapping[str, float], present: NDArray[Any], labels: Sequence[str]
 ) -> NDArray[np.float64] | None:
     """Return what the terms of present and of absent rows weigh, ``[2, label]``; None where all weigh 1.
 
     Parameters
     ----------
-    given : str or mapping
+    label_weights : str or mapping
         The hyper-parameter.
     present : array of shape (n_rows, n_labels)
         The training rows of the trial. A label that none of them has, or all, has no such ratio and is refused.
     labels : sequence of str
         Their names.
     """
-    if given == NONE:
+    if label_weights == NONE:
         return None
-    if isinstance(given, Mapping):
-        for name in given:
+    if isinstance(label_weights, Mapping):
+        for name in label_weights:
             if name not in labels:
                 raise unknown_name("label", name, labels, "the target")
-        own = np.array([float(given.get(name, 1.0)) for name in labels])
-        return np.stack([own, own])
+        per_label = np.array([float(label_weights.get(name, 1.0)) for name in labels])
+        return np.stack([per_label, per_label])
     check_labels_vary(present, labels, f"the {len(present):,} training rows of the trial")
     number = (present > 0).sum(axis=0)
     ratio = (len(present) - number) / number
-    return np.stack([ratio, ratio if given == BALANCED else np.ones(len(labels))])
+    return np.stack([ratio, ratio if label_weights == BALANCED else np.ones(len(labels))])

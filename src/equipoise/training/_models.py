@@ -88,9 +88,12 @@ _parts: dict[str, type[FittedPart]] = {}
 
 def fitted_part(part: Part) -> Part:
     """Register a class of fitted parts by its ``kind``."""
-    taken = _parts.get(part.kind)
-    if taken is not None and (taken.__module__, taken.__qualname__) != (part.__module__, part.__qualname__):
-        raise BadInput(f"The fitted part {part.kind!r} is already registered by {taken.__module__}")
+    registered = _parts.get(part.kind)
+    if registered is not None and (registered.__module__, registered.__qualname__) != (
+        part.__module__,
+        part.__qualname__,
+    ):
+        raise BadInput(f"The fitted part {part.kind!r} is already registered by {registered.__module__}")
     _parts[part.kind] = part
     return part
 
@@ -128,7 +131,9 @@ class FittedModel(ABC):
         A prediction that is drawn is drawn by the seed of the training and the id of its row: its place, unless ``ids``
         are given.
         """
-        needing = [one.kind for one in (self.postprocessor, *self.adjustments) if one is not None and one.needs_group]
+        needing = [
+            part.kind for part in (self.postprocessor, *self.adjustments) if part is not None and part.needs_group
+        ]
         if needing and group is None:
             raise BadInput(
                 f"The model predicts by the group of every row ({listing(needing)}), and no groups are given",
@@ -160,7 +165,7 @@ class FittedModel(ABC):
     @property
     def needs_group(self) -> bool:
         """Whether predictions need the group of every row."""
-        return any(one is not None and one.needs_group for one in (self.postprocessor, *self.adjustments))
+        return any(part is not None and part.needs_group for part in (self.postprocessor, *self.adjustments))
 
     def _transformed(self, inputs: NDArray[Any]) -> NDArray[Any]:
         for transformation in self.transformations:
@@ -185,25 +190,25 @@ class FittedModel(ABC):
 
     def settings(self) -> dict[str, Any]:
         """Return everything but arrays, as values that JSON can write."""
-        made = self.own_settings()
+        settings_made = self.own_settings()
         if self.transformations:
-            made[TRANSFORMATIONS] = [part_described(transformation) for transformation in self.transformations]
+            settings_made[TRANSFORMATIONS] = [part_described(transformation) for transformation in self.transformations]
         if self.postprocessor is not None:
-            made[POSTPROCESSOR] = part_described(self.postprocessor)
+            settings_made[POSTPROCESSOR] = part_described(self.postprocessor)
         if self.adjustments:
-            made[ADJUSTMENTS] = [part_described(adjustment) for adjustment in self.adjustments]
-        return made
+            settings_made[ADJUSTMENTS] = [part_described(adjustment) for adjustment in self.adjustments]
+        return settings_made
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Return all arrays by name."""
-        made = self.own_tensors()
+        arrays = self.own_tensors()
         for index, transformation in enumerate(self.transformations):
-            made |= part_arrays(transformation, f"{TRANSFORMATIONS}.{index}.")
+            arrays |= part_arrays(transformation, f"{TRANSFORMATIONS}.{index}.")
         if self.postprocessor is not None:
-            made |= part_arrays(self.postprocessor, f"{POSTPROCESSOR}.")
-        for place, adjustment in enumerate(self.adjustments):
-            made |= part_arrays(adjustment, f"{ADJUSTMENTS}.{place}.")
-        return made
+            arrays |= part_arrays(self.postprocessor, f"{POSTPROCESSOR}.")
+        for number, adjustment in enumerate(self.adjustments):
+            arrays |= part_arrays(adjustment, f"{ADJUSTMENTS}.{number}.")
+        return arrays
 
     @property
     def needs_module(self) -> bool:
@@ -231,13 +236,13 @@ class FittedModel(ABC):
         ``module`` is what arrays cannot say: the factory of a torch module, or the fitted scikit-learn estimator.
         """
         parts = (TRANSFORMATIONS, POSTPROCESSOR, ADJUSTMENTS)
-        own = {name: tensor for name, tensor in tensors.items() if not name.startswith(parts)}
-        made = cls.own_restore(settings, own, module)
-        made.transformations = restored_parts(settings, tensors, TRANSFORMATIONS, Transformation)
-        made.adjustments = restored_parts(settings, tensors, ADJUSTMENTS, Adjustment)
+        own_arrays = {name: tensor for name, tensor in tensors.items() if not name.startswith(parts)}
+        model = cls.own_restore(settings, own_arrays, module)
+        model.transformations = restored_parts(settings, tensors, TRANSFORMATIONS, Transformation)
+        model.adjustments = restored_parts(settings, tensors, ADJUSTMENTS, Adjustment)
         if settings.get(POSTPROCESSOR) is not None:
-            made.postprocessor = _restored(settings[POSTPROCESSOR], tensors, f"{POSTPROCESSOR}.", PostProcessor)
-        return made
+            model.postprocessor = _restored(settings[POSTPROCESSOR], tensors, f"{POSTPROCESSOR}.", PostProcessor)
+        return model
 
     @classmethod
     @abstractmethod
@@ -269,7 +274,9 @@ def restored_parts(settings: Mapping[str, Any], tensors: Mapping[str, NDArray[An
     described = settings.get(name, [])
     if not isinstance(described, Sequence) or isinstance(described, str):
         raise BadInput(f"The model describes its {name} as {described!r}", available="a list")
-    return tuple(_restored(one, tensors, f"{name}.{index}.", kind) for index, one in enumerate(described))
+    return tuple(
+        _restored(description, tensors, f"{name}.{index}.", kind) for index, description in enumerate(described)
+    )
 
 
 def _restored(described: Any, tensors: Mapping[str, NDArray[Any]], before: str, kind: Any) -> Any:
@@ -283,28 +290,28 @@ def _restored(described: Any, tensors: Mapping[str, NDArray[Any]], before: str, 
 
 
 def checked_array(
-    state: Mapping[str, Any], name: str, shape: Sequence[int | None], what: str, dtype: Any = np.float64
+    state: Mapping[str, Any], name: str, shape: Sequence[int | None], owner: str, dtype: Any = np.float64
 ) -> NDArray[Any]:
     """Return an array of a restored state; one that is absent or has another shape is refused. None is any length."""
-    found = state.get(name)
-    fits = isinstance(found, np.ndarray) and found.ndim == len(shape)
-    if not fits or any(want not in (None, has) for want, has in zip(shape, found.shape, strict=True)):  # type: ignore[union-attr]
-        has = f"the shape {found.shape}" if isinstance(found, np.ndarray) else "no such array"
-        wanted = ", ".join("any" if one is None else str(one) for one in shape)
-        raise BadInput(f"The array {name!r} of {what} has {has}", available=f"the shape ({wanted})")
-    assert isinstance(found, np.ndarray)
-    if found.dtype.kind not in "fiu":
-        raise BadInput(f"The array {name!r} of {what} holds {found.dtype}", available="numbers")
-    return np.asarray(found, dtype=dtype)
+    array = state.get(name)
+    fits = isinstance(array, np.ndarray) and array.ndim == len(shape)
+    if not fits or any(want not in (None, has) for want, has in zip(shape, array.shape, strict=True)):  # type: ignore[union-attr]
+        has = f"the shape {array.shape}" if isinstance(array, np.ndarray) else "no such array"
+        expected_shape = ", ".join("any" if side is None else str(side) for side in shape)
+        raise BadInput(f"The array {name!r} of {owner} has {has}", available=f"the shape ({expected_shape})")
+    assert isinstance(array, np.ndarray)
+    if array.dtype.kind not in "fiu":
+        raise BadInput(f"The array {name!r} of {owner} holds {array.dtype}", available="numbers")
+    return np.asarray(array, dtype=dtype)
 
 
-def checked_settings(settings: Mapping[str, Any], kinds: Mapping[str, Any], what: str) -> dict[str, Any]:
+def checked_settings(settings: Mapping[str, Any], kinds: Mapping[str, Any], owner: str) -> dict[str, Any]:
     """Return the settings of these names; one that is absent or of another type is refused."""
     for name, kind in kinds.items():
         value = settings.get(name)
         if not isinstance(value, kind) or isinstance(value, bool):
             raise BadInput(
-                f"The setting {name!r} of {what} is {value!r}", available="what was saved", help="save it again."
+                f"The setting {name!r} of {owner} is {value!r}", available="what was saved", help="save it again."
             )
     return {name: settings[name] for name in kinds}
 
@@ -338,16 +345,16 @@ class Mixture:
         """Return the classifiers and their weights in an estimator of scikit-learn's own, which a file can hold."""
         from sklearn.ensemble import VotingClassifier
 
-        held = VotingClassifier([], weights=self.weights)
-        held.estimators_ = self.classifiers
-        return held
+        voting = VotingClassifier([], weights=self.weights)
+        voting.estimators_ = self.classifiers
+        return voting
 
     @classmethod
-    def of_estimator(cls, held: Any) -> Mixture:
+    def of_estimator(cls, voting: Any) -> Mixture:
         """Take classifiers and weights out of such an estimator; what does not fit together is refused."""
-        classifiers, weights = getattr(held, "estimators_", None), getattr(held, "weights", None)
+        classifiers, weights = getattr(voting, "estimators_", None), getattr(voting, "weights", None)
         if not isinstance(classifiers, list) or not isinstance(weights, np.ndarray) or not classifiers:
-            raise BadInput(f"The saved mixture is {type(held).__name__} without classifiers or weights")
+            raise BadInput(f"The saved mixture is {type(voting).__name__} without classifiers or weights")
         sound = weights.shape == (len(classifiers),) and weights.dtype == np.float64 and bool((weights >= 0).all())
         if not sound or abs(float(weights.sum()) - 1) > ROUNDING:
             raise BadInput("The weights of the saved mixture do not add up to 1")
@@ -392,13 +399,19 @@ class EstimatorModel(FittedModel):
             )
         if not hasattr(self.fitted, "predict_proba"):
             return Predicted(values.astype(np.int64))
-        found = self.fitted.predict_proba(rows)
-        if isinstance(found, list):  # an array [row, class] for each label
-            known = getattr(self.fitted, "classes_", None) or [np.arange(one.shape[1]) for one in found]
-            found = np.stack(
-                [one[:, np.asarray(own) == 1].sum(axis=1) for one, own in zip(found, known, strict=True)], axis=1
+        probabilities = self.fitted.predict_proba(rows)
+        if isinstance(probabilities, list):  # an array [row, class] for each label
+            label_classes = getattr(self.fitted, "classes_", None) or [
+                np.arange(columns.shape[1]) for columns in probabilities
+            ]
+            probabilities = np.stack(
+                [
+                    columns[:, np.asarray(classes) == 1].sum(axis=1)
+                    for columns, classes in zip(probabilities, label_classes, strict=True)
+                ],
+                axis=1,
             )
-        return Predicted(values.astype(np.int64), np.asarray(found, dtype=np.float32))
+        return Predicted(values.astype(np.int64), np.asarray(probabilities, dtype=np.float32))
 
     def _nothing(self) -> Predicted:
         if self.task == "regression":
@@ -413,10 +426,10 @@ class EstimatorModel(FittedModel):
         """Return probabilities ``[row, class]``; a class that no training row had gets 0."""
         if not hasattr(self.fitted, "predict_proba"):
             return None
-        found = np.asarray(self.fitted.predict_proba(inputs), dtype=np.float32)
-        codes: Codes = np.asarray(getattr(self.fitted, "classes_", np.arange(found.shape[1])), dtype=np.int64)
+        probabilities = np.asarray(self.fitted.predict_proba(inputs), dtype=np.float32)
+        codes: Codes = np.asarray(getattr(self.fitted, "classes_", np.arange(probabilities.shape[1])), dtype=np.int64)
         scores = np.zeros((len(inputs), self.classes), dtype=np.float32)
-        scores[:, codes] = found
+        scores[:, codes] = probabilities
         return scores
 
     def representations(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
@@ -448,16 +461,16 @@ class EstimatorModel(FittedModel):
     @classmethod
     def own_restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
         """Take a fitted estimator that was read."""
-        known = checked_settings(settings, {"task": str, "inputs": int, "classes": int}, "the estimator")
+        sizes = checked_settings(settings, {"task": str, "inputs": int, "classes": int}, "the estimator")
         if tensors:
             raise BadInput(f"The saved estimator has weights {sorted(tensors)[0]!r}", available="none of its own")
         module = Mixture.of_estimator(module) if settings.get(MIXTURE) is True else module
         if not callable(getattr(module, "predict", None)):
             raise BadInput(f"The saved estimator is {type(module).__name__}, which cannot predict")
-        expected = getattr(module, "n_features_in_", known["inputs"])
-        if expected != known["inputs"]:
-            raise BadInput(f"The saved estimator takes {expected!r} inputs", available=f"{known['inputs']:,} inputs")
-        return cls(module, known["inputs"], known["classes"], known["task"])
+        expected = getattr(module, "n_features_in_", sizes["inputs"])
+        if expected != sizes["inputs"]:
+            raise BadInput(f"The saved estimator takes {expected!r} inputs", available=f"{sizes['inputs']:,} inputs")
+        return cls(module, sizes["inputs"], sizes["classes"], sizes["task"])
 
 
 def _numbers(values: NDArray[Any], rows: int) -> NDArray[Any]:

@@ -39,9 +39,9 @@ PYTHON, TENSORS = ".py", ".safetensors"
 VERSION = Parameter("raised when what is named changes what it trains", 1, least=1, low=1, high=1, whole=True)
 
 
-def named_object(name: str, what: str) -> Any:
+def named_object(name: str, role: str) -> Any:
     """Import what a name of the form "package.module:name" or "file.py:name" stands for."""
-    return attribute_of(*name_parts(name, what), what)
+    return attribute_of(*name_parts(name, role), role)
 
 
 def by_file(name: str) -> str:
@@ -60,35 +60,35 @@ def beside_plan(name: Any, folder: Path) -> Any:
     return str(folder / name) if name.endswith(TENSORS) else name
 
 
-def name_parts(name: str, what: str) -> tuple[str, str]:
+def name_parts(name: str, role: str) -> tuple[str, str]:
     """Return module (or file) and attribute of a name of own code; nothing is imported."""
     module, colon, attribute = name.rpartition(":")
     if not colon or not module or not attribute:
-        raise BadInput(f"The {what} is {name!r}", available=f"{FORM} or {FILE_FORM}, or an object in Python")
+        raise BadInput(f"The {role} is {name!r}", available=f"{FORM} or {FILE_FORM}, or an object in Python")
     return module, attribute
 
 
-def attribute_of(module: str, attribute: str, what: str) -> Any:
+def attribute_of(module: str, attribute: str, role: str) -> Any:
     """Return a named part of a module or of a file of Python, imported now."""
     if module.endswith(PYTHON):
         path = Path(module)
         with beside(path.parent):
             return file_attribute(imported(path), path, attribute)
     try:
-        found: Any = importlib.import_module(module)
+        target: Any = importlib.import_module(module)
     except Exception as error:  # a module may raise anything while it is imported
         raise BadInput(
-            f"The {what} {module}:{attribute} cannot be imported ({error})",
+            f"The {role} {module}:{attribute} cannot be imported ({error})",
             help="install its package here, or put its folder on PYTHONPATH.",
         ) from error
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            guess = nearest(part, [one for one in dir(found) if not one.startswith("_")])
+        if not hasattr(target, part):
+            guess = nearest(part, [name for name in dir(target) if not name.startswith("_")])
             raise BadInput(
                 f"{module} has no {attribute!r}", help=f"did you mean {guess!r}?" if guess else "check the name."
             )
-        found = getattr(found, part)
-    return found
+        target = getattr(target, part)
+    return target
 
 
 def spelt(thing: Any) -> str:
@@ -97,41 +97,44 @@ def spelt(thing: Any) -> str:
     return f"{module_name(kind.__module__)}:{kind.__qualname__}"
 
 
-def factory_of(given: Any, what: str, how: str) -> Any:
+def factory_of(reference: Any, role: str, allowed: str) -> Any:
     """Return what makes a network: what a name stands for, imported now, or an object that can be called."""
-    found = named_object(given, what) if isinstance(given, str) else given
-    if not callable(found):
-        raise BadInput(f"The {what} {given!r} is {type(found).__name__}, which cannot be called", available=how)
-    return found
+    factory = named_object(reference, role) if isinstance(reference, str) else reference
+    if not callable(factory):
+        raise BadInput(
+            f"The {role} {reference!r} is {type(factory).__name__}, which cannot be called", available=allowed
+        )
+    return factory
 
 
-def made_by(factory: Any, arguments: tuple[Any, ...], settings: Mapping[str, Any], how: str) -> torch.nn.Module:
+def made_by(factory: Any, arguments: tuple[Any, ...], settings: Mapping[str, Any], allowed: str) -> torch.nn.Module:
     """Call a user's factory; what fails in it, or returns no torch module, is told by name."""
     library = require("torch", extra="train", purpose="A network of your own")
-    shown = arguments[0] if len(arguments) == 1 else arguments
+    argument_text = arguments[0] if len(arguments) == 1 else arguments
     try:
-        made: Any = factory(*arguments, **settings)
+        network: Any = factory(*arguments, **settings)
     except Exception as error:
         raise BadInput(
-            f"The factory {spelt(factory)} failed with {f'({shown})' if len(arguments) == 1 else shown} and "
+            f"The factory {spelt(factory)} failed with "
+            f"{f'({argument_text})' if len(arguments) == 1 else argument_text} and "
             f"{dict(settings)!r} ({told(error)})",
-            available=how,
+            available=allowed,
         ) from error
-    if not isinstance(made, library.nn.Module):
-        raise BadInput(f"The factory {spelt(factory)} returned {type(made).__name__}", available="a torch.nn.Module")
-    built: torch.nn.Module = made
+    if not isinstance(network, library.nn.Module):
+        raise BadInput(f"The factory {spelt(factory)} returned {type(network).__name__}", available="a torch.nn.Module")
+    built: torch.nn.Module = network
     return built
 
 
-def name_of(thing: Any, what: str) -> str:
+def name_of(thing: Any, role: str) -> str:
     """Return the name that trials know a class or function by; what shares its name with others is refused."""
     owner = getattr(thing, "__self__", None)
     if isinstance(owner, type):  # a method of a class, which may have it from another class
-        return f"{name_of(owner, what)}.{thing.__name__}"
+        return f"{name_of(owner, role)}.{thing.__name__}"
     name = getattr(thing, "__qualname__", None)
     if name is None or "<" in name or inspect.ismethod(thing):
         raise BadInput(
-            f"The {what} is {thing!r}",
+            f"The {role} is {thing!r}",
             available="a class or function with its own name in a module, as its trials are identified by "
             "it; a lambda, a partial, an object, or what was created inside a function shares its name with others",
             help="write it with def or class at the top of a module, and give what varies as settings.",
@@ -141,15 +144,15 @@ def name_of(thing: Any, what: str) -> str:
 
 def source_hash(thing: Any) -> str | None:
     """Hash the text of a class or function (of an object: its class), without its indentation; None if it has none."""
-    found = thing if hasattr(thing, "__qualname__") else type(thing)
+    source_of = thing if hasattr(thing, "__qualname__") else type(thing)
     try:
-        text = textwrap.dedent(inspect.getsource(inspect.unwrap(found)))
+        text = textwrap.dedent(inspect.getsource(inspect.unwrap(source_of)))
     except (OSError, TypeError):
         return None
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def plain_value(value: Any, what: str) -> Any:
+def plain_value(value: Any, role: str) -> Any:
     """Return texts, numbers, lists and tables as they are, and an estimator as its class with its parameters.
 
     A class or function is its name. Anything else, such as a lambda or a random generator, has none and is refused.
@@ -161,21 +164,21 @@ def plain_value(value: Any, what: str) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else repr(value)
     if isinstance(value, list | tuple):
-        return [plain_value(one, what) for one in value]
+        return [plain_value(entry, role) for entry in value]
     if isinstance(value, Mapping):
-        return {str(name): plain_value(one, what) for name, one in value.items()}
+        return {str(name): plain_value(entry, role) for name, entry in value.items()}
     if isinstance(value, np.ufunc):
         return f"numpy:{value.__name__}"
     if not hasattr(value, "__qualname__"):
         parameters = _parameters(value)
         if parameters is not None:
-            return {"class": name_of(type(value), what), "settings": plain_value(parameters, what)}
-    return name_of(value, what)
+            return {"class": name_of(type(value), role), "settings": plain_value(parameters, role)}
+    return name_of(value, role)
 
 
 def _parameters(value: Any) -> Mapping[str, Any] | None:
     """Return what an object was made with: an estimator says so, and scikit-learn's other objects keep it as it is."""
     if hasattr(value, "get_params"):
-        found: Mapping[str, Any] = value.get_params(deep=False)
-        return found
+        parameters: Mapping[str, Any] = value.get_params(deep=False)
+        return parameters
     return vars(value) if type(value).__module__.startswith("sklearn.") and hasattr(value, "__dict__") else None

@@ -73,8 +73,8 @@ class NetworkModel(FittedModel):
         with torch.no_grad():
             # Without rows there is one empty part, which has the right shape.
             parts = [self.network(tensor[None, begin : begin + step]) for begin in range(0, max(len(tensor), 1), step)]
-        hidden = None if parts[0][1] is None else torch.cat([one for _, one in parts], dim=1)
-        return torch.cat([one for one, _ in parts], dim=1), hidden
+        hidden = None if parts[0][1] is None else torch.cat([part for _, part in parts], dim=1)
+        return torch.cat([part for part, _ in parts], dim=1), hidden
 
     def own_settings(self) -> dict[str, Any]:
         """Return what all networks have, and what those of a kind have."""
@@ -108,13 +108,13 @@ class MlpModel(NetworkModel):
     def own_tensors(self) -> dict[str, NDArray[Any]]:
         """Return weights ``[in, out]`` and biases ``[out]`` of each layer."""
         pairs = zip(self.network.weights, self.network.biases, strict=True)
-        made: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, NDArray[Any]] = {}
         for index, (weight, bias) in enumerate(pairs):
-            made[f"weight.{index}"], made[f"bias.{index}"] = array_of(weight[0]), array_of(bias[0, 0])
-        return made
+            arrays[f"weight.{index}"], arrays[f"bias.{index}"] = array_of(weight[0]), array_of(bias[0, 0])
+        return arrays
 
     @classmethod
-    def of_values(cls, stack: Stack, place: int, values: Sequence[torch.Tensor]) -> Self:
+    def of_values(cls, stack: Stack, index: int, values: Sequence[torch.Tensor]) -> Self:
         """Return the perceptron of the trial at a place of a stack, by its values at the chosen epoch."""
         number = len(values) // 2
         lone = [value.detach().cpu()[None] for value in values]
@@ -127,21 +127,23 @@ class MlpModel(NetworkModel):
     def own_restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
         """Make a perceptron again; layers that do not fit each other are refused."""
         common = _common(settings)
-        known = checked_settings(settings, {"activation": str, "hidden": list}, "the perceptron")
-        if known["activation"] not in ("tanh", "relu"):
-            raise BadInput(f"The activation of the saved perceptron is {known['activation']!r}", available="tanh, relu")
-        units = [checked_whole(one, "a hidden layer", MOST_UNITS) for one in known["hidden"][:MOST_LAYERS]]
+        perceptron = checked_settings(settings, {"activation": str, "hidden": list}, "the perceptron")
+        if perceptron["activation"] not in ("tanh", "relu"):
+            raise BadInput(
+                f"The activation of the saved perceptron is {perceptron['activation']!r}", available="tanh, relu"
+            )
+        units = [checked_whole(size, "a hidden layer", MOST_UNITS) for size in perceptron["hidden"][:MOST_LAYERS]]
         sizes = [common["inputs"], *units, common["outputs"]]
         shapes: dict[str, tuple[int, ...]] = {}
         for index, (before, after) in enumerate(pairwise(sizes)):
             shapes |= {f"weight.{index}": (before, after), f"bias.{index}": (after,)}
-        found = checked_tensors(tensors, shapes, common["precision"])
+        network_tensors = checked_tensors(tensors, shapes, common["precision"])
         number = len(sizes) - 1
-        weights = [found[f"weight.{place}"][None] for place in range(number)]
+        weights = [network_tensors[f"weight.{depth}"][None] for depth in range(number)]
         # As in training: rounding depends on how numbers lie in memory.
         weights[-1] = weights[-1].mT.contiguous().mT
         network = StackedMLP(
-            weights, [found[f"bias.{place}"][None, None] for place in range(number)], known["activation"]
+            weights, [network_tensors[f"bias.{depth}"][None, None] for depth in range(number)], perceptron["activation"]
         )
         return cls(network, sizes[0], sizes[-1], *_read_ways(common))
 
@@ -175,9 +177,9 @@ class ModuleModel(NetworkModel):
         network.training(False)
         with stack.torch.no_grad():
             output, _ = network(stack.inputs[:1].cpu()[None])
-        made = cls(network, int(stack.inputs.shape[1]), int(output.shape[2]), *_ways(stack))
-        made.factory, made.arguments = factory, as_json(arguments)
-        return made
+        model = cls(network, int(stack.inputs.shape[1]), int(output.shape[2]), *_ways(stack))
+        model.factory, model.arguments = factory, as_json(arguments)
+        return model
 
     @classmethod
     def own_restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
@@ -189,17 +191,17 @@ class ModuleModel(NetworkModel):
         shapes = {
             f"module.{name}": tuple(value.shape[1:]) for name, value in zip(network.names, network.values, strict=True)
         }
-        found = checked_tensors(tensors, shapes, None)
+        network_tensors = checked_tensors(tensors, shapes, None)
         kinds = [value.dtype for value in network.values]
         network.set_values(
-            [found[f"module.{name}"].to(kind)[None] for name, kind in zip(network.names, kinds, strict=True)]
+            [network_tensors[f"module.{name}"].to(kind)[None] for name, kind in zip(network.names, kinds, strict=True)]
         )
-        made = cls(network, common["inputs"], common["outputs"], *_read_ways(common))
-        made.factory, made.arguments = factory, arguments if isinstance(arguments, Mapping) else None
-        return made
+        model = cls(network, common["inputs"], common["outputs"], *_read_ways(common))
+        model.factory, model.arguments = factory, arguments if isinstance(arguments, Mapping) else None
+        return model
 
 
-def module_of(module: Any, given: tuple[int, ...], factory: str, arguments: Any) -> torch.nn.Module:
+def module_of(module: Any, arguments_given: tuple[int, ...], factory: str, arguments: Any) -> torch.nn.Module:
     """Return the network of a saved model of the user's own: a module as it is, or what a factory makes of ``given``.
 
     ``factory`` is what the factory of the training was called, and ``arguments`` are its further ones.
@@ -209,21 +211,24 @@ def module_of(module: Any, given: tuple[int, ...], factory: str, arguments: Any)
         raise BadInput(
             f"The model is a module of {factory}, of which a file holds the weights and not the code", help=GIVE_MODULE
         )
-    found = module
+    network = module
     if not isinstance(module, library.nn.Module):
         if not isinstance(arguments, Mapping):
             raise BadInput(
                 f"The arguments of {factory} could not be written down", help="give a module that was made with them."
             )
         try:
-            found = module(*given, **arguments)
+            network = module(*arguments_given, **arguments)
         except Exception as error:  # the user's code may raise anything
             raise BadInput(
-                f"The factory failed with {listing(given)} and {dict(arguments)!r} ({told(error)})", help=GIVE_MODULE
+                f"The factory failed with {listing(arguments_given)} and {dict(arguments)!r} ({told(error)})",
+                help=GIVE_MODULE,
             ) from error
-    if not isinstance(found, library.nn.Module):
-        raise BadInput(f"The factory returned {type(found).__name__}", available="a torch.nn.Module", help=GIVE_MODULE)
-    built: torch.nn.Module = found
+    if not isinstance(network, library.nn.Module):
+        raise BadInput(
+            f"The factory returned {type(network).__name__}", available="a torch.nn.Module", help=GIVE_MODULE
+        )
+    built: torch.nn.Module = network
     return built
 
 
@@ -250,23 +255,30 @@ def _common(settings: Mapping[str, Any]) -> dict[str, Any]:
     kinds: dict[str, Any] = {
         "task": str, "inputs": int, "outputs": int, "precision": str, "mean": (int, float), "spread": (int, float),
     }  # fmt: skip
-    found = checked_settings(settings, kinds, "the network")
+    network_settings = checked_settings(settings, kinds, "the network")
     for name in ("inputs", "outputs"):
-        checked_whole(found[name], name, MOST_UNITS)
-    if found["task"] not in get_args(Task) or found["precision"] not in PRECISIONS:
+        checked_whole(network_settings[name], name, MOST_UNITS)
+    if network_settings["task"] not in get_args(Task) or network_settings["precision"] not in PRECISIONS:
         raise BadInput(
-            f"The saved network has the task {found['task']!r} and the precision {found['precision']!r}",
+            f"The saved network has the task {network_settings['task']!r} and the precision "
+            f"{network_settings['precision']!r}",
             available=f"{listing(get_args(Task))}; {', '.join(PRECISIONS)}",
         )
-    if not (math.isfinite(found["mean"]) and math.isfinite(found["spread"]) and found["spread"] > 0):
-        raise BadInput(f"The scale of the saved network is {found['mean']!r}, {found['spread']!r}")
-    return found
+    if not (
+        math.isfinite(network_settings["mean"])
+        and math.isfinite(network_settings["spread"])
+        and network_settings["spread"] > 0
+    ):
+        raise BadInput(
+            f"The scale of the saved network is {network_settings['mean']!r}, {network_settings['spread']!r}"
+        )
+    return network_settings
 
 
-def checked_whole(value: Any, what: str, most: int) -> int:
+def checked_whole(value: Any, role: str, most: int) -> int:
     """Return a whole number of a saved network; one below 1 or above ``most`` is refused."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-        raise BadInput(f"The saved network has {value!r} as {what}", available=f"a whole number from 1 to {most:,}")
+        raise BadInput(f"The saved network has {value!r} as {role}", available=f"a whole number from 1 to {most:,}")
     return value
 
 

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 def dtype_of(settings: Settings) -> torch.dtype:
     """Return the type that parameters have: bfloat16 and tf32 shorten products only."""
     library = require("torch", extra="train", purpose="Training")
-    kept: torch.dtype = library.float64 if settings.precision == "float64" else library.float32
-    return kept
+    dtype: torch.dtype = library.float64 if settings.precision == "float64" else library.float32
+    return dtype
 
 
 def layout_of(settings: Settings) -> torch.memory_format:
@@ -46,8 +46,8 @@ def layout_of(settings: Settings) -> torch.memory_format:
     A step of ResNet-18 in float32 took 13.1 ms one way and 17.3 ms the other on an H200; in tf32 it is 5.2 and 4.3.
     """
     library = require("torch", extra="train", purpose="Training")
-    whole = settings.device != "cpu" and settings.precision in ("float32", "float64")
-    layout: torch.memory_format = library.contiguous_format if whole else library.channels_last
+    full_precision = settings.device != "cpu" and settings.precision in ("float32", "float64")
+    layout: torch.memory_format = library.contiguous_format if full_precision else library.channels_last
     return layout
 
 
@@ -66,10 +66,10 @@ def product_precision(settings: Settings) -> Iterator[None]:
     library = require("torch", extra="train", purpose="Training")
     backends = (library.backends.cudnn.conv, library.backends.cuda.matmul)
     before = [backend.fp32_precision for backend in backends]
-    wanted = "tf32" if settings.precision == "tf32" else "ieee"
+    precision = "tf32" if settings.precision == "tf32" else "ieee"
     try:
         for backend in backends:
-            backend.fp32_precision = wanted
+            backend.fp32_precision = precision
         yield
     finally:
         for backend, value in zip(backends, before, strict=True):
@@ -101,8 +101,8 @@ def is_jittered(rounding: Rounding | str) -> bool:
 
 def jittered(places: Codes, size: int, seed: int, repeat: int, epoch: int) -> Codes:
     """Permute the places of one trial within each batch of ``size``."""
-    drawn = stream(seed, "jitter", repeat, epoch).random(len(places))
-    return places[np.argsort(np.arange(len(places)) // size + drawn)]
+    noise = stream(seed, "jitter", repeat, epoch).random(len(places))
+    return places[np.argsort(np.arange(len(places)) // size + noise)]
 
 
 @cache
@@ -126,7 +126,7 @@ def deterministic_algorithms() -> Iterator[list[str]]:
         torch.is_deterministic_algorithms_warn_only_enabled(),
     )
     without: list[str] = []
-    others: list[warnings.WarningMessage] = []
+    other_warnings: list[warnings.WarningMessage] = []
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.set_num_threads(1)
     try:
@@ -134,15 +134,15 @@ def deterministic_algorithms() -> Iterator[list[str]]:
             warnings.simplefilter("always")
             yield without
         for warning in caught:
-            found = NO_FORM.match(str(warning.message))
-            if found is None:
-                others.append(warning)
-            elif found[1] not in without:
-                without.append(found[1])
+            matched = NO_FORM.match(str(warning.message))
+            if matched is None:
+                other_warnings.append(warning)
+            elif matched[1] not in without:
+                without.append(matched[1])
     finally:
         torch.use_deterministic_algorithms(was, warn_only=only_warned)
         torch.set_num_threads(threads)
-    for warning in others:
+    for warning in other_warnings:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
@@ -158,9 +158,9 @@ def seconds_of(steps: Callable[[int], None]) -> float:
     steps(1)
     took = []
     for _ in range(TIMED_STEPS):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         steps(1)
-        took.append(time.perf_counter() - begun)
+        took.append(time.perf_counter() - start)
     return max(min(took), 1e-9)
 
 

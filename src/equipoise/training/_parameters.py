@@ -95,7 +95,7 @@ class OneOf(Choice):
     @property
     def allowed(self) -> str:
         """What may be given, in words."""
-        return listing(repr(one) for one in (*self.options, *(entry.name for entry in registry.entries(self.kind))))
+        return listing(repr(name) for name in (*self.options, *(entry.name for entry in registry.entries(self.kind))))
 
 
 @dataclass(frozen=True)
@@ -149,6 +149,6 @@ def completed(table: Table, values: Mapping[str, Any], owner: str) -> dict[str, 
     for name in values:
         if name not in table:
             raise unknown_name("hyper-parameter", name, list(table), owner)
-    made = {name: values.get(name, parameter.default) for name, parameter in table.items()}
-    check_parameters(table, made)
-    return made
+    completed_values = {name: values.get(name, parameter.default) for name, parameter in table.items()}
+    check_parameters(table, completed_values)
+    return completed_values

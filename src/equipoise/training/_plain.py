@@ -76,19 +76,19 @@ class Plain(Backend):
         going = epochs
         while going:
             going = [epoch for epoch in going if epoch.step()]
-        told = []
+        mean_losses = []
         for trial, epoch in zip(trials, epochs, strict=True):
             losses = epoch.losses()
             self._done[trial] = number
             self._means[trial] = {name: float(column.mean()) for name, column in losses.items()}
             finite = np.logical_and.reduce([np.isfinite(column) for column in losses.values()])
-            told.append(np.where(finite, next(iter(losses.values())), np.nan))
-        return told
+            mean_losses.append(np.where(finite, next(iter(losses.values())), np.nan))
+        return mean_losses
 
     def step_name(self, trial: int, epoch: int, step: int, steps: int) -> str:
         """Name a step as its training does."""
-        own = self.trainings[trial].step_name(epoch, step, steps)
-        return super().step_name(trial, epoch, step, steps) if own is None else own
+        name = self.trainings[trial].step_name(epoch, step, steps)
+        return super().step_name(trial, epoch, step, steps) if name is None else name
 
     def remember(self, trials: Sequence[int]) -> None:
         """Let trainings take note of the epoch that they have behind them."""
@@ -118,8 +118,8 @@ class _Epoch:
                 return False
             self._names = tuple(losses)
             for loss in losses.values():
-                kept = loss.detach()
-                self._losses.append(kept if self.training.recorder is None else kept.clone())
+                row_losses = loss.detach()
+                self._losses.append(row_losses if self.training.recorder is None else row_losses.clone())
         return True
 
     def losses(self) -> dict[str, Floats]:

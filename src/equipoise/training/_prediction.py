@@ -37,9 +37,9 @@ def read(trial: Prepared, material: Material, dev: Logits, test: Logits) -> Afte
     if len(acting) > 1:
         raise BadInput(f"Two treatments read the network ({', '.join(acting)})", available="one at most")
     for treatment in trial.treatments:
-        found = treatment.read(_outputs_for(treatment, trial, material, dev, test))
-        if found is not None:
-            return found
+        afterwards = treatment.read(_outputs_for(treatment, trial, material, dev, test))
+        if afterwards is not None:
+            return afterwards
     return Afterwards(plain_predictions(dev, material.task), plain_predictions(test, material.task))
 
 
@@ -47,11 +47,11 @@ def _outputs_for(treatment: object, trial: Prepared, material: Material, dev: Lo
     rows = material.dev
     assert rows.target is not None
     assert rows.group is not None
-    shown = material.test.group if getattr(treatment, "needs_group_at_prediction", False) else None
-    if shown is not None and not len(test):
-        shown = shown[:0]
+    test_group = material.test.group if getattr(treatment, "needs_group_at_prediction", False) else None
+    if test_group is not None and not len(test):
+        test_group = test_group[:0]
     return Outputs(
-        dev=dev, test=test, dev_target=rows.target, dev_group=rows.group, test_group=shown,
+        dev=dev, test=test, dev_target=rows.target, dev_group=rows.group, test_group=test_group,
         counts=training_rows(trial.rows, material).counts, classes=material.classes, groups=material.groups,
     )  # fmt: skip
 
@@ -98,20 +98,25 @@ MOST_FRAMES, MOST_LETTERS = 12, 8_000
 def finished(
     trial: Prepared,
     ended: Outcome,
-    said: Callable[[], Afterwards],
+    read_afterwards: Callable[[], Afterwards],
     model: Callable[[], FittedModel | None],
     representations: Callable[[], Representations],
 ) -> Outcome:
     """Give a training its predictions, its model, and what a treatment after training makes of them."""
     try:
-        found = said()
+        afterwards = read_afterwards()
     except Exception as error:  # noqa: BLE001 - one readout that fails stops no other
         return failed(error, ended)
     ended = replace(
-        ended, dev=found.dev, test=found.test, kept=found.kept, notes=(*ended.notes, *found.notes), model=model()
+        ended,
+        dev=afterwards.dev,
+        test=afterwards.test,
+        kept=afterwards.kept,
+        notes=(*ended.notes, *afterwards.notes),
+        model=model(),
     )
     if overrides(trial.treatments, "read"):
-        ended = with_part(ended, found)
+        ended = with_part(ended, afterwards)
     return after_training(trial, ended, representations)
 
 
@@ -120,14 +125,14 @@ def after_training(trial: Prepared, ended: Outcome, representations: Any) -> Out
     acting = overrides(trial.treatments, "after")
     if not acting:
         return ended
-    begun = time.perf_counter()
+    start = time.perf_counter()
     try:
         check_one_after(trial.treatments)
         (treatment,) = (treatment for treatment in trial.treatments if type(treatment).__name__ in acting)
         afterwards: Afterwards | None = treatment.after(representations())
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
         return failed(error, replace(ended, dev=None, test=None, model=None))
-    spent = ended.seconds + time.perf_counter() - begun
+    spent = ended.seconds + time.perf_counter() - start
     if afterwards is None:
         return replace(ended, seconds=spent)
     ended = replace(
@@ -146,13 +151,13 @@ def check_one_after(treatments: Sequence[Treatment]) -> None:
         )
 
 
-def with_part(ended: Outcome, found: Afterwards) -> Outcome:
+def with_part(ended: Outcome, afterwards: Afterwards) -> Outcome:
     """Give the model the part that a treatment fitted; where it gave none, there is no model that predicts so."""
     if ended.model is None:
         return ended
-    if found.postprocessor is None or ended.model.postprocessor is not None:
-        return replace(ended, model=None, no_model=found.no_model or NO_PART)
-    ended.model.postprocessor = found.postprocessor
+    if afterwards.postprocessor is None or ended.model.postprocessor is not None:
+        return replace(ended, model=None, no_model=afterwards.no_model or NO_PART)
+    ended.model.postprocessor = afterwards.postprocessor
     return ended
 
 
@@ -160,9 +165,9 @@ def adjusted(trial: Prepared, ended: Outcome, material: Material) -> Outcome:
     """Let treatments adjust the predictions, in order, and say what transformations have to say."""
     if ended.failure is not None:
         return ended
-    begun = time.perf_counter()
-    said = [note for transformation in trial.transformations for note in transformation.notes]
-    ended = replace(ended, notes=(*ended.notes, *said))
+    start = time.perf_counter()
+    notes = [note for transformation in trial.transformations for note in transformation.notes]
+    ended = replace(ended, notes=(*ended.notes, *notes))
     if ended.model is not None:
         ended.model.transformations = trial.transformations
     try:
@@ -171,7 +176,7 @@ def adjusted(trial: Prepared, ended: Outcome, material: Material) -> Outcome:
                 ended = _adjusted(treatment, trial, ended, material)
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
         return failed(error, replace(ended, dev=None, test=None))
-    return replace(ended, seconds=ended.seconds + time.perf_counter() - begun)
+    return replace(ended, seconds=ended.seconds + time.perf_counter() - start)
 
 
 def _adjusted(treatment: Treatment, trial: Prepared, ended: Outcome, material: Material) -> Outcome:
@@ -228,7 +233,7 @@ def representations_of(
     """
     train, rows = material.train, trial.rows
     chosen = Rows(
-        hidden("train"), train.ids[rows], *(_of(one, rows) for one in (train.target, train.group, train.cell))
+        hidden("train"), train.ids[rows], *(_of(codes, rows) for codes in (train.target, train.group, train.cell))
     )
     dev, test = (replace(getattr(material, split), inputs=hidden(split)) for split in ("dev", "test"))
     if not any(treatment.needs_group_at_prediction for treatment in trial.treatments):

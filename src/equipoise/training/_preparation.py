@@ -175,13 +175,13 @@ def _checked(rows: Codes, material: Material) -> Codes:
 
 
 def _good(weights: NDArray[np.float64], rows: int, treatment: Treatment) -> NDArray[np.float64]:
-    found = np.asarray(weights, dtype=np.float64)
-    if found.shape != (rows,) or not np.isfinite(found).all() or (found < 0).any():
+    weights_array = np.asarray(weights, dtype=np.float64)
+    if weights_array.shape != (rows,) or not np.isfinite(weights_array).all() or (weights_array < 0).any():
         raise BadInput(
-            f"The treatment {type(treatment).__name__} gave weights of the shape {found.shape}",
+            f"The treatment {type(treatment).__name__} gave weights of the shape {weights_array.shape}",
             available=f"a finite number of at least 0 for each of the {rows:,} rows",
         )
-    return found
+    return weights_array
 
 
 Numbered = tuple[int, Prepared]
@@ -195,9 +195,13 @@ def stacks_of(
     Jobs that are one training stand side by side in one stack.
     """
     kinds: dict[Hashable, list[Numbered]] = {}
-    for place, job in jobs:
-        kinds.setdefault(kind_of(job, table), []).append((place, job))
-    return [stack for alike in kinds.values() for stack in _cut(alike, size_of([job for _, job in alike]))]
+    for by_training, job in jobs:
+        kinds.setdefault(kind_of(job, table), []).append((by_training, job))
+    return [
+        stack
+        for numbered_jobs in kinds.values()
+        for stack in _cut(numbered_jobs, size_of([job for _, job in numbered_jobs]))
+    ]
 
 
 def kind_of(job: Prepared, table: Table) -> Hashable:
@@ -210,18 +214,18 @@ def kind_of(job: Prepared, table: Table) -> Hashable:
 
 def trainings_of(jobs: Sequence[Prepared]) -> list[list[int]]:
     """Return the positions of the jobs of each training, in order: they agree in all but their readouts."""
-    found: dict[Hashable, list[int]] = {}
+    by_training: dict[Hashable, list[int]] = {}
     for index, job in enumerate(jobs):
-        found.setdefault(_training(job, index), []).append(index)
-    return list(found.values())
+        by_training.setdefault(_training(job, index), []).append(index)
+    return list(by_training.values())
 
 
-def _training(job: Prepared, place: int) -> Hashable:
+def _training(job: Prepared, index: int) -> Hashable:
     """Name the training of a job; one that has no readouts to choose from is a training of its own."""
     if not any(
         isinstance(parameter, Readout) for treatment in job.treatments for parameter in treatment.parameters.values()
     ):
-        return place
+        return index
     treatments = tuple(
         (type(treatment), _unread(treatment.parameters, treatment.values)) for treatment in job.treatments
     )
@@ -250,9 +254,12 @@ def _hashable(value: Any) -> Hashable:
     return value if isinstance(value, Hashable) else repr(value)
 
 
-def _cut(alike: list[Numbered], size: int) -> list[list[Numbered]]:
+def _cut(numbered_jobs: list[Numbered], size: int) -> list[list[Numbered]]:
     """Cut into as few stacks as there can be, whose sizes in trainings differ by one at most."""
-    trainings = trainings_of([job for _, job in alike])
+    trainings = trainings_of([job for _, job in numbered_jobs])
     number = -(-len(trainings) // size)
     edges = [len(trainings) * part // number for part in range(number + 1)]
-    return [[alike[place] for training in trainings[begin:end] for place in training] for begin, end in pairwise(edges)]
+    return [
+        [numbered_jobs[index] for training in trainings[begin:end] for index in training]
+        for begin, end in pairwise(edges)
+    ]

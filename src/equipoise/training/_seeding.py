@@ -42,12 +42,12 @@ def fix_seeds(seed: int, *, with_torch: bool = False) -> None:
     if with_torch:
         with suppress(ImportError):
             importlib.import_module("torch")
-    drawn = stream(seed, "global generators").integers(0, 2**32, size=3, dtype=np.uint64).tolist()
-    random.seed(drawn[0])
-    np.random.seed(drawn[1])  # scikit-learn and users' code draw from it
+    seeds = stream(seed, "global generators").integers(0, 2**32, size=3, dtype=np.uint64).tolist()
+    random.seed(seeds[0])
+    np.random.seed(seeds[1])  # scikit-learn and users' code draw from it
     torch = sys.modules.get("torch")
     if torch is not None:
-        torch.manual_seed(drawn[2])  # CUDA generators too
+        torch.manual_seed(seeds[2])  # CUDA generators too
 
 
 @contextmanager
@@ -182,36 +182,36 @@ class Orders:
     def places(self, epoch: int, running: Sequence[int]) -> torch.Tensor:
         """Return the places of each running trial in the order of its samples' numbers, ``[trial, row]``."""
         library = require("torch", extra="train", purpose="Training")
-        found: dict[tuple[int, int], Codes] = {}
-        names = [(self._trials[place].seed, id(self._trials[place].rows)) for place in running]
+        orders: dict[tuple[int, int], Codes] = {}
+        names = [(self._trials[index].seed, id(self._trials[index].rows)) for index in running]
         if self._device != "cpu":
             return self._places_there(epoch, running)
         for seed, rows in names:
-            if (seed, rows) not in found:
-                found[seed, rows] = np.argsort(sample_keys(seed, epoch, *self._samples[rows], "order"))
-        tensor: torch.Tensor = library.from_numpy(np.stack([found[name] for name in names]))
+            if (seed, rows) not in orders:
+                orders[seed, rows] = np.argsort(sample_keys(seed, epoch, *self._samples[rows], "order"))
+        tensor: torch.Tensor = library.from_numpy(np.stack([orders[name] for name in names]))
         return tensor
 
     def _places_there(self, epoch: int, running: Sequence[int]) -> torch.Tensor:
         """Do the same on the device itself, for all trials at once: only the samples travel, once."""
         library = require("torch", extra="train", purpose="Training")
         if self._there is None:
-            each = [self._samples[id(trial.rows)] for trial in self._trials]
+            trial_samples = [self._samples[id(trial.rows)] for trial in self._trials]
             samples, copies = (
-                library.from_numpy(np.stack(parts)).to(self._device) for parts in zip(*each, strict=True)
+                library.from_numpy(np.stack(parts)).to(self._device) for parts in zip(*trial_samples, strict=True)
             )
             self._there = samples, copies
         chosen = library.tensor(list(running), device=self._device)
-        ids, copies = (one.index_select(0, chosen) for one in self._there)
-        return device_keys([self._trials[place].seed for place in running], epoch, ids, copies, "order").argsort(1)
+        ids, copies = (keys.index_select(0, chosen) for keys in self._there)
+        return device_keys([self._trials[index].seed for index in running], epoch, ids, copies, "order").argsort(1)
 
     def jittered(self, places: torch.Tensor, size: int, epoch: int, running: Sequence[int]) -> torch.Tensor:
         """Permute places within each batch of ``size``, each trial by its own stream of seed and repeat."""
         library = require("torch", extra="train", purpose="Training")
-        jobs = [self._trials[place].job for place in running]
+        jobs = [self._trials[index].job for index in running]
         moved = [
-            jittered(own, size, job.seed, job.repeat, epoch)
-            for own, job in zip(places.cpu().numpy(), jobs, strict=True)
+            jittered(trial_places, size, job.seed, job.repeat, epoch)
+            for trial_places, job in zip(places.cpu().numpy(), jobs, strict=True)
         ]
         permuted: torch.Tensor = library.from_numpy(np.stack(moved)).to(places.device)
         return permuted

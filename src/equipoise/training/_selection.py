@@ -80,8 +80,8 @@ class Scores:
         """
         losses = 1.0 - np.maximum(self.performance, LEAST)
         if selection == "dto":
-            apart = np.hypot(losses, 1.0 - np.maximum(self.fairness, LEAST))
-            losses = np.where(np.isnan(self.fairness), BEHIND + losses, apart)
+            distances = np.hypot(losses, 1.0 - np.maximum(self.fairness, LEAST))
+            losses = np.where(np.isnan(self.fairness), BEHIND + losses, distances)
         losses = losses + FAR_BEHIND * self.has_collapsed
         return np.where(np.isnan(losses), np.inf, losses)
 
@@ -118,41 +118,43 @@ def scores_of(
     """
     assert rows.target is not None
     assert rows.group is not None
-    known = known_targets(rows.target)
-    values, target, group = values[:, known], rows.target[known], rows.group[known]
+    known_rows = known_targets(rows.target)
+    values, target, group = values[:, known_rows], rows.target[known_rows], rows.group[known_rows]
     if task == "regression":
         return _of_numbers(values, target, group, groups, performance or "pearson", fairness)
-    wanted: Performance = performance or ("f1" if task == "multilabel" else "accuracy")
+    measure: Performance = performance or ("f1" if task == "multilabel" else "accuracy")
     score_of: Callable[[NDArray[Any], NDArray[Any]], Floats]
     if task == "multilabel":
         # Every number is a mean over the labels for which it is defined; one is predicted at a probability of 0.5.
-        counts, score_of = _label_counts(values, target, group, groups), partial(label_scores, wanted)
+        counts, score_of = _label_counts(values, target, group, groups), partial(label_scores, measure)
         collapsed = all_labels_have_collapsed(counts.everyone)
     else:
         counts, score_of = _counts(values, target, group, classes, groups), auc_of
-        everyone = counts.everyone
-        collapsed = counts_have_collapsed(everyone.actual, everyone.predicted, everyone.right)
-    if not PERFORMANCES[wanted].needs_scores:
-        told = class_performance(wanted, counts.everyone)
+        by_group = counts.everyone
+        collapsed = counts_have_collapsed(by_group.actual, by_group.predicted, by_group.right)
+    if not PERFORMANCES[measure].needs_scores:
+        performances = class_performance(measure, counts.everyone)
     elif scores is None:
         raise no_scores()
     else:
-        scores = scores[:, known]
-        told = score_of(scores, target)
+        scores = scores[:, known_rows]
+        performances = score_of(scores, target)
         if fairness == "worst_group":
-            of_groups = [score_of(scores[:, group == one], target[group == one]) for one in range(groups)]
-            return Scores(told, np.stack(of_groups).min(axis=0), collapsed)
-    return Scores(told, class_fairness(fairness, counts.groups(slice(groups)), wanted), collapsed)
+            of_groups = [
+                score_of(scores[:, group == group_code], target[group == group_code]) for group_code in range(groups)
+            ]
+            return Scores(performances, np.stack(of_groups).min(axis=0), collapsed)
+    return Scores(performances, class_fairness(fairness, counts.groups(slice(groups)), measure), collapsed)
 
 
 def only_epoch(dev: Predicted, material: Material, settings: Settings) -> Epoch:
     """Return what the dev rows say of a training without epochs, as its only one."""
-    found = scores_of(
+    scores = scores_of(
         dev.values[None], material.dev, len(material.classes), len(material.groups), material.task,
         performance=settings.performance, fairness=settings.fairness,
         scores=None if dev.scores is None else dev.scores[None],
     )  # fmt: skip
-    return Epoch(1, math.nan, float(found.performance[0]), float(found.fairness[0]))
+    return Epoch(1, math.nan, float(scores.performance[0]), float(scores.fairness[0]))
 
 
 def no_scores() -> BadInput:
@@ -175,9 +177,9 @@ def label_notes(dev: Predicted, material: Material) -> tuple[str, ...]:
     rows = material.dev
     assert rows.target is not None
     assert rows.group is not None
-    known = known_targets(rows.target)
+    known_rows = known_targets(rows.target)
     counts = _label_counts(
-        np.asarray(dev.values)[None, known], rows.target[known], rows.group[known], len(material.groups)
+        np.asarray(dev.values)[None, known_rows], rows.target[known_rows], rows.group[known_rows], len(material.groups)
     )
     by_group = counts.groups(slice(len(material.groups)))
     silent = (by_group.actual[0] == 0).any(axis=0)
@@ -194,27 +196,29 @@ def label_notes(dev: Predicted, material: Material) -> tuple[str, ...]:
 
 def has_collapsed(dev: Predicted, material: Material) -> bool:
     """Tell whether predictions of the dev rows are no better than a constant."""
-    found = scores_of(dev.values[None], material.dev, len(material.classes), len(material.groups), material.task)
-    return bool(found.has_collapsed[0])
+    scores = scores_of(dev.values[None], material.dev, len(material.classes), len(material.groups), material.task)
+    return bool(scores.has_collapsed[0])
 
 
 def _counts(values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], classes: int, groups: int) -> ClassCounts:
     """Count ``[trial, group, class]``; what has no group stands in one more group, the last."""
-    place = np.where(group >= 0, group, groups) * classes
+    first_cell = np.where(group >= 0, group, groups) * classes
     size = (groups + 1) * classes
     shape = (len(values), groups + 1, classes)
-    actual = np.bincount(place + target, minlength=size).reshape(1, groups + 1, classes).astype(np.float64)
+    actual = np.bincount(first_cell + target, minlength=size).reshape(1, groups + 1, classes).astype(np.float64)
     # One pass over rows: where a prediction is right, its class is the true one.
-    cells = 2 * (np.arange(0, len(values) * size, size)[:, None] + place + values) + (values == target)
-    found = np.bincount(cells.reshape(-1), minlength=2 * len(values) * size).reshape(*shape, 2).astype(np.float64)
-    return ClassCounts(np.broadcast_to(actual, shape), found.sum(axis=-1), found[..., 1])
+    cells = 2 * (np.arange(0, len(values) * size, size)[:, None] + first_cell + values) + (values == target)
+    counts_of_cells = (
+        np.bincount(cells.reshape(-1), minlength=2 * len(values) * size).reshape(*shape, 2).astype(np.float64)
+    )
+    return ClassCounts(np.broadcast_to(actual, shape), counts_of_cells.sum(axis=-1), counts_of_cells[..., 1])
 
 
 def _label_counts(values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], groups: int) -> ClassCounts:
     """Count ``[trial, group, label]``; what has no group stands in one more group, the last."""
-    members = np.stack([group == one for one in range(groups)] + [group < 0]).astype(np.float64)
-    said, present = values.astype(np.float64), target.astype(np.float64)
-    predicted, right = (np.einsum("gr,trl->tgl", members, one) for one in (said, said * present))
+    members = np.stack([group == code for code in range(groups)] + [group < 0]).astype(np.float64)
+    predictions, present = values.astype(np.float64), target.astype(np.float64)
+    predicted, right = (np.einsum("gr,trl->tgl", members, code) for code in (predictions, predictions * present))
     shape = predicted.shape
     return ClassCounts(
         np.broadcast_to(members @ present, shape), predicted, right, np.broadcast_to(members.sum(axis=1), shape[:2])
@@ -225,13 +229,13 @@ def _of_numbers(
     values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], groups: int, performance: str, fairness: str
 ) -> Scores:
     """Fairness is 1 - (max_g Pearson_g - min_g Pearson_g), or the performance in the worst group."""
-    own = [group == one for one in range(groups)]
+    group_rows = [group == code for code in range(groups)]
     r2 = _r_squared(values, target)
     value = _pearson if performance == "pearson" else _r_squared
     if fairness == "worst_group":
-        equity = np.stack([value(values[:, rows], target[rows]) for rows in own]).min(axis=0)
+        equity = np.stack([value(values[:, rows], target[rows]) for rows in group_rows]).min(axis=0)
     else:
-        by_group = np.stack([_pearson(values[:, rows], target[rows]) for rows in own])
+        by_group = np.stack([_pearson(values[:, rows], target[rows]) for rows in group_rows])
         equity = 1.0 - (by_group.max(axis=0) - by_group.min(axis=0))
     return Scores(r2 if performance == "r2" else _pearson(values, target), equity, has_collapsed_regression(r2))
 
@@ -254,5 +258,5 @@ def _pearson(values: NDArray[Any], target: NDArray[Any]) -> Floats:
     # What rounding leaves of a constant prediction is no spread.
     constant = spread <= 1e-12 * len(y) * np.maximum(np.abs(values).max(axis=1), 1e-300) * max(np.abs(y).max(), 1e-300)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.clip((p @ y) / spread, -1.0, 1.0)
-    return np.asarray(np.where(constant | ~np.isfinite(spread), np.nan, found), dtype=np.float64)
+        correlation = np.clip((p @ y) / spread, -1.0, 1.0)
+    return np.asarray(np.where(constant | ~np.isfinite(spread), np.nan, correlation), dtype=np.float64)

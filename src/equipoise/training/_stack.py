@@ -104,7 +104,7 @@ class Arranged:
     def batch(self, cut: slice) -> Arranged:
         """Return one batch."""
         places, rows, target, cell, group = (
-            one[:, cut] for one in (self.places, self.rows, self.target, self.cell, self.group)
+            tensor[:, cut] for tensor in (self.places, self.rows, self.target, self.cell, self.group)
         )
         weights = None if self.weights is None else self.weights[:, cut]
         return Arranged(self.size, places, rows, target, cell, group, weights)
@@ -134,8 +134,8 @@ class Scale:
         if material.task != "regression":
             return cls()
         assert material.train.target is not None
-        known = material.train.target[np.isfinite(material.train.target)].astype(np.float64)
-        return cls(float(known.mean()), float(known.std()) or 1.0)
+        known_target = material.train.target[np.isfinite(material.train.target)].astype(np.float64)
+        return cls(float(known_target.mean()), float(known_target.std()) or 1.0)
 
 
 # Rows are read in parts of so many numbers, which bounds the memory that predicting takes.
@@ -145,8 +145,8 @@ PART = 2**23
 class Stack:
     """The state of a stack in training. ``running`` are the positions of its trials that have not stopped.
 
-    ``learner`` makes a callback of the learner's own, such as a metric loss; ``known`` is what a callback sees of the
-    training beside what every stack has, and ``inputs`` those of the training rows if the device has them.
+    ``learner`` makes a callback of the learner's own, such as a metric loss; ``context_values`` is what a callback sees
+    of the training beside what every stack has, and ``inputs`` those of the training rows if the device has them.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class Stack:
         settings: Settings,
         *,
         learner: Callable[[TrainingContext], TrainingCallback] | None = None,
-        known: Mapping[str, Any] | None = None,
+        context_values: Mapping[str, Any] | None = None,
         inputs: torch.Tensor | None = None,
     ) -> None:
         self.torch = require("torch", extra="train", purpose="Training a network")
@@ -176,13 +176,13 @@ class Stack:
         self.cell = self.torch.from_numpy(train.cell[rows]).to(settings.device)
         self.group = self.torch.from_numpy(train.group[rows]).to(settings.device)
         # A metric learner draws rows by their weights: they are not weighed a second time.
-        self.weights = None if "metric" in (known or {}) else self._weights()
+        self.weights = None if "metric" in (context_values or {}) else self._weights()
         self.orders = Orders(trials, train.ids, settings.device)
         self.task = material.task
         label_weights = weights_of_trials(trials, material)
         self.label_weights = None if label_weights is None else self.tensor(label_weights)
         treatments = [trial.treatments for trial in trials]
-        self.callbacks = callbacks_of(treatments, lambda: self._context(material, known or {}), learner)
+        self.callbacks = callbacks_of(treatments, lambda: self._context(material, context_values or {}), learner)
         self.optimisers = {NETWORK: StackedAdam(network.parameters, recipe.rates, recipe.decays)}
         for name, part in self.callbacks.parts.items():
             rates = recipe.rates if part.rate is None else part.rate
@@ -192,8 +192,8 @@ class Stack:
     def tensor(self, values: Any) -> torch.Tensor:
         """Return floats of the precision, on the device."""
         dtype = dtype_of(self.settings)
-        found: torch.Tensor = self.torch.as_tensor(values).to(device=self.settings.device, dtype=dtype)
-        return found
+        converted: torch.Tensor = self.torch.as_tensor(values).to(device=self.settings.device, dtype=dtype)
+        return converted
 
     def epoch(self, number: int) -> torch.Tensor:
         """Train for one epoch; return the losses ``[step, trial]``, still on the device."""
@@ -254,9 +254,9 @@ class Stack:
 
     def row_losses(self, output: torch.Tensor, target: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
         """Return the loss of each row: a treatment's, cross-entropy, squared error, or the mean over labels."""
-        own = self.callbacks.row_loss(output, target, group)
-        if own is not None:
-            return own
+        losses = self.callbacks.row_loss(output, target, group)
+        if losses is not None:
+            return losses
         if self.task == "multilabel":
             return label_loss(output, target, self.label_weights)
         if self.task == "regression":
@@ -277,11 +277,11 @@ class Stack:
             )
             self.optimisers[name].keep(chosen, part.layer.parameters)
         self.rows, self.target, self.cell, self.group = (
-            one[chosen] for one in (self.rows, self.target, self.cell, self.group)
+            tensor[chosen] for tensor in (self.rows, self.target, self.cell, self.group)
         )
         self.weights = None if self.weights is None else self.weights[chosen]
         self.label_weights = None if self.label_weights is None else self.label_weights[chosen]
-        self.running = [self.running[place] for place in trials]
+        self.running = [self.running[position] for position in trials]
         for callback in self.callbacks:
             callback.keep(chosen)
 
@@ -302,9 +302,9 @@ class Stack:
 
     def _places(self, number: int) -> tuple[torch.Tensor, int]:
         """Return the places of an epoch, batch after batch ``[trial, row]``, and the size of a batch."""
-        given, size = self._given(number), self.recipe.even_size(self.rows.shape[1])
-        if given is not None:
-            arranged, size = given.flatten(1), given.shape[2]
+        batches_given, size = self._given(number), self.recipe.even_size(self.rows.shape[1])
+        if batches_given is not None:
+            arranged, size = batches_given.flatten(1), batches_given.shape[2]
         else:
             arranged = self.orders.places(number, self.running)
         if is_jittered(self.settings.rounding):
@@ -338,7 +338,7 @@ class Stack:
         ones = np.ones(self.rows.shape[1])
         return self.tensor(np.stack([ones if trial.weights is None else trial.weights for trial in self.trials]))
 
-    def _context(self, material: Material, known: Mapping[str, Any]) -> TrainingContext:
+    def _context(self, material: Material, context_values: Mapping[str, Any]) -> TrainingContext:
         """Return what callbacks see of all trials."""
         self.network.training(False)
         with self.torch.no_grad():
@@ -364,7 +364,7 @@ class Stack:
             layer=shape_of,
             features=self.inputs.shape[-1],
             epochs=self.recipe.epochs,
-            **known,
+            **context_values,
         )
 
 
@@ -376,7 +376,11 @@ def along(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
 
 
 def context_of(
-    trials: Sequence[Prepared], material: Material, settings: Settings, rows: tuple[torch.Tensor, ...], **own: Any
+    trials: Sequence[Prepared],
+    material: Material,
+    settings: Settings,
+    rows: tuple[torch.Tensor, ...],
+    **varying_values: Any,
 ) -> TrainingContext:
     """Return what callbacks see of trials that train together: what all trainings have, and what is their ``own``.
 
@@ -387,7 +391,7 @@ def context_of(
     codes = material.attribute_codes(np.stack([material.train.group[trial.rows] for trial in trials]))
     seeds = tuple(trial.seed for trial in trials)
     target, cell, group = rows
-    known = {
+    shared_values = {
         "attributes": material.attributes,
         "values": material.attribute_values,
         "codes": torch.from_numpy(np.ascontiguousarray(codes)).to(settings.device),
@@ -402,7 +406,7 @@ def context_of(
         cell=cell,
         group=group,
         settings=settings,
-        **(known | own),
+        **(shared_values | varying_values),
     )
 
 
@@ -410,9 +414,11 @@ def linear_layers(seeds: Sequence[int], settings: Settings) -> Callable[[str, in
     """Return what makes linear layers for callbacks, one a trial, as ``TrainingContext.linear`` is called."""
 
     def linear(name: str, inputs: int, outputs: int) -> Part:
-        own = [seed_of(seed, name) for seed in seeds]
-        made = stacked_mlp((inputs, outputs), own, part=name, dtype=dtype_of(settings), device=settings.device)
-        return Part(made.parameters, layer=StackedLinear(made))
+        head_seeds = [seed_of(seed, name) for seed in seeds]
+        stack_of_heads = stacked_mlp(
+            (inputs, outputs), head_seeds, part=name, dtype=dtype_of(settings), device=settings.device
+        )
+        return Part(stack_of_heads.parameters, layer=StackedLinear(stack_of_heads))
 
     return linear
 

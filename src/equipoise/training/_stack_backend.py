@@ -89,14 +89,14 @@ class StackBackend(Backend):
         if not trials:
             return
         at = self.places(trials)
-        for kept, now in zip(self.kept, self.stack.network.values, strict=True):
-            kept[list(trials)] = now[at]
+        for best, now in zip(self.kept, self.stack.network.values, strict=True):
+            best[list(trials)] = now[at]
 
     def release(self, trials: Sequence[int]) -> None:
         """Let the others go on alone; a stack that trains to its end stays whole."""
         if self.patience is not None:
-            gone = set(trials)
-            self.stack.keep([at for at, trial in enumerate(self.stack.running) if trial not in gone])
+            released = set(trials)
+            self.stack.keep([at for at, trial in enumerate(self.stack.running) if trial not in released])
 
 
 class StackedNetworks(StackBackend):
@@ -112,17 +112,17 @@ class StackedNetworks(StackBackend):
         assert target is not None
         assert group is not None
         task, stack = self.material.task, self.stack
-        known = known_targets(target)
-        expected = stack.goals(np.where(known.reshape(-1, *[1] * (target.ndim - 1)), target, 0), task)
+        is_known = known_targets(target)
+        expected = stack.goals(np.where(is_known.reshape(-1, *[1] * (target.ndim - 1)), target, 0), task)
         # What a row without a group loses is not counted; a treatment's loss may need one all the same.
         groups = stack.torch.from_numpy(np.maximum(group, 0)).to(stack.settings.device)
         losses, outputs = [], []
         scored, reads = needs_scores(stack.settings.performance), bool(overrides(self.trials[0].treatments, "read"))
         values, scores = [], []
         for cut, output, _ in stack.read(None, self.dev):
-            told = expected[cut].expand(len(output), *[-1] * expected.ndim)
-            rows = stack.row_losses(output, told, groups[cut].expand(len(output), -1))
-            losses.append(rows.cpu().numpy()[:, known[cut]])
+            batch_targets = expected[cut].expand(len(output), *[-1] * expected.ndim)
+            rows = stack.row_losses(output, batch_targets, groups[cut].expand(len(output), -1))
+            losses.append(rows.cpu().numpy()[:, is_known[cut]])
             if reads:
                 outputs.append(output.float().cpu().numpy())
             else:
@@ -134,36 +134,37 @@ class StackedNetworks(StackBackend):
         finite = np.isfinite(mean)
         if reads:
             joined = np.concatenate(outputs, axis=1)
-            found = [
-                self._read(trial, joined[place], bool(finite[place])) for trial, place in zip(trials, at, strict=True)
+            predictions = [
+                self._read(trial, joined[index], bool(finite[index])) for trial, index in zip(trials, at, strict=True)
             ]
             return DevReading(
-                [own.values for own in found], finite[at].tolist(), [own.scores for own in found] if scored else None,
+                [prediction.values for prediction in predictions], finite[at].tolist(),
+                [prediction.scores for prediction in predictions] if scored else None,
                 mean[at].tolist(),
             )  # fmt: skip
-        said = np.concatenate(values, axis=1)
+        combined = np.concatenate(values, axis=1)
         if task == "regression":
-            said = said.astype(np.float64) * stack.scale.spread + stack.scale.mean
+            combined = combined.astype(np.float64) * stack.scale.spread + stack.scale.mean
         chances = np.concatenate(scores, axis=1)[at] if scored else None
         return DevReading(
-            list(said[at]), finite[at].tolist(), None if chances is None else list(chances), mean[at].tolist()
+            list(combined[at]), finite[at].tolist(), None if chances is None else list(chances), mean[at].tolist()
         )
 
     def _read(self, trial: int, outputs: NDArray[np.float32], finite: bool) -> Predicted:
         """Return what a trial says of the dev rows as its treatments read them."""
-        own = outputs if finite else np.zeros_like(outputs)
-        return read(self.trials[trial], self.material, own, own[:0]).dev
+        finite_outputs = outputs if finite else np.zeros_like(outputs)
+        return read(self.trials[trial], self.material, finite_outputs, finite_outputs[:0]).dev
 
     def finish(self, ended: Sequence[Outcome]) -> list[Outcome]:
         """Return predictions with the values of the best epochs, and what treatments make of them."""
         stack = self.stack
         stack.running = list(range(len(self.trials)))
         stack.network.set_values(self.kept)
-        begun = time.perf_counter()
+        start = time.perf_counter()
         outputs = [self._outputs(rows) for rows in (self.material.dev, self.material.test)]
         reads = bool(overrides(self.trials[0].treatments, "read"))
         plain = None if reads else [predictions_of(output, self.material.task, stack.scale) for output in outputs]
-        share = (time.perf_counter() - begun) / len(self.trials)
+        share = (time.perf_counter() - start) / len(self.trials)
 
         def said(trial: int) -> Afterwards:
             if plain is not None:
@@ -197,15 +198,15 @@ class StackedNetworks(StackBackend):
             return stack.tensor(np.zeros((len(self.trials), 0, width))).cpu()
         return stack.torch.cat(outputs, dim=1)
 
-    def _representations(self, place: int) -> Representations:
+    def _representations(self, index: int) -> Representations:
         """Read the last hidden layer of one trial; its network is taken out of the stack while it is read."""
-        stack, material, trial = self.stack, self.material, self.trials[place]
-        stack.running = [place]
-        stack.network.set_values([values[place : place + 1] for values in self.kept])
+        stack, material, trial = self.stack, self.material, self.trials[index]
+        stack.running = [index]
+        stack.network.set_values([values[index : index + 1] for values in self.kept])
 
         def hidden(split: str) -> NDArray[np.float32]:
             inputs = material.train.inputs[trial.rows] if split == "train" else getattr(material, split).inputs
-            parts = [layer(found)[0].cpu() for _, _, found in stack.read(None, stack.tensor(inputs))]
+            parts = [layer(layer_inputs)[0].cpu() for _, _, layer_inputs in stack.read(None, stack.tensor(inputs))]
             joined: NDArray[np.float32] = stack.torch.cat(parts).float().numpy()
             return joined
 

@@ -65,20 +65,22 @@ def train(
             ready.append((index, prepared(job, material, values)))
         except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
             outcomes[index] = failed(error)
-    made = kind()
+    learner_made = kind()
 
-    def size_of(alike: Sequence[Prepared]) -> int:
+    def size_of(group: Sequence[Prepared]) -> int:
         try:
-            return stack or made.stack_size(material, alike, settings)
+            return stack or learner_made.stack_size(material, group, settings)
         except Exception:  # noqa: BLE001 - each of them will say what is wrong when it is tried
             return 1
 
     for together in stacks_of(ready, kind.table(material.task), size_of):
-        ended = _attempt(made, material, [one for _, one in together], settings, progress or _silent)
-        for (place, trial), outcome in zip(together, ended, strict=True):
+        ended = _attempt(
+            learner_made, material, [numbered_job for _, numbered_job in together], settings, progress or _silent
+        )
+        for (position, trial), outcome in zip(together, ended, strict=True):
             ended_one = _with_absent_classes(adjusted(trial, outcome, material), trial, material)
-            outcomes[place] = _with_rare_labels(ended_one, trial, material)
-    ended_all = [_with_collapse(outcomes[place], material) for place in range(len(jobs))]
+            outcomes[position] = _with_rare_labels(ended_one, trial, material)
+    ended_all = [_with_collapse(outcomes[position], material) for position in range(len(jobs))]
     return [_with_reason(ended, learner.name) for ended in ended_all] if settings.keep_models else ended_all
 
 
@@ -129,14 +131,14 @@ def stack_size(learner: NamedLearner, material: Material, jobs: Sequence[Job], s
     """Return how many of these jobs are best trained together; jobs that differ in more than numbers train apart."""
     settings = settings or Settings()
     kind = learner_of(learner.name)
-    alike = []
+    prepared_jobs = []
     for job in jobs:
         values = kind.completed({**learner.settings, **job.learner}, material.task)
-        alike.append(Prepared(job, job.rows, None, values))
+        prepared_jobs.append(Prepared(job, job.rows, None, values))
     kinds: dict[Hashable, list[Prepared]] = {}
-    for one in alike:
-        kinds.setdefault(kind_of(one, kind.table(material.task)), []).append(one)
-    return min((kind().stack_size(material, same, settings) for same in kinds.values()), default=1)
+    for prepared_job in prepared_jobs:
+        kinds.setdefault(kind_of(prepared_job, kind.table(material.task)), []).append(prepared_job)
+    return min((kind().stack_size(material, of_one_kind, settings) for of_one_kind in kinds.values()), default=1)
 
 
 def learner_of(name: str) -> type[Learner]:
@@ -165,7 +167,7 @@ def _attempt(
     # Jobs that are one training stand side by side, and stay together.
     half = trainings[len(trainings) // 2][0]
     parts = (stack[:half], stack[half:])
-    return [one for part in parts for one in _attempt(learner, material, part, settings, progress)]
+    return [outcome for part in parts for outcome in _attempt(learner, material, part, settings, progress)]
 
 
 def _silent(progress: Progress) -> None:

@@ -154,7 +154,7 @@ class Trainer:
 
     def _epoch(self, number: int) -> None:
         """Train those for an epoch that are not beyond it: what was resumed waits until the others are where it is."""
-        backend, begun = self.backend, time.perf_counter()
+        backend, start = self.backend, time.perf_counter()
         going = [
             trial for trial, standing in enumerate(self.standings)
             if not standing.stopped and backend.done(trial) < number
@@ -171,16 +171,16 @@ class Trainer:
             means = {trial: float(loss.mean()) for trial, loss in zip(going, losses, strict=True)}
             judge = self._judge if backend.chooses else self._follow
             judge(number, [trial for trial in going if not self.standings[trial].stopped], means)
-        spent = (time.perf_counter() - begun) / len(going)
+        spent = (time.perf_counter() - start) / len(going)
         for trial in going:
             self.standings[trial].seconds += spent
         backend.save(number, self.standings)
         left = sum(not standing.stopped for standing in self.standings)
         if self.report is not None:
             self.report(Progress(len(self.standings), left, number, backend.epochs, backend.classifiers))
-        gone = [trial for trial in going if self.standings[trial].stopped]
-        if gone and left:
-            backend.release(gone)
+        stopped = [trial for trial in going if self.standings[trial].stopped]
+        if stopped and left:
+            backend.release(stopped)
 
     def _follow(self, number: int, trials: Sequence[int], losses: dict[int, float]) -> None:
         """Remember trials as they are now, where the last epoch is the one that is kept."""
@@ -196,31 +196,31 @@ class Trainer:
             return
         assert self.material is not None, "an epoch is chosen by dev rows"
         reading, settings = self.backend.read(trials), self.settings
-        told = [at for at, finite in enumerate(reading.finite) if finite]
-        for at in set(range(len(trials))) - set(told):
+        finite_trials = [at for at, finite in enumerate(reading.finite) if finite]
+        for at in set(range(len(trials))) - set(finite_trials):
             self.standings[trials[at]].stop(BROKEN_OUTPUTS.format(epoch=number))
-        if not told:
+        if not finite_trials:
             return
-        scores = None if reading.scores is None else np.stack([np.asarray(reading.scores[at]) for at in told])
-        found = scores_of(
-            np.stack([reading.values[at] for at in told]), self.material.dev, len(self.material.classes),
+        scores = None if reading.scores is None else np.stack([np.asarray(reading.scores[at]) for at in finite_trials])
+        scores_found = scores_of(
+            np.stack([reading.values[at] for at in finite_trials]), self.material.dev, len(self.material.classes),
             len(self.material.groups), self.material.task,
             performance=settings.performance, fairness=settings.fairness, scores=scores,
         )  # fmt: skip
         last = settings.selection == "last"
-        criterion = found.losses("performance" if settings.selection == "last" else settings.selection)
+        criterion = scores_found.losses("performance" if settings.selection == "last" else settings.selection)
         if last:
-            criterion = np.full(len(told), -1.0 if number == self.backend.epochs else np.inf)
+            criterion = np.full(len(finite_trials), -1.0 if number == self.backend.epochs else np.inf)
         if not self.backend.eligible(number):
-            criterion, self.ineligible = np.full(len(told), np.inf), number
+            criterion, self.ineligible = np.full(len(finite_trials), np.inf), number
         better = []
-        for index, at in enumerate(told):
+        for index, at in enumerate(finite_trials):
             trial = trials[at]
             standing = self.standings[trial]
             loss = losses[trial] if reading.losses is None else float(reading.losses[at])
-            seen = Epoch(number, loss, float(found.performance[index]), float(found.fairness[index]))
-            standing.history.append(seen)
-            standing.learnt |= not bool(found.has_collapsed[index])
+            record = Epoch(number, loss, float(scores_found.performance[index]), float(scores_found.fairness[index]))
+            standing.history.append(record)
+            standing.learnt |= not bool(scores_found.has_collapsed[index])
             if criterion[index] < standing.best:
                 standing.best, standing.best_epoch = float(criterion[index]), number
                 better.append(trial)

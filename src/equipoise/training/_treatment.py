@@ -194,11 +194,11 @@ class Treatment:
         """After training: return predictions made from what the network says (None: the class with most)."""
         return None
 
-    def after(self, found: Representations) -> Afterwards | None:
+    def after(self, representations: Representations) -> Afterwards | None:
         """After training: return other predictions, made from the representations."""
         return None
 
-    def erase(self, found: Representations) -> Transformation | None:
+    def erase(self, representations: Representations) -> Transformation | None:
         """After training of an embedding: return what the embeddings of all rows go through (None: they stay)."""
         return None
 

@@ -79,14 +79,14 @@ class Divergence:
         return {**_plain(asdict(self)), "words": list(self.words)}
 
     def _first(self) -> tuple[str, ...]:
-        what = WHAT[self.kind].format(name=self.name)
+        subject = WHAT[self.kind].format(name=self.name)
         if self.step == 0:
-            start = f"before the first step {what} differed, {self._size()}."
+            start = f"before the first step {subject} differed, {self._size()}."
             return (f"The two runs did not start from the same state: {start}",)
         if self.step == 1:
-            return (f"The two runs differed in their first step: {what} differed first, {self._size()}.",)
-        same = f"The two runs were the same to the last bit for {plural((self.step or 0) - 1, 'step')}."
-        return same, f"In step {self.step:,} {what} differed first, {self._size()}."
+            return (f"The two runs differed in their first step: {subject} differed first, {self._size()}.",)
+        equality = f"The two runs were the same to the last bit for {plural((self.step or 0) - 1, 'step')}."
+        return equality, f"In step {self.step:,} {subject} differed first, {self._size()}."
 
     def _size(self) -> str:
         if math.isnan(self.largest):
@@ -107,8 +107,8 @@ class Divergence:
             return (f"After step {last:,} everything learned is the same in both runs.",)
         layers = [end for end in ends if end.layer != ALL_LAYERS]
         most = max(layers, key=lambda one: one.relative, default=None)
-        told = f", most in {most.layer} ({_share(most.relative)})" if most is not None and len(layers) > 1 else ""
-        return (f"After step {last:,} everything learned differs by {_share(everything)} between the runs{told}.",)
+        largest = f", most in {most.layer} ({_share(most.relative)})" if most is not None and len(layers) > 1 else ""
+        return (f"After step {last:,} everything learned differs by {_share(everything)} between the runs{largest}.",)
 
     def _flipped(self) -> tuple[str, ...]:
         if not self.flips:
@@ -134,8 +134,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {name: _plain(entry) for name, entry in value.items()}
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 # After the first difference, looks at how far apart the runs are grow sparser by this factor.
@@ -155,20 +155,20 @@ def first_difference(
     if isinstance(steps, bool) or steps < 1:
         raise BadInput(f"steps is {steps!r}", available="a whole number of at least 1")
     runs = (_Run(make, 0), _Run(make, 1))
-    found = _First(row_order_differs)
-    found.look(0, *([Seen("parameter", name, value) for name, value in run.stepper.values()] for run in runs))
+    search = _First(row_order_differs)
+    search.look(0, *([Seen("parameter", name, value) for name, value in run.stepper.values()] for run in runs))
     growth: list[Growth] = []
     flips: list[Flips] = []
     for number in range(1, steps + 1):
-        seen = [run.step(watched=found.step is None) for run in runs]
-        if found.step is None:
-            found.look(number, *seen)
-        del seen
-        if found.step is not None and (number == steps or _is_looked_at(number - max(found.step, 1))):
+        observations = [run.step(watched=search.step is None) for run in runs]
+        if search.step is None:
+            search.look(number, *observations)
+        del observations
+        if search.step is not None and (number == steps or _is_looked_at(number - max(search.step, 1))):
             growth += _growth(number, *(run.stepper.values() for run in runs))
             flips += _flips(number, *(run.predictions() for run in runs))
-    known = (found.difference.largest, found.difference.relative, found.difference.units)
-    return Divergence(steps, found.step, found.kind, found.name, *known, tuple(growth), tuple(flips))
+    difference_parts = (search.difference.largest, search.difference.relative, search.difference.units)
+    return Divergence(steps, search.step, search.kind, search.name, *difference_parts, tuple(growth), tuple(flips))
 
 
 class _First:
@@ -183,13 +183,18 @@ class _First:
 
     def look(self, step: int, first: Sequence[Seen], second: Sequence[Seen]) -> None:
         """Compare what two runs showed in a step."""
-        mine, other = ([one for one in seen if one.kind not in self.left_out] for seen in (first, second))
-        if [(one.kind, one.name) for one in mine] != [(one.kind, one.name) for one in other]:
+        mine, other = (
+            [observation for observation in observations if observation.kind not in self.left_out]
+            for observations in (first, second)
+        )
+        if [(observation.kind, observation.name) for observation in mine] != [
+            (observation.kind, observation.name) for observation in other
+        ]:
             raise BadInput(
                 f"In step {step} the two runs did not compute the same things, so that they cannot be compared",
                 available="two runs of one training, with the same layers in the same order",
             )
-        places = differing([(one.value, two.value) for one, two in zip(mine, other, strict=True)])
+        places = differing([(observation.value, two.value) for observation, two in zip(mine, other, strict=True)])
         if any(places):
             at = places.index(True)
             self.step, self.kind, self.name = step, mine[at].kind, mine[at].name
@@ -199,17 +204,17 @@ class _First:
 class _Run:
     """One of the two runs, with the state of the global generators it would have if it were alone."""
 
-    def __init__(self, make: Callable[[int], Stepper], place: int) -> None:
+    def __init__(self, make: Callable[[int], Stepper], index: int) -> None:
         with preserved_generators():
-            self.stepper = make(place)
+            self.stepper = make(index)
             self._own = generator_states()
 
     def step(self, *, watched: bool) -> list[Seen]:
         """Take a step; what the run has learnt by it belongs to what is seen."""
-        seen: list[Seen] = self._alone(lambda: self.stepper.step(watched))
+        observations: list[Seen] = self._alone(lambda: self.stepper.step(watched))
         if watched:
-            seen = [*seen, *(Seen("parameter", name, value) for name, value in self.stepper.values())]
-        return seen
+            observations = [*observations, *(Seen("parameter", name, value) for name, value in self.stepper.values())]
+        return observations
 
     def predictions(self) -> torch.Tensor | None:
         """Return the classes of fixed rows; no generator is moved by it."""
@@ -235,14 +240,14 @@ def _growth(
 ) -> list[Growth]:
     """Compare the layers, and all together; counters of batches are no part of it."""
     layers: dict[str, list[Any]] = {}
-    for (name, one), (_, two) in zip(first, second, strict=True):
-        if one.is_floating_point() and one.shape == two.shape:
-            layers.setdefault(name.rpartition(".")[0] or name, []).append((one, two))
-    found = {layer: lengths(pairs) for layer, pairs in layers.items()}
-    whole = tuple(float(np.sqrt(sum(pair[place] ** 2 for pair in found.values()))) for place in (0, 1))
+    for (name, value), (_, two) in zip(first, second, strict=True):
+        if value.is_floating_point() and value.shape == two.shape:
+            layers.setdefault(name.rpartition(".")[0] or name, []).append((value, two))
+    by_layer = {layer: lengths(pairs) for layer, pairs in layers.items()}
+    total = tuple(float(np.sqrt(sum(pair[side] ** 2 for pair in by_layer.values()))) for side in (0, 1))
     return [
-        Growth(step, layer, apart / length if length else float("nan"))
-        for layer, (apart, length) in {ALL_LAYERS: whole, **found}.items()
+        Growth(step, layer, distance / length if length else float("nan"))
+        for layer, (distance, length) in {ALL_LAYERS: total, **by_layer}.items()
     ]
 
 
@@ -269,34 +274,34 @@ class Difference:
 def differing(pairs: Sequence[Pair]) -> list[bool]:
     """Tell of each pair whether any bit differs (a shape or a type may too); the device is asked once for all."""
     library = require("torch", extra="train", purpose="Comparing tensors")
-    found = [_alike(*pair) for pair in pairs]
-    asked = [_any_bit(*pair) for pair, alike in zip(pairs, found, strict=True) if alike]
-    answers = iter(library.stack(asked).tolist() if asked else [])
-    return [next(answers) if alike else True for alike in found]
+    comparables = [_alike(*pair) for pair in pairs]
+    bit_checks = [_any_bit(*pair) for pair, comparable in zip(pairs, comparables, strict=True) if comparable]
+    answers = iter(library.stack(bit_checks).tolist() if bit_checks else [])
+    return [next(answers) if comparable else True for comparable in comparables]
 
 
-def difference(one: torch.Tensor, other: torch.Tensor) -> Difference:
+def difference(first_tensor: torch.Tensor, other: torch.Tensor) -> Difference:
     """Measure how two tensors differ."""
-    if not _alike(one, other):
+    if not _alike(first_tensor, other):
         return Difference(math.nan, math.nan, math.nan)
-    first, second = (tensor.detach().double() for tensor in (one, other))
-    apart = (first - second).abs()
-    place = int(apart.argmax())
-    pair = [tensor.detach().reshape(-1)[place] for tensor in (one, other)]
+    first, second = (tensor.detach().double() for tensor in (first_tensor, other))
+    differences = (first - second).abs()
+    position = int(differences.argmax())
+    pair = [tensor.detach().reshape(-1)[position] for tensor in (first_tensor, other)]
     length = float(first.norm())
-    relative = float(apart.norm()) / length if length else math.nan
-    return Difference(float(apart.reshape(-1)[place]), relative, _units(*pair))
+    relative = float(differences.norm()) / length if length else math.nan
+    return Difference(float(differences.reshape(-1)[position]), relative, _units(*pair))
 
 
 def lengths(pairs: Sequence[Pair]) -> tuple[float, float]:
     """Return the length of the difference of many tensors together, and that of the first ones."""
     library = require("torch", extra="train", purpose="Comparing tensors")
     squares = []
-    for one, other in pairs:
-        first, second = one.detach().double(), other.detach().double()
+    for value, other in pairs:
+        first, second = value.detach().double(), other.detach().double()
         squares.append(library.stack([(first - second).square().sum(), first.square().sum()]))
-    apart, length = library.stack(squares).sum(0).sqrt().tolist()
-    return apart, length
+    distance, length = library.stack(squares).sum(0).sqrt().tolist()
+    return distance, length
 
 
 def _alike(tensor: torch.Tensor, other: torch.Tensor) -> bool:

@@ -69,17 +69,19 @@ class ModuleStepper:
         if not watched:
             self._step()
             return []
-        seen: list[Seen] = []
-        with self._hooks(seen):
+        observations: list[Seen] = []
+        with self._hooks(observations):
             loss = self._step()
         if loss is not None:
-            seen.append(Seen("loss", "loss", self._torch.as_tensor(loss).detach()))
-        parameters = [(name, one) for part, name, one in self._named() if getattr(one, "grad", None) is not None]
-        return [*seen, *(Seen("gradient", name, one.grad) for name, one in reversed(parameters))]
+            observations.append(Seen("loss", "loss", self._torch.as_tensor(loss).detach()))
+        parameters = [
+            (name, parameter) for part, name, parameter in self._named() if getattr(parameter, "grad", None) is not None
+        ]
+        return [*observations, *(Seen("gradient", name, parameter.grad) for name, parameter in reversed(parameters))]
 
     def values(self) -> list[tuple[str, torch.Tensor]]:
         """Return parameters and running statistics."""
-        return [(name, one.detach()) for _, name, one in self._named()]
+        return [(name, parameter.detach()) for _, name, parameter in self._named()]
 
     def predictions(self) -> torch.Tensor | None:
         """Return the classes of the fixed rows, if there are some."""
@@ -91,32 +93,38 @@ class ModuleStepper:
                 yield part, _joined(part, name), value
 
     @contextmanager
-    def _hooks(self, seen: list[Seen]) -> Iterator[None]:
+    def _hooks(self, observations: list[Seen]) -> Iterator[None]:
         """Note what enters the first part, and what leaves every layer, in order."""
         calls: dict[str, int] = {}
 
-        def entered(part: str, given: tuple[Any, ...]) -> None:
-            if not seen:
-                seen.extend(Seen("input", f"{part} input", tensor.detach().clone()) for tensor in _tensors(given))
+        def entered(part: str, inputs: tuple[Any, ...]) -> None:
+            if not observations:
+                observations.extend(
+                    Seen("input", f"{part} input", tensor.detach().clone()) for tensor in _tensors(inputs)
+                )
 
         def left(name: str, output: Any) -> None:
             calls[name] = calls.get(name, 0) + 1
             again = f" (call {calls[name]})" if calls[name] > 1 else ""
             # A copy: the next layer may work in place.
-            seen.extend(Seen("activation", name + again, tensor.detach().clone()) for tensor in _tensors(output))
+            observations.extend(
+                Seen("activation", name + again, tensor.detach().clone()) for tensor in _tensors(output)
+            )
 
-        held = []
+        handles = []
         for part, module in self.parts.items():
-            held.append(module.register_forward_pre_hook(lambda _, given, part=part: entered(part, given)))
+            handles.append(module.register_forward_pre_hook(lambda _, given, part=part: entered(part, given)))
             for name, layer in module.named_modules():
                 # What leaves a sequence is what left its last layer.
                 if not isinstance(layer, self._torch.nn.Sequential):
-                    told = _joined(part, name)
-                    held.append(layer.register_forward_hook(lambda _, __, output, name=told: left(name, output)))
+                    layer_name = _joined(part, name)
+                    handles.append(
+                        layer.register_forward_hook(lambda _, __, output, name=layer_name: left(name, output))
+                    )
         try:
             yield
         finally:
-            for hook in held:
+            for hook in handles:
                 hook.remove()
 
 
@@ -125,13 +133,13 @@ def _joined(part: str, name: str) -> str:
     return ".".join(text for text in ("" if part == MAIN else part, name) if text) or part
 
 
-def _tensors(given: Any) -> list[Any]:
+def _tensors(value: Any) -> list[Any]:
     """Return the tensors among what enters or leaves a layer."""
-    if isinstance(given, tuple | list):
-        return [tensor for part in given for tensor in _tensors(part)]
-    if isinstance(given, dict):
-        return [tensor for part in given.values() for tensor in _tensors(part)]
-    return [given] if hasattr(given, "detach") else []
+    if isinstance(value, tuple | list):
+        return [tensor for part in value for tensor in _tensors(part)]
+    if isinstance(value, dict):
+        return [tensor for part in value.values() for tensor in _tensors(part)]
+    return [value] if hasattr(value, "detach") else []
 
 
 class StackStepper:
@@ -144,8 +152,8 @@ class StackStepper:
         self.stack = stack
         self.seen: list[Seen] = []
         self.watched = False
-        shown: Any = _Shown(stack.network, self)
-        stack.network = shown
+        network: Any = _Shown(stack.network, self)
+        stack.network = network
         self._names = _names(len(stack.network.parameters) // 2)
         leaves: list[Any] = stack.network.parameters
         for name, leaf in zip(self._names, leaves, strict=True):
@@ -163,10 +171,10 @@ class StackStepper:
         if not watched:
             return []
         # One node of the graph computes all gradients, from the output back.
-        gradients = {one.name: one for one in self.seen if one.kind == "gradient"}
-        others = [one for one in self.seen if one.kind != "gradient"]
+        gradients = {observation.name: observation for observation in self.seen if observation.kind == "gradient"}
+        other_observations = [observation for observation in self.seen if observation.kind != "gradient"]
         backwards = [gradients[name] for name in _backwards(self._names) if name in gradients]
-        return [*others, Seen("loss", "loss", loss), *backwards]
+        return [*other_observations, Seen("loss", "loss", loss), *backwards]
 
     def values(self) -> list[tuple[str, torch.Tensor]]:
         """Return the weights and biases."""
@@ -216,7 +224,7 @@ class _Shown:
 def _backwards(names: Sequence[str]) -> list[str]:
     """Return names layer by layer from the last to the first, each layer's weight before its bias."""
     half = len(names) // 2
-    return [name for place in reversed(range(half)) for name in (names[place], names[half + place])]
+    return [name for index in reversed(range(half)) for name in (names[index], names[half + index])]
 
 
 def _names(layers: int) -> list[str]:

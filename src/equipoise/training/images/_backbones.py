@@ -111,13 +111,13 @@ def check_options(values: Mapping[str, Any], name: str) -> None:
 
     Nothing is imported, and no file is read.
     """
-    own = is_own(values[name])
-    if not own and (values["settings"] or values["version"] != VERSION.default):
-        given = "settings" if values["settings"] else "version"
+    is_custom = is_own(values[name])
+    if not is_custom and (values["settings"] or values["version"] != VERSION.default):
+        option = "settings" if values["settings"] else "version"
         raise BadInput(
-            f"{given} is {values[given]!r}, and {name} is {values[name]!r}",
-            available=f"{given} of a network of your own",
-            help=f"leave {given} out.",
+            f"{option} is {values[option]!r}, and {name} is {values[name]!r}",
+            available=f"{option} of a network of your own",
+            help=f"leave {option} out.",
         )
     if not isinstance(values["settings"] or {}, Mapping):
         raise BadInput(f"settings is {values['settings']!r}", available='names and values, such as {"width": 32}')
@@ -180,16 +180,16 @@ class BackboneLearner(Learner):
 
 def described(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return hyper-parameters as plain values: a factory by its name, a file by the last part of its path."""
-    made = dict(values)
+    description = dict(values)
     if is_own(values[name]) and not isinstance(values[name], str):
-        made[name] = name_of(values[name], name)
+        description[name] = name_of(values[name], name)
     elif is_own(values[name]):
-        made[name] = by_file(values[name])
+        description[name] = by_file(values[name])
     if values["settings"] is not None:
-        made["settings"] = plain_value(values["settings"], "setting of a factory")
+        description["settings"] = plain_value(values["settings"], "setting of a factory")
     if values["weights"] is not None:
-        made["weights"] = os.path.basename(values["weights"])
-    return made
+        description["weights"] = os.path.basename(values["weights"])
+    return description
 
 
 def verify(values: Mapping[str, Any], name: str) -> None:
@@ -224,10 +224,10 @@ def backbone(
     if not is_own(network):
         large = side >= LARGE and network in WITH_LARGE
         return build(network, channels, large=large, frozen_norm=frozen, pretrained=values.get("weights") is None)
-    made = made_by(factory_of(network, "network", HOW), (channels,), values.get("settings") or {}, HOW)
+    module = made_by(factory_of(network, "network", HOW), (channels,), values.get("settings") or {}, HOW)
     if frozen:
-        freeze_norms(made)
-    return made, None
+        freeze_norms(module)
+    return module, None
 
 
 def fill(values: Mapping[str, Any], network: torch.nn.Module, head: torch.nn.Linear) -> None:
@@ -258,12 +258,12 @@ def first_look(
     """
     library = require("torch", extra="train", purpose="A network of your own")
     with preserved_generators(), library.no_grad():
-        found = {}
+        features_of_mode = {}
         for training in (False, True):
             before = _generators()
             try:
-                asked = copy.deepcopy(network).train(training)
-                given = called(asked, pictures)
+                network_copy = copy.deepcopy(network).train(training)
+                features = called(network_copy, pictures)
             except (BadInput, library.OutOfMemoryError):
                 raise
             except Exception as error:  # the user's code may raise anything
@@ -272,17 +272,17 @@ def first_look(
                     available="pictures of 32 x 32 pixels and more" if name == EFFICIENTNET else HOW,
                     help="size = 224 resizes them to ImageNet's size." if name == EFFICIENTNET else "",
                 ) from error
-            found[training] = checked(given, len(pictures), f"The network {name}")
+            features_of_mode[training] = checked(features, len(pictures), f"The network {name}")
             after = _generators()
-    differs = [not np.array_equal(one, other) for one, other in zip(before, after, strict=True)]
-    return FirstLook(int(found[False].shape[1]), any(differs), any(differs[:2]))
+    differs = [not np.array_equal(state, other) for state, other in zip(before, after, strict=True)]
+    return FirstLook(int(features_of_mode[False].shape[1]), any(differs), any(differs[:2]))
 
 
 def _generators() -> list[Any]:
     """Return the states of the generators that a network may draw from: Python's, numpy's, torch's on each device."""
     python, arrays, host, cards = generator_states()
     numbers = np.append(np.asarray(arrays[1], dtype=np.int64), arrays[2])
-    return [np.array(python[1]), numbers, *(one.numpy() for one in (host, *(cards or ())))]
+    return [np.array(python[1]), numbers, *(generator_state.numpy() for generator_state in (host, *(cards or ())))]
 
 
 def draws_nothing(network: object) -> bool:
@@ -295,17 +295,17 @@ def called_in_words(network: object) -> str:
     return network if isinstance(network, str) else spelt(network)
 
 
-def checked(features: Any, rows: int, what: str = "The backbone") -> torch.Tensor:
+def checked(features: Any, rows: int, owner: str = "The backbone") -> torch.Tensor:
     """Return what a backbone gave, if it is features ``[row, feature]``."""
     library = require("torch", extra="train", purpose="A network on pictures")
-    given = f"{type(features).__name__}"
+    problem = f"{type(features).__name__}"
     if isinstance(features, library.Tensor):
-        given = f"{features.dtype} of the shape {list(features.shape)}"
+        problem = f"{features.dtype} of the shape {list(features.shape)}"
         if features.ndim == 2 and len(features) == rows and features.is_floating_point() and features.shape[1]:
             tensor: torch.Tensor = features
             return tensor
     raise BadInput(
-        f"{what} returned {given} for {rows:,} rows",
+        f"{owner} returned {problem} for {rows:,} rows",
         available="a tensor of features, one row per sample: [row, feature]",
         help="pool and flatten at its end, and return the features alone, not a tuple or logits with them.",
     )

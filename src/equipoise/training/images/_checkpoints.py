@@ -64,7 +64,7 @@ def training_name(
     ``version`` is the learner's, and ``named`` are its hyper-parameters as they name a trial (by default all of them).
     """
     first = trials[0]
-    said = {
+    settings_of_name = {
         "data": data,
         "rows": hashlib.sha256(first.rows.tobytes()).hexdigest(),
         "seed": first.job.seed,
@@ -77,18 +77,18 @@ def training_name(
         ],
         "settings": asdict(replace(settings, checkpoints=None)),
     }  # fmt: skip
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(settings_of_name, sort_keys=True).encode()).hexdigest()
 
 
 def data_name(material: Material) -> str:
     """Name the pictures and labels that are trained and selected on."""
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     for rows in (material.train, material.dev, material.test):
         for part in (rows.inputs, rows.ids, rows.target, rows.group):
             if part is not None:
-                made.update(str((part.dtype, part.shape)).encode())
-                made.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
-    return made.hexdigest()
+                digest.update(str((part.dtype, part.shape)).encode())
+                digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def path_of(folder: str, name: str) -> Path:
@@ -102,15 +102,17 @@ def save(folder: str, name: str, run: Run, stand: Stand) -> None:
 
     os.makedirs(folder, exist_ok=True)
     tensors = {key: value.detach().cpu().contiguous() for key, value in run.state().items()}
-    for index, kept in enumerate(stand.remembered):
+    for index, best in enumerate(stand.remembered):
         for split in SPLITS:
-            if getattr(kept, split) is not None:
+            if getattr(best, split) is not None:
                 # Copies: a file takes no tensors that share their memory.
-                tensors[f"kept.{index}.{split}"] = run.torch.from_numpy(getattr(kept, split).copy())
-        for part, values in (kept.weights or {}).items():
-            own = {f"kept.{index}.{WEIGHTS}.{part}.{key}": value.cpu().contiguous() for key, value in values.items()}
-            tensors |= {key: value.clone() for key, value in own.items()}
-    said = {
+                tensors[f"kept.{index}.{split}"] = run.torch.from_numpy(getattr(best, split).copy())
+        for part, values in (best.weights or {}).items():
+            part_tensors = {
+                f"kept.{index}.{WEIGHTS}.{part}.{key}": value.cpu().contiguous() for key, value in values.items()
+            }
+            tensors |= {key: value.clone() for key, value in part_tensors.items()}
+    header = {
         "schema": SCHEMA,
         "training": name,
         "epoch": stand.epoch,
@@ -120,7 +122,7 @@ def save(folder: str, name: str, run: Run, stand: Stand) -> None:
             for standing in stand.standings
         ],
     }
-    write_whole(path_of(folder, name), packed(tensors, metadata={ENTRY: json.dumps(said)}), announced=False)
+    write_whole(path_of(folder, name), packed(tensors, metadata={ENTRY: json.dumps(header)}), announced=False)
 
 
 def resume(folder: str, name: str, run: Run) -> Stand | None:
@@ -132,13 +134,13 @@ def resume(folder: str, name: str, run: Run) -> Stand | None:
         return None
     try:
         with safe_open(str(path), framework="pt") as file:
-            said = json.loads((file.metadata() or {}).get(ENTRY, "null"))
-            if not isinstance(said, dict) or said.get("schema") != SCHEMA:
+            header = json.loads((file.metadata() or {}).get(ENTRY, "null"))
+            if not isinstance(header, dict) or header.get("schema") != SCHEMA:
                 raise BadInput(f"{path.name} is not a checkpoint of this version", help=WAY_OUT)
-            if said["training"] != name:
+            if header["training"] != name:
                 raise BadInput(f"The checkpoint {path.name} is of another plan or trial", help=WAY_OUT)
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - it is no mapping
-            stand = _stand(said, tensors)
+            stand = _stand(header, tensors)
             run.load(tensors)
             return stand
     except BadInput:
@@ -154,10 +156,10 @@ def forget(folder: str, names: Sequence[str]) -> None:
             path_of(folder, name).unlink(missing_ok=True)
 
 
-def _stand(said: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Stand:
-    share = float(said["seconds"]) / max(len(said["kept"]), 1)
-    stand = Stand([], [], int(said["epoch"]))
-    for index, (best, epoch, history) in enumerate(said["kept"]):
+def _stand(header: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Stand:
+    share = float(header["seconds"]) / max(len(header["kept"]), 1)
+    stand = Stand([], [], int(header["epoch"]))
+    for index, (best, epoch, history) in enumerate(header["kept"]):
         epochs = [Epoch(int(number), *map(float, numbers)) for number, *numbers in history]
         stand.standings.append(Standing(float(best), int(epoch), epochs, share))
         arrays = {split: _array(tensors.get(f"kept.{index}.{split}")) for split in SPLITS}
@@ -169,8 +171,8 @@ def _weights(start: str, tensors: dict[str, torch.Tensor]) -> Weights | None:
     weights: Weights = {}
     for name, value in tensors.items():
         if name.startswith(start):
-            part, _, own = name.removeprefix(start).partition(".")
-            weights.setdefault(part, {})[own] = value
+            part, _, key = name.removeprefix(start).partition(".")
+            weights.setdefault(part, {})[key] = value
     return weights or None
 
 

@@ -84,7 +84,7 @@ class PictureNetwork:
         parts = [(features.float().numpy(), output.float().numpy()) for features, output in self.reader.parts(pictures)]
         if not parts:
             return np.zeros((0, self.features), dtype=np.float32), np.zeros((0, self.outputs), dtype=np.float32)
-        features, outputs = (np.concatenate(own) for own in zip(*parts, strict=True))
+        features, outputs = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return features, outputs
 
     @property
@@ -110,11 +110,13 @@ class PictureNetwork:
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Return weights, batch statistics and scaling by name."""
         parts = {NETWORK: self.reader.network, HEAD: self.reader.head}
-        made = {
-            f"{part}.{name}": array_of(value) for part, own in parts.items() for name, value in own.state_dict().items()
+        all_tensors = {
+            f"{part}.{name}": array_of(value)
+            for part, module in parts.items()
+            for name, value in module.state_dict().items()
         }
         scaling = self.reader.inputs.scaling
-        return made | {
+        return all_tensors | {
             f"{SCALING}.{name}": array_of(value.flatten().expand(self.size[2]))
             for name, value in (("mean", scaling.mean), ("scale", scaling.scale))
         }
@@ -127,35 +129,38 @@ class PictureNetwork:
             "task": str, "network": Mapping, "size": list, "features": int, "outputs": int, "precision": str,
             "shown": Mapping,
         }  # fmt: skip
-        known = checked_settings(settings, kinds, WHAT)
-        own = is_own(known["network"])
-        size, outputs = _size(known["size"]), checked_whole(known["outputs"], "outputs", MOST_UNITS)
-        if known["precision"] not in PRECISIONS:
-            raise BadInput(f"The precision of {WHAT} is {known['precision']!r}", available=listing(PRECISIONS))
-        if known["task"] not in TASKS:
-            raise BadInput(f"The task of {WHAT} is {known['task']!r}", available=listing(TASKS))
-        precision: Any = known["precision"]
-        how = Settings(precision=precision)
+        known_settings = checked_settings(settings, kinds, WHAT)
+        is_custom = is_own(known_settings["network"])
+        size, outputs = _size(known_settings["size"]), checked_whole(known_settings["outputs"], "outputs", MOST_UNITS)
+        if known_settings["precision"] not in PRECISIONS:
+            raise BadInput(f"The precision of {WHAT} is {known_settings['precision']!r}", available=listing(PRECISIONS))
+        if known_settings["task"] not in TASKS:
+            raise BadInput(f"The task of {WHAT} is {known_settings['task']!r}", available=listing(TASKS))
+        precision: Any = known_settings["precision"]
+        numerics = Settings(precision=precision)
         with preserved_generators():
-            network = _built(known["network"], size[2], module)
-        network = network.to(dtype=dtype_of(how))
-        features = checked_whole(known["features"], "features", MOST_UNITS)
+            network = _built(known_settings["network"], size[2], module)
+        network = network.to(dtype=dtype_of(numerics))
+        features = checked_whole(known_settings["features"], "features", MOST_UNITS)
         values = [(f"{NETWORK}.{name}", value) for name, value in network.state_dict().items()]
         shapes = {name: tuple(value.shape) for name, value in values}
         shapes |= {f"{HEAD}.weight": (outputs, features), f"{HEAD}.bias": (outputs,)}
         shapes |= {f"{SCALING}.{name}": (size[2],) for name in ("mean", "scale")}
-        found = checked_tensors(tensors, shapes, None)
-        network.load_state_dict({name.removeprefix(f"{NETWORK}."): found[name] for name, _ in values})
+        restored_tensors = checked_tensors(tensors, shapes, None)
+        network.load_state_dict({name.removeprefix(f"{NETWORK}."): restored_tensors[name] for name, _ in values})
         # Only now is it known that the file has as many numbers.
         head = library.nn.Linear(features, outputs, device="meta")
-        head.load_state_dict({name: found[f"{HEAD}.{name}"] for name in ("weight", "bias")}, assign=True)
-        mean, scale = (found[f"{SCALING}.{name}"].to(dtype_of(how))[None, :, None, None] for name in ("mean", "scale"))
+        head.load_state_dict({name: restored_tensors[f"{HEAD}.{name}"] for name in ("weight", "bias")}, assign=True)
+        mean, scale = (
+            restored_tensors[f"{SCALING}.{name}"].to(dtype_of(numerics))[None, :, None, None]
+            for name in ("mean", "scale")
+        )
         if not (scale > 0).all():
             raise BadInput(f"The scaling of {WHAT} is not above 0", help="save it again.")
-        network, head = (_placed(part, how) for part in (network, head))
-        inputs = PictureInputs(_view(known["shown"], size), Scaling(mean, scale), how)
-        reader = PictureReader(inputs, network, head, unit_length=settings.get("unit_length") is True, own=own)
-        return cls(reader, size, dict(known["network"]), known["task"])
+        network, head = (_placed(part, numerics) for part in (network, head))
+        inputs = PictureInputs(_view(known_settings["shown"], size), Scaling(mean, scale), numerics)
+        reader = PictureReader(inputs, network, head, unit_length=settings.get("unit_length") is True, own=is_custom)
+        return cls(reader, size, dict(known_settings["network"]), known_settings["task"])
 
 
 class PictureModel(FittedModel):
@@ -201,18 +206,18 @@ class PictureModel(FittedModel):
         return type(self).restore, (self.settings(), self.tensors(), self.network.module)
 
 
-def _size(given: list[Any]) -> tuple[int, int, int]:
-    if len(given) != 3:
-        raise BadInput(f"The size of the pictures is {given!r:.60}", available="height, width and channels")
-    height, width = (checked_whole(one, "height or width", MOST_PIXELS) for one in given[:2])
-    if given[2] not in CHANNELS:
-        raise BadInput(f"The pictures have {given[2]!r:.60} channels", available=listing(CHANNELS))
-    return height, width, int(given[2])
+def _size(size: list[Any]) -> tuple[int, int, int]:
+    if len(size) != 3:
+        raise BadInput(f"The size of the pictures is {size!r:.60}", available="height, width and channels")
+    height, width = (checked_whole(side, "height or width", MOST_PIXELS) for side in size[:2])
+    if size[2] not in CHANNELS:
+        raise BadInput(f"The pictures have {size[2]!r:.60} channels", available=listing(CHANNELS))
+    return height, width, int(size[2])
 
 
-def _view(shown: Mapping[str, Any], size: tuple[int, int, int]) -> View:
+def _view(view_settings: Mapping[str, Any], size: tuple[int, int, int]) -> View:
     """Return how pictures are shown where nothing is drawn, by what was saved of it."""
-    side, centre = shown.get("size"), shown.get("centre")
+    side, centre = view_settings.get("size"), view_settings.get("centre")
     if side != 0:
         checked_whole(side, "the pixels of a side that is shown", MOST_SIDE)
     if not isinstance(centre, int | float) or isinstance(centre, bool) or not 0 < centre <= 1:

@@ -38,12 +38,12 @@ def optimiser_of(
     """Return torch's own optimiser over parameters; ``rate`` is read at every step."""
     library = require("torch", extra="train", purpose="Training")
     on_gpu = rate.device.type == "cuda"
-    how: dict[str, Any] = {"lr": rate, "weight_decay": descent.weight_decay, "fused": on_gpu}
+    options: dict[str, Any] = {"lr": rate, "weight_decay": descent.weight_decay, "fused": on_gpu}
     optimizer: torch.optim.Optimizer
     if descent.optimiser == "adam":
-        optimizer = library.optim.Adam(parameters, capturable=on_gpu, **how)
+        optimizer = library.optim.Adam(parameters, capturable=on_gpu, **options)
     else:
-        optimizer = library.optim.SGD(parameters, momentum=descent.momentum, **how)
+        optimizer = library.optim.SGD(parameters, momentum=descent.momentum, **options)
     return optimizer
 
 
@@ -58,16 +58,16 @@ def state_of(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def load(optimiser: torch.optim.Optimizer, kept: dict[str, torch.Tensor]) -> None:
+def load(optimiser: torch.optim.Optimizer, state: dict[str, torch.Tensor]) -> None:
     """Give a new optimiser what another one remembered, laid out in memory as the parameters are.
 
     The kernels that move all parameters at once read them, their gradients and their moments by one set of strides.
     """
     library = require("torch", extra="train", purpose="Training")
     places = [parameter for group in optimiser.param_groups for parameter in group["params"]]
-    for name, value in kept.items():
-        place, _, entry = name.partition(".")
-        parameter = places[int(place)]
+    for name, value in state.items():
+        index, _, entry = name.partition(".")
+        parameter = places[int(index)]
         if value.shape == parameter.shape:
             optimiser.state[parameter][entry] = library.empty_like(parameter, requires_grad=False).copy_(value)
         elif value.ndim:
@@ -143,15 +143,17 @@ def _casting() -> Any:
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
-            there = iter(_cast(torch, [gradient for gradient in gradients if gradient is not None], torch.float32))
-            return tuple(None if gradient is None else next(there) for gradient in gradients)
+            cast_gradients = iter(
+                _cast(torch, [gradient for gradient in gradients if gradient is not None], torch.float32)
+            )
+            return tuple(None if gradient is None else next(cast_gradients) for gradient in gradients)
 
     return Casting
 
 
 def _cast(torch: Any, tensors: Any, dtype: Any) -> tuple[Any, ...]:
     """Return tensors in another type, each laid in memory as it was."""
-    found = tuple(torch.empty_like(tensor, dtype=dtype) for tensor in tensors)
-    if found:
-        torch._foreach_copy_(found, tensors)
-    return found
+    cast_tensors = tuple(torch.empty_like(tensor, dtype=dtype) for tensor in tensors)
+    if cast_tensors:
+        torch._foreach_copy_(cast_tensors, tensors)
+    return cast_tensors

@@ -43,11 +43,11 @@ FIXED = {
 SCALINGS = (USUAL_SCALING, "training", *FIXED)
 
 
-def check_pictures(inputs: NDArray[Any], what: str) -> None:
+def check_pictures(inputs: NDArray[Any], source: str) -> None:
     """Refuse what is no array of pictures."""
     if inputs.ndim != 4 or inputs.dtype != np.uint8 or inputs.shape[3] not in (1, 3):
         raise BadInput(
-            f"The inputs of {what} are {inputs.dtype} of the shape {inputs.shape}",
+            f"The inputs of {source} are {inputs.dtype} of the shape {inputs.shape}",
             available="pictures: uint8 of the shape [row, height, width, channel], with 1 or 3 channels",
             help="the learner mlp takes columns of a table.",
         )
@@ -61,8 +61,8 @@ class Pictures:
         check_pictures(inputs, "the training rows")
         self.height, self.width = inputs.shape[1:3]
         self.sums = _sums(inputs)
-        here = self.torch.from_numpy(np.ascontiguousarray(inputs)).to(device)
-        self.padded = self.torch.nn.functional.pad(here, (0, 0, SHIFT, SHIFT, SHIFT, SHIFT))
+        images = self.torch.from_numpy(np.ascontiguousarray(inputs)).to(device)
+        self.padded = self.torch.nn.functional.pad(images, (0, 0, SHIFT, SHIFT, SHIFT, SHIFT))
         self._down = self.torch.arange(self.height, device=device)
         self._across = self.torch.arange(self.width, device=device)
 
@@ -220,24 +220,29 @@ class Box(_OfPictures):
         library = require("torch", extra="train", purpose="Training on pictures")
         low, high = (math.log(ratio) for ratio in RATIOS)
         ratio = width / height
-        whole = (height, width)
+        largest = (height, width)
         if ratio < RATIOS[0]:
-            whole = (min(round(width / RATIOS[0]), height), width)
+            largest = (min(round(width / RATIOS[0]), height), width)
         elif ratio > RATIOS[1]:
-            whole = (height, min(round(height * RATIOS[1]), width))
-        tall, wide = (ids * 0 + side for side in whole)
+            largest = (height, min(round(height * RATIOS[1]), width))
+        tall, wide = (ids * 0 + side for side in largest)
         top, left = (height - tall) // 2, (width - wide) // 2
         # From the last attempt to the first: an earlier one that fits takes the place of later ones.
         for attempt in reversed(range(ATTEMPTS)):
             keys = device_keys(seed, epoch, ids, copies, f"resized crop {attempt}")
-            share, shape, down, across = ((keys >> place) & 0xFFFF for place in (0, 16, 32, 48))
+            share, shape, down, across = ((keys >> shift) & 0xFFFF for shift in (0, 16, 32, 48))
             area = height * width * (least_area + (1 - least_area) * (share.double() + 0.5) / 2**16)
             sides = (low + (high - low) * (shape.double() + 0.5) / 2**16).exp()
             own_tall, own_wide = ((area / sides).sqrt().round().long(), (area * sides).sqrt().round().long())
             fits = (own_tall > 0) & (own_tall <= height) & (own_wide > 0) & (own_wide <= width)
-            own = (down * (height - own_tall + 1) >> 16, across * (width - own_wide + 1) >> 16, own_tall, own_wide)
+            drawn_part = (
+                down * (height - own_tall + 1) >> 16,
+                across * (width - own_wide + 1) >> 16,
+                own_tall,
+                own_wide,
+            )
             top, left, tall, wide = (
-                library.where(fits, new, old) for new, old in zip(own, (top, left, tall, wide), strict=True)
+                library.where(fits, new, old) for new, old in zip(drawn_part, (top, left, tall, wide), strict=True)
             )
         return cls(top, left, tall, wide)
 
@@ -260,11 +265,11 @@ def resized(pictures: torch.Tensor, box: Box, sides: tuple[int, int], dtype: tor
     return tensor
 
 
-def _weights(first: torch.Tensor, length: torch.Tensor, stored: int, seen: int, dtype: torch.dtype) -> torch.Tensor:
+def _weights(first: torch.Tensor, length: torch.Tensor, stored: int, visible: int, dtype: torch.dtype) -> torch.Tensor:
     """Return what each stored pixel ``[row, seen, stored]`` adds to each that is seen, of a part of each line."""
     library = require("torch", extra="train", purpose="Training on pictures")
-    step = (length.to(dtype) / seen)[:, None, None]
-    middles = (library.arange(seen, device=first.device, dtype=dtype) + 0.5)[None, :, None] * step
+    step = (length.to(dtype) / visible)[:, None, None]
+    middles = (library.arange(visible, device=first.device, dtype=dtype) + 0.5)[None, :, None] * step
     pixels = library.arange(stored, device=first.device)[None, None] - first[:, None, None]
     near = 1 - (pixels.to(dtype) + 0.5 - middles).abs() / step.clamp_min(1)
     inside = (pixels >= 0) & (pixels < length[:, None, None])
@@ -287,9 +292,11 @@ class Scaling:
     def of(cls, pictures: Pictures, rows: NDArray[np.int64], dtype: torch.dtype, name: str = "training") -> Scaling:
         """Return the scaling of a name, for pictures on their device."""
         mean, scale = cls._fixed(pictures, name) if name in FIXED else cls._of_rows(pictures, rows)
-        place = pictures.padded.device
-        shown = [pictures.torch.tensor(one, dtype=dtype, device=place)[None, :, None, None] for one in (mean, scale)]
-        return cls(*shown)
+        device = pictures.padded.device
+        tensors = [
+            pictures.torch.tensor(values, dtype=dtype, device=device)[None, :, None, None] for values in (mean, scale)
+        ]
+        return cls(*tensors)
 
     def on_cpu(self) -> Scaling:
         """Return the same on the CPU."""
@@ -352,11 +359,11 @@ class PictureInputs:
     def seen(self, inputs: NDArray[np.uint8]) -> torch.Tensor:
         """Return stored pictures on the device as a network sees them where nothing is drawn."""
         library = require("torch", extra="train", purpose="A network on pictures")
-        here = library.from_numpy(np.ascontiguousarray(inputs)).to(self.settings.device).permute(0, 3, 1, 2)
+        images = library.from_numpy(np.ascontiguousarray(inputs)).to(self.settings.device).permute(0, 3, 1, 2)
         if self.view.resizes:
-            middle = self.view.middle(library.arange(len(here), device=here.device))
-            here = self.view.resized(here, middle, dtype_of(self.settings))
-        return self.shown(here)
+            middle = self.view.middle(library.arange(len(images), device=images.device))
+            images = self.view.resized(images, middle, dtype_of(self.settings))
+        return self.shown(images)
 
 
 class PictureReader:

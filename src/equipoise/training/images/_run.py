@@ -144,14 +144,14 @@ class Run:
     def _add(self, name: str, part: Part) -> None:
         """Put a part of a callback where optimisers and checkpoints look for it."""
         lone = isinstance(part.layer, LoneLinear)
-        beside = sum(name.startswith(BESIDE) for name in self._names.values())
-        own = self._names[name] = name if lone else f"{BESIDE} {beside}"
-        self.parts[own] = part.layer.module if lone else held(part.tensors)
+        number_beside = sum(name.startswith(BESIDE) for name in self._names.values())
+        part_name = self._names[name] = name if lone else f"{BESIDE} {number_beside}"
+        self.parts[part_name] = part.layer.module if lone else held(part.tensors)
         descent, rate = self.recipe.descent, self.rate
         if part.rate is not None:
             descent = Descent("adam", 0.0, only(part.decay))
             rate = self.torch.full_like(self.rate, only(part.rate))
-        self.optimisers[own] = optimiser_of(self.parts[own].parameters(), descent, rate)
+        self.optimisers[part_name] = optimiser_of(self.parts[part_name].parameters(), descent, rate)
 
     def _placed(self, part: torch.nn.Module) -> torch.nn.Module:
         moved: Any = part.to(device=self.settings.device, dtype=dtype_of(self.settings)).train()
@@ -174,8 +174,8 @@ class Run:
         if self.material.task == "multilabel":
             assert train.cell is not None
             self.cell = self._there(train.cell[trial.rows])
-        given = weights_of_trials([trial], self.material)
-        self.label_weights = None if given is None else self._there(given).to(dtype_of(self.settings))
+        label_weights = weights_of_trials([trial], self.material)
+        self.label_weights = None if label_weights is None else self._there(label_weights).to(dtype_of(self.settings))
         weights = np.ones(len(trial.rows)) if trial.weights is None else trial.weights
         self.weight = self._there(weights / weights.mean()).to(dtype_of(self.settings))
         self.places = torch.zeros((self.steps, self.batch_size), dtype=torch.int64, device=self.settings.device)
@@ -219,13 +219,13 @@ class Run:
     def begin(self, epoch: int) -> None:
         """Write the order, the crops and the rates of an epoch (they count from 1)."""
         self.callbacks.begin(epoch)
-        given = self.callbacks.batches(epoch, self._all_row_losses)
-        if given is None:
+        batches = self.callbacks.batches(epoch, self._all_row_losses)
+        if batches is None:
             keys = device_keys(self.trial.seed, epoch, self.ids, self.copies, "order")
             # What does not fill a batch waits for another epoch's order.
             places = keys.argsort()[: self.steps * self.batch_size]
         else:
-            places = given[0].reshape(-1)
+            places = batches[0].reshape(-1)
         if is_jittered(self.settings.rounding):
             job = self.trial.job
             places = self._there(jittered(places.cpu().numpy(), self.batch_size, job.seed, job.repeat, epoch))
@@ -241,8 +241,8 @@ class Run:
 
     def _rates(self, peak: float, epoch: int) -> torch.Tensor:
         recipe, done = self.recipe, (epoch - 1) * self.steps
-        found = rates(recipe.schedule, peak, done, self.steps, self.steps * recipe.epochs, recipe.warm_up)
-        return self._there(found)
+        step_rates = rates(recipe.schedule, peak, done, self.steps, self.steps * recipe.epochs, recipe.warm_up)
+        return self._there(step_rates)
 
     def seed_draws(self, epoch: int) -> None:
         """Fix what the network itself draws in an epoch, so that a training that goes on from a checkpoint meets it."""
@@ -294,10 +294,10 @@ class Run:
         return self.callbacks.backward(phase, self._batch(phase, places, repeat), self._leaves())
 
     def _leaves(self) -> Leaves:
-        own = {name: list(self.parts[part].parameters()) for name, part in self._names.items()}
+        part_leaves = {name: list(self.parts[part].parameters()) for name, part in self._names.items()}
         network = [leaf for name in (NETWORK, HEAD) for leaf in self.parts[name].parameters()]
         lone = {name for name, part in self._names.items() if not part.startswith(BESIDE)}
-        return Leaves({NETWORK: network, **own}, lone | {NETWORK})
+        return Leaves({NETWORK: network, **part_leaves}, lone | {NETWORK})
 
     def _batch(self, phase: str, places: torch.Tensor, repeat: int) -> Batch:
         cut = self.pictures.crops(self.rows.index_select(0, places), self.crop.of(places))
@@ -305,11 +305,11 @@ class Run:
             cut = self.view.resized(cut, self.box.of(places), dtype_of(self.settings))
         pictures = self.shown(cut)
         target, cell, group, weight = (
-            one.index_select(0, places)[None] for one in (self.target, self.cell, self.group, self.weight)
+            tensor.index_select(0, places)[None] for tensor in (self.target, self.cell, self.group, self.weight)
         )
         # Where the network rests, no gradient goes back through it; batch statistics are those of training.
         with nullcontext() if NETWORK in self.callbacks.moved(phase) else self.torch.no_grad():
-            features, output = (one[None] for one in self.said(pictures))
+            features, output = (tensor[None] for tensor in self.said(pictures))
             losses = None if self.callbacks.by_batch else self._row_losses(output, target, group)
         hidden = self.task.hidden(features, output)
         layers = {name: layer[None] for name, layer in self._shown.items()}
@@ -321,10 +321,10 @@ class Run:
         )  # fmt: skip
 
     def _row_losses(self, output: torch.Tensor, target: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
-        own = self.callbacks.row_loss(output, target, group)
-        if own is None and self.material.task == "multilabel":
+        losses = self.callbacks.row_loss(output, target, group)
+        if losses is None and self.material.task == "multilabel":
             return label_loss(output, target, self.label_weights)
-        return cross_entropy(output, target) if own is None else own
+        return cross_entropy(output, target) if losses is None else losses
 
     def said(self, pictures: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return features and outputs of pictures, in full precision."""
@@ -408,12 +408,12 @@ class Run:
         """Return what reads pictures on the CPU with other weights; the training is over, and shows no layers more."""
         for hook in self._hooks:
             hook.remove()
-        made = {part: copy.deepcopy(self.parts[part]).cpu().eval() for part in weights}
+        modules = {part: copy.deepcopy(self.parts[part]).cpu().eval() for part in weights}
         for part, values in weights.items():
-            made[part].load_state_dict(values)
+            modules[part].load_state_dict(values)
         inputs = PictureInputs(self.view, self.inputs.scaling.on_cpu(), replace(self.settings, device="cpu"))
         reader = self.reader
-        return PictureReader(inputs, made[NETWORK], made[HEAD], unit_length=reader.unit_length, own=reader.own)
+        return PictureReader(inputs, modules[NETWORK], modules[HEAD], unit_length=reader.unit_length, own=reader.own)
 
     def phase(self, epoch: int) -> str:
         """Name the kind of step of an epoch."""
@@ -481,7 +481,7 @@ def scaling_of(values: Mapping[str, Any]) -> str:
     return "unit" if values["network"] == EFFICIENTNET else "training"
 
 
-def show_layer(network: torch.nn.Module, name: str, shown: dict[str, torch.Tensor]) -> RemovableHandle:
+def show_layer(network: torch.nn.Module, name: str, layers: dict[str, torch.Tensor]) -> RemovableHandle:
     """Let a network write into ``shown`` what a layer gives, at every call until the handle is removed."""
 
     def keep(_part: Any, _entered: Any, left: Any) -> None:
@@ -490,7 +490,7 @@ def show_layer(network: torch.nn.Module, name: str, shown: dict[str, torch.Tenso
                 f"The layer {name!r} of the network gives {type(left).__name__}",
                 available="a layer that gives one tensor, [row, ...]",
             )
-        shown[name] = whole(left)
+        layers[name] = whole(left)
 
     handle: RemovableHandle = layer_named(network, name, "the network").register_forward_hook(keep)
     return handle
@@ -513,7 +513,7 @@ def only(values: float | Sequence[float]) -> float:
     return float(values) if isinstance(values, int | float) else float(values[0])
 
 
-def recipe_of(values: dict[str, Any], own: OwnRecipe | None) -> ImageRecipe:
+def recipe_of(values: dict[str, Any], treatment_recipe: OwnRecipe | None) -> ImageRecipe:
     """Return how a network is trained; a treatment's own optimiser has its own rate and goes on for longer.
 
     Where what is under the head has a rate of its own, it keeps its ratio to the learner's.
@@ -521,11 +521,12 @@ def recipe_of(values: dict[str, Any], own: OwnRecipe | None) -> ImageRecipe:
     epochs, rate = int(values["epochs"]), values["learning_rate"]
     under = values.get("backbone_learning_rate")
     shared = {"network": values["network"], "batch_size": int(values["batch_size"])}
-    if own is not None:
+    if treatment_recipe is not None:
         return ImageRecipe(
-            **shared, epochs=own.epochs(epochs), learning_rate=own.learning_rate, schedule="constant",
-            descent=Descent(own.optimiser, values["momentum"], own.weight_decay),
-            backbone_rate=None if under is None else own.learning_rate * under / rate,
+            **shared, epochs=treatment_recipe.epochs(epochs), learning_rate=treatment_recipe.learning_rate,
+            schedule="constant",
+            descent=Descent(treatment_recipe.optimiser, values["momentum"], treatment_recipe.weight_decay),
+            backbone_rate=None if under is None else treatment_recipe.learning_rate * under / rate,
         )  # fmt: skip
     return ImageRecipe(
         **shared, epochs=epochs, learning_rate=rate, schedule=values["schedule"],
@@ -534,12 +535,12 @@ def recipe_of(values: dict[str, Any], own: OwnRecipe | None) -> ImageRecipe:
     )  # fmt: skip
 
 
-def logits_of(run: Run, rows: Rows, what: str) -> NDArray[np.float32]:
+def logits_of(run: Run, rows: Rows, source: str) -> NDArray[np.float32]:
     """Return the outputs of every row, ``[row, output]``; the network is as it is, its batch statistics fixed."""
-    check_pictures(rows.inputs, what)
+    check_pictures(rows.inputs, source)
     if rows.inputs.shape[1:] != run.material.train.inputs.shape[1:]:
         raise BadInput(
-            f"The pictures of {what} have the shape {rows.inputs.shape[1:]}, and those of the training rows "
+            f"The pictures of {source} have the shape {rows.inputs.shape[1:]}, and those of the training rows "
             f"{run.material.train.inputs.shape[1:]}",
             available="one size and number of channels for all",
         )

@@ -127,16 +127,16 @@ class SideBySide(Backend):
         for trial in trials:
             outputs = self._dev[id(self.training_of[trial])]
             finite.append(bool(np.isfinite(outputs).all()))
-            said = self._said(trial, outputs if finite[-1] else np.zeros_like(outputs))
-            values.append(said.values)
-            scores.append(said.scores)
+            prediction = self._said(trial, outputs if finite[-1] else np.zeros_like(outputs))
+            values.append(prediction.values)
+            scores.append(prediction.scores)
         return DevReading(values, finite, None if any(score is None for score in scores) else scores)
 
     def _said(self, trial: int, outputs: Logits) -> Predicted:
         task = self.training_of[trial].run.task
-        own = task.classes(outputs)
-        if own is not None:
-            return Predicted(own)
+        classes = task.classes(outputs)
+        if classes is not None:
+            return Predicted(classes)
         logits = outputs[:, : task.outputs]
         return read(self.trials[trial], self.material, logits, logits[:0]).dev
 
@@ -158,20 +158,20 @@ class SideBySide(Backend):
 
     def save(self, number: int, standings: Sequence[Standing]) -> None:
         """Write checkpoints, where enough time has gone by."""
-        folder, begun = self.settings.checkpoints, time.monotonic()
-        if folder is None or self.unsaved or number == self.epochs or begun < self.save_at:
+        folder, start = self.settings.checkpoints, time.monotonic()
+        if folder is None or self.unsaved or number == self.epochs or start < self.save_at:
             return
         try:
             for training in self.trainings:
-                own = [standings[trial] for trial in training.trials]
-                if training.epoch == number and not all(standing.stopped for standing in own):
+                standings_here = [standings[trial] for trial in training.trials]
+                if training.epoch == number and not all(standing.stopped for standing in standings_here):
                     remembered = [self.remembered[trial] for trial in training.trials]
-                    checkpoints.save(folder, training.name, training.run, Stand(own, remembered, number))
+                    checkpoints.save(folder, training.name, training.run, Stand(standings_here, remembered, number))
         except (BadInput, OSError) as error:
             # A disk that is full is no reason to give up what was trained.
             self.unsaved = str(error).splitlines()[0]
         now = time.monotonic()
-        self.save_at = now + max(EVERY, TIMES * (now - begun))
+        self.save_at = now + max(EVERY, TIMES * (now - start))
 
     def close(self) -> None:
         """Wait for every step of every training."""
@@ -186,13 +186,13 @@ class SideBySide(Backend):
         if outcome.failure is not None:
             return outcome
         outcome = replace(outcome, notes=(*self._notes(trial, outcome.seconds), *outcome.notes))
-        run, kept = self.training_of[trial].run, self.remembered[trial]
+        run, best = self.training_of[trial].run, self.remembered[trial]
         task = run.task
-        model = None if kept.weights is None else task.model_of(PictureNetwork.of_run(run, kept.weights))
-        if (own := task.classes(kept.dev)) is not None:
-            outputs = {"outputs.dev": kept.dev, "outputs.test": kept.test}
-            return replace(outcome, dev=Predicted(own), kept=outputs, model=model)
-        dev, test = (outputs[:, : task.outputs] for outputs in (kept.dev, kept.test))
+        model = None if best.weights is None else task.model_of(PictureNetwork.of_run(run, best.weights))
+        if (classes := task.classes(best.dev)) is not None:
+            outputs = {"outputs.dev": best.dev, "outputs.test": best.test}
+            return replace(outcome, dev=Predicted(classes), kept=outputs, model=model)
+        dev, test = (outputs[:, : task.outputs] for outputs in (best.dev, best.test))
         own_trial = self.trials[trial]
         return finished(
             own_trial,
@@ -220,10 +220,10 @@ class SideBySide(Backend):
 
     def _representations(self, trial: int) -> Representations:
         """Return the features of the best epoch, for a treatment after training."""
-        kept, width = self.remembered[trial], self.training_of[trial].run.task.outputs
+        best, width = self.remembered[trial], self.training_of[trial].run.task.outputs
 
         def features(split: str) -> NDArray[np.float32]:
-            rows: NDArray[np.float32] = getattr(kept, split)[:, width:]
+            rows: NDArray[np.float32] = getattr(best, split)[:, width:]
             return rows
 
         return representations_of(self.material, self.trials[trial], self.settings, features)
@@ -247,13 +247,13 @@ def fit_pictures(
     returns the hyper-parameters by which checkpoints know a training.
     """
     data = data_name(material) if settings.checkpoints is not None else ""
-    grouped = [[stack[place] for place in places] for places in trainings_of(stack)]
+    grouped = [[stack[index] for index in places] for places in trainings_of(stack)]
     # What has no name of its own, such as a lambda, can be trained, and no checkpoint be kept of it.
     nameless = names is None or settings.checkpoints is None
     named = [None if nameless or names is None else names(trials[0]) for trials in grouped]
     shared = [
-        (training_name(trials, settings, data, version, own), trials)
-        for trials, own in zip(grouped, named, strict=True)
+        (training_name(trials, settings, data, version, training), trials)
+        for trials, training in zip(grouped, named, strict=True)
     ]
 
     def fitter() -> Fitter:
@@ -265,11 +265,11 @@ def fit_pictures(
         outcomes = by_rounding(settings, lambda: fitter().overhead(stack[0]), lambda: fitter().fit(shared), TIMED_STEPS)
     # Trials come back training by training.
     arranged = [trial for _, trials in shared for trial in trials]
-    found = {id(trial): outcome for trial, outcome in zip(arranged, outcomes, strict=True)}
+    outcome_of = {id(trial): outcome for trial, outcome in zip(arranged, outcomes, strict=True)}
     if settings.checkpoints is not None:
         # Not before all of the stack has ended: it is recorded as a whole.
         forget(settings.checkpoints, [name for name, _ in shared])
-    return [found[id(trial)] for trial in stack]
+    return [outcome_of[id(trial)] for trial in stack]
 
 
 class Fitter:
@@ -284,16 +284,16 @@ class Fitter:
 
     def fit(self, shared: Sequence[Shared], pieces: int = 1) -> list[Outcome]:
         """Return the outcomes of the trials, training by training."""
-        beside: SideBySide | None = None
+        networks: SideBySide | None = None
         try:
-            beside = SideBySide(shared, self.material, self.pictures, self.settings, pieces=pieces, task=self.task)
-            ended = Trainer(beside, self.material, self.settings, self.report).run()
+            networks = SideBySide(shared, self.material, self.pictures, self.settings, pieces=pieces, task=self.task)
+            ended = Trainer(networks, self.material, self.settings, self.report).run()
         except self.torch.OutOfMemoryError as error:
-            said = str(error).splitlines()[0]
+            message = str(error).splitlines()[0]
         else:
             return ended if pieces == 1 else self._noted(ended, shared[0][1][0], pieces)
         # Out of the handler: the error holds on to the frames, and they to the memory.
-        del beside
+        del networks
         self._free()
         if len(shared) > 1:
             half = len(shared) // 2
@@ -301,7 +301,8 @@ class Fitter:
         rows = _batch_size(shared[0][1][0])
         if rows // (2 * pieces) < LEAST_PIECE:
             raise BadInput(
-                f"One network does not fit into the memory of the device, even {rows // pieces} rows at once ({said})",
+                f"One network does not fit into the memory of the device, even {rows // pieces} rows "
+                f"at once ({message})",
                 help='a smaller network, smaller pictures, or device = "cpu".',
             )
         return self.fit(shared, 2 * pieces)
@@ -349,11 +350,11 @@ class Fitter:
         steps.begin(1)
         steps.take(phase)
         steps.wait()
-        begun = time.perf_counter()
+        start = time.perf_counter()
         for _ in range(TIMED_STEPS):
             steps.again(phase)  # a short epoch has not so many
         steps.wait()
-        return max(time.perf_counter() - begun, 1e-9)
+        return max(time.perf_counter() - start, 1e-9)
 
 
 def _check_draws_nothing(run: Run) -> None:

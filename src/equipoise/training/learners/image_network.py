@@ -67,9 +67,9 @@ class ImageNetwork(BackboneLearner):
     @classmethod
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
         """Return all hyper-parameters; what does not go together is refused."""
-        made = super().completed(values, task)
-        check_options(made, cls.network_option)
-        return made
+        completed_values = super().completed(values, task)
+        check_options(completed_values, cls.network_option)
+        return completed_values
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """As many as fill the device."""
@@ -110,13 +110,13 @@ def picture_stepper(trial: Prepared, material: Material, pictures: Pictures, set
 
     def step() -> torch.Tensor:
         nonlocal taken
-        epoch, place = divmod(taken, run.steps)
-        if place == 0:
+        epoch, step_index = divmod(taken, run.steps)
+        if step_index == 0:
             run.begin(epoch + 1)
             run.seed_draws(epoch + 1)
         run.step(run.phase(epoch + 1))
         taken += 1
-        loss: torch.Tensor = run.losses[place]
+        loss: torch.Tensor = run.losses[step_index]
         return loss
 
     def predictions() -> torch.Tensor:

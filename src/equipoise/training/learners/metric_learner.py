@@ -79,24 +79,24 @@ class MetricLearning(DownstreamLearner, BackboneLearner):
         """Return all hyper-parameters; what does not go together is refused."""
         if task != "class":
             raise BadInput("The learner metric_learner learns from classes", available="a cohort with classes")
-        made = super().completed(values, task)
-        check_recipe(made)
-        if made["frozen_norm"] and made["backbone"] == NO_BACKBONE:
+        completed_values = super().completed(values, task)
+        check_recipe(completed_values)
+        if completed_values["frozen_norm"] and completed_values["backbone"] == NO_BACKBONE:
             raise BadInput(
                 "frozen_norm = true was given, and no backbone: a head on features has no normalisation",
                 available="frozen_norm = true with a backbone",
                 help=f"leave it out, or choose backbone = {listing(repr(name) for name in NETWORKS)}.",
             )
-        if made["backbone"] != NO_BACKBONE:
-            check_options(made, cls.network_option)
-        elif given := without_defaults({name: made[name] for name in LATER}, LATER):
-            name, value = next(iter(given.items()))
+        if completed_values["backbone"] != NO_BACKBONE:
+            check_options(completed_values, cls.network_option)
+        elif later_options := without_defaults({name: completed_values[name] for name in LATER}, LATER):
+            name, value = next(iter(later_options.items()))
             raise BadInput(
                 f"{name} = {value!r} was given, and no backbone: a head on features is trained by Adam at one rate",
                 available=f"{name} with a backbone",
                 help=f"leave it out, or choose backbone = {listing(repr(name) for name in NETWORKS)}.",
             )
-        return made
+        return completed_values
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """Many heads where a step is small, few where its arithmetic is the limit; as many networks as fill a card."""

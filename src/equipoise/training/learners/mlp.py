@@ -96,19 +96,19 @@ def recipe_of(stack: Sequence[Prepared]) -> Recipe:
     Where the network learns in some epochs only, a better one is waited for as many times as long.
     """
     values = stack[0].values
-    own = [recipe_of_treatments(trial.treatments) for trial in stack]
+    recipes = [recipe_of_treatments(trial.treatments) for trial in stack]
     epochs = int(values["epochs"])
     return Recipe(
-        epochs=epochs if own[0] is None else own[0].epochs(epochs),
+        epochs=epochs if recipes[0] is None else recipes[0].epochs(epochs),
         batch_size=int(values["batch_size"]),
         patience=int(values["patience"])
         * max((treatment.network_every for treatment in stack[0].treatments), default=1),
         rates=tuple(
             float(trial.values["learning_rate"]) if recipe is None else recipe.learning_rate
-            for trial, recipe in zip(stack, own, strict=True)
+            for trial, recipe in zip(stack, recipes, strict=True)
         ),
         decays=tuple(
             float(trial.values["weight_decay"]) if recipe is None else recipe.weight_decay
-            for trial, recipe in zip(stack, own, strict=True)
+            for trial, recipe in zip(stack, recipes, strict=True)
         ),
     )

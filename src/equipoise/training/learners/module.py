@@ -63,19 +63,19 @@ class Module(Learner):
     @classmethod
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
         """Return all hyper-parameters; a factory is needed."""
-        made = super().completed(values, task)
-        made["settings"] = dict(made["settings"] or {})
-        if isinstance(made["factory"], str):
-            name_parts(made["factory"], "factory")
-        elif not callable(made["factory"]):
-            raise BadInput(f"The factory of the learner module is {made['factory']!r}", available=HOW)
-        return made
+        completed_values = super().completed(values, task)
+        completed_values["settings"] = dict(completed_values["settings"] or {})
+        if isinstance(completed_values["factory"], str):
+            name_parts(completed_values["factory"], "factory")
+        elif not callable(completed_values["factory"]):
+            raise BadInput(f"The factory of the learner module is {completed_values['factory']!r}", available=HOW)
+        return completed_values
 
     @classmethod
     def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Name a factory that was given as an object; a lambda or a closure has no name of its own."""
-        given = values["factory"]
-        factory = by_file(given) if isinstance(given, str) else name_of(given, "factory")
+        factory_given = values["factory"]
+        factory = by_file(factory_given) if isinstance(factory_given, str) else name_of(factory_given, "factory")
         return {**values, "factory": factory, "settings": plain_value(values["settings"], "setting of a factory")}
 
     @classmethod
@@ -114,16 +114,16 @@ class Module(Learner):
             fix_seeds(stack[0].seed)
             return Stack(network, stack, material, recipe_of(stack), settings)
 
-        def model_of(trained: Stack, place: int, values: Sequence[torch.Tensor]) -> ModuleModel:
-            trial = stack[place]
-            given = trial.values["factory"]
-            factory = given if isinstance(given, str) else spelt(given)
+        def model_of(trained: Stack, index: int, values: Sequence[torch.Tensor]) -> ModuleModel:
+            trial = stack[index]
+            factory_given = trial.values["factory"]
+            factory = factory_given if isinstance(factory_given, str) else spelt(factory_given)
             module = _made(trial, material, trial.seed)
             return ModuleModel.of_module(trained, values, module, factory, trial.values["settings"])
 
         ended = fit_stack(build, material, settings, report, partial(StackedNetworks, model_of=model_of))
         if is_jittered(settings.rounding) and draws(_made(stack[0], material, 0)):
-            return [replace(one, notes=(*one.notes, DRAWS)) for one in ended]
+            return [replace(outcome, notes=(*outcome.notes, DRAWS)) for outcome in ended]
         return ended
 
 

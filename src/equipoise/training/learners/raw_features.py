@@ -53,13 +53,13 @@ class RawFeatures(DownstreamLearner):
         width = flat_width(material, "raw_features")
         embedder = LengthEmbedder(width, unit_length=bool(stack[0].values["unit_length"]))
         points = {split: embedder(getattr(material, split).inputs) for split in SPLITS}
-        each = [points] * len(stack)
+        per_trial = [points] * len(stack)
         ended = [
             Outcome(best_epoch=1, model=RawFeaturesModel(embedder) if settings.keep_models else None) for _ in stack
         ]
-        read = endings(stack, material, ended, each, each, 1, settings, report)
+        read = endings(stack, material, ended, per_trial, per_trial, 1, settings, report)
         report(Progress(len(stack), 0, 1, 1))
-        return [_judged(one, material, settings) for one in read]
+        return [_judged(outcome, material, settings) for outcome in read]
 
 
 def _judged(outcome: Outcome, material: Material, settings: Settings) -> Outcome:

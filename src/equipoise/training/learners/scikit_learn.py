@@ -66,13 +66,13 @@ class ScikitLearn(Learner):
     @classmethod
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
         """Return estimator and settings; that an object takes its settings is found out at once."""
-        made = super().completed(values, task)
-        made["settings"] = dict(made["settings"] or {})
-        if isinstance(made["estimator"], str):
-            _apart(made["estimator"])  # nothing is imported by its name before a trial is to run
+        completed_values = super().completed(values, task)
+        completed_values["settings"] = dict(completed_values["settings"] or {})
+        if isinstance(completed_values["estimator"], str):
+            _apart(completed_values["estimator"])  # nothing is imported by its name before a trial is to run
         else:
-            estimator_of(made)
-        return made
+            estimator_of(completed_values)
+        return completed_values
 
     @classmethod
     def verify(cls, values: Mapping[str, Any]) -> None:
@@ -82,14 +82,14 @@ class ScikitLearn(Learner):
     @classmethod
     def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Name an object by its class and its parameters."""
-        given, settings = values["estimator"], values["settings"]
-        if isinstance(given, str):
-            return {**values, "estimator": by_file(given), "settings": plain_value(settings, WHAT)}
-        kind = given if isinstance(given, type) else type(given)
-        name, made = name_of(kind, "estimator"), estimator_of(values)
-        if hasattr(made, "get_params"):
-            settings = made.get_params(deep=False)
-        elif kind is not given:
+        requested, settings = values["estimator"], values["settings"]
+        if isinstance(requested, str):
+            return {**values, "estimator": by_file(requested), "settings": plain_value(settings, WHAT)}
+        kind = requested if isinstance(requested, type) else type(requested)
+        name, estimator = name_of(kind, "estimator"), estimator_of(values)
+        if hasattr(estimator, "get_params"):
+            settings = estimator.get_params(deep=False)
+        elif kind is not requested:
             raise BadInput(
                 f"The estimator is an object of {name}, which has no get_params, so its settings are unknown",
                 help="give the class, with settings; or let it inherit from sklearn.base.BaseEstimator.",
@@ -99,9 +99,9 @@ class ScikitLearn(Learner):
     @classmethod
     def source(cls, values: Mapping[str, Any]) -> str | None:
         """Return a hash of the estimator's source where it is the user's own; scikit-learn has a version."""
-        given = values["estimator"]
-        found = _by_name(given) if isinstance(given, str) else given
-        return None if _home(found) == "sklearn" else source_hash(found)
+        requested = values["estimator"]
+        estimator = _by_name(requested) if isinstance(requested, str) else requested
+        return None if _home(estimator) == "sklearn" else source_hash(estimator)
 
     @classmethod
     def gives_scores(cls, values: Mapping[str, Any]) -> bool:
@@ -128,24 +128,24 @@ class ScikitLearn(Learner):
 
 def estimator_of(values: Mapping[str, Any]) -> Any:
     """Make a fresh estimator from its name, class or example, with its settings."""
-    given, settings = values["estimator"], dict(values["settings"] or {})
-    if isinstance(given, str):
-        given = _by_name(given)
+    requested, settings = values["estimator"], dict(values["settings"] or {})
+    if isinstance(requested, str):
+        requested = _by_name(requested)
         # A name may come from a stranger's plan: what is no estimator is not called.
-        if not _can_be_fitted(given):
-            raise BadInput(f"The estimator {spelt(given)} has no fit and predict", available=HOW)
+        if not _can_be_fitted(requested):
+            raise BadInput(f"The estimator {spelt(requested)} has no fit and predict", available=HOW)
     try:
-        if isinstance(given, type):
-            made = given(**settings)
+        if isinstance(requested, type):
+            estimator = requested(**settings)
         else:
-            made = _fresh(given)
+            estimator = _fresh(requested)
             if settings:
-                made.set_params(**settings)
+                estimator.set_params(**settings)
     except (TypeError, ValueError, AttributeError) as error:
-        raise BadInput(f"{spelt(given)} cannot be made with {settings!r} ({error})") from error
-    if not _can_be_fitted(made):
-        raise BadInput(f"The estimator {spelt(given)} has no fit and predict", available=HOW)
-    return made
+        raise BadInput(f"{spelt(requested)} cannot be made with {settings!r} ({error})") from error
+    if not _can_be_fitted(estimator):
+        raise BadInput(f"The estimator {spelt(requested)} has no fit and predict", available=HOW)
+    return estimator
 
 
 def _can_be_fitted(thing: Any) -> bool:
@@ -169,12 +169,12 @@ def _apart(name: str) -> tuple[str, str]:
     return module, attribute
 
 
-def _fresh(given: Any) -> Any:
-    if hasattr(given, "get_params"):
+def _fresh(estimator: Any) -> Any:
+    if hasattr(estimator, "get_params"):
         from sklearn.base import clone
 
-        return clone(given)
-    return copy.deepcopy(given)
+        return clone(estimator)
+    return copy.deepcopy(estimator)
 
 
 def _trained(material: Material, trial: Prepared, settings: Settings) -> Outcome:
@@ -185,10 +185,10 @@ def _trained(material: Material, trial: Prepared, settings: Settings) -> Outcome
             available="treatments before and after training",
             help="use the learner mlp, or module with a network of your own.",
         )
-    begun = time.perf_counter()
-    made, notes = _fitted(material, trial, settings)
+    start = time.perf_counter()
+    fitted, notes = _fitted(material, trial, settings)
     number = material.outputs if material.task == "multilabel" else len(material.classes)
-    model = EstimatorModel(made, material.train.inputs.shape[1], number, material.task)
+    model = EstimatorModel(fitted, material.train.inputs.shape[1], number, material.task)
     dev, test = (model.predict(rows.inputs) for rows in (material.dev, material.test))
     epoch = only_epoch(dev, material, settings)
 
@@ -196,8 +196,8 @@ def _trained(material: Material, trial: Prepared, settings: Settings) -> Outcome
         rows: NDArray[np.float32] = getattr(material, split).inputs
         return rows[trial.rows] if split == "train" else rows
 
-    kept = model if settings.keep_models else None
-    ended = Outcome(dev, test, (epoch,), 1, notes, None, time.perf_counter() - begun, model=kept)
+    stored_model = model if settings.keep_models else None
+    ended = Outcome(dev, test, (epoch,), 1, notes, None, time.perf_counter() - start, model=stored_model)
     return after_training(trial, ended, lambda: representations_of(material, trial, settings, inputs))
 
 
@@ -208,9 +208,9 @@ def _fitted(material: Material, trial: Prepared, settings: Settings) -> tuple[An
     # Once for what it imports, which may draw or bring generators of its own; then from the seed.
     foreign = _foreign(estimator_of(trial.values))
     fix_seeds(trial.seed, with_torch=foreign)
-    made = estimator_of(trial.values)
-    _check_kind(made, material.task)
-    _seed(made, trial.seed)
+    estimator = estimator_of(trial.values)
+    _check_kind(estimator, material.task)
+    _seed(estimator, trial.seed)
     rows, weights = trial.rows, trial.weights
     notes: list[str] = []
     if is_jittered(settings.rounding):
@@ -220,19 +220,19 @@ def _fitted(material: Material, trial: Prepared, settings: Settings) -> tuple[An
     if is_deterministic(settings.rounding):
         notes.append(FIXED)
     assert material.train.target is not None
-    name = type(made).__name__
-    made = _wrapped(made, trial, training_rows(rows, material))
-    options = {} if weights is None else {_weight_option(made): weights}
+    name = type(estimator).__name__
+    estimator = _wrapped(estimator, trial, training_rows(rows, material))
+    options = {} if weights is None else {_weight_option(estimator): weights}
     inputs = material.train.inputs[rows].astype(settings.precision, copy=False)
     alone = threadpool_limits(1) if is_deterministic(settings.rounding) else nullcontext()
     with warnings.catch_warnings(record=True) as caught, alone:
         warnings.simplefilter("always")
-        made.fit(inputs, material.train.target[rows], **options)
-    said = dict.fromkeys(f"{name}: {_first_line(warning.message)}" for warning in caught)
-    return made, (*notes, *getattr(made, "notes", ()), *said)
+        estimator.fit(inputs, material.train.target[rows], **options)
+    warned = dict.fromkeys(f"{name}: {_first_line(warning.message)}" for warning in caught)
+    return estimator, (*notes, *getattr(estimator, "notes", ()), *warned)
 
 
-def _wrapped(made: Any, trial: Prepared, rows: TrainingRows) -> Any:
+def _wrapped(estimator: Any, trial: Prepared, rows: TrainingRows) -> Any:
     """Let a treatment fit the estimator in its own way; two of them cannot."""
     acting = overrides(trial.treatments, "wrap")
     if len(acting) > 1:
@@ -244,47 +244,48 @@ def _wrapped(made: Any, trial: Prepared, rows: TrainingRows) -> Any:
             help="use downsampling or oversampling in place of weights.",
         )
     for treatment in trial.treatments if acting else ():
-        found = treatment.wrap(made, rows, _weight_option(made))
-        made = made if found is None else found
-    return made
+        wrapped = treatment.wrap(estimator, rows, _weight_option(estimator))
+        estimator = estimator if wrapped is None else wrapped
+    return estimator
 
 
-def _check_kind(made: Any, task: str) -> None:
+def _check_kind(estimator: Any, task: str) -> None:
     """Refuse a classifier for numbers, and a regressor for classes; another's estimator need not say what it is."""
     from sklearn.base import is_classifier, is_regressor
 
-    if not hasattr(made, "__sklearn_tags__"):
+    if not hasattr(estimator, "__sklearn_tags__"):
         return
-    wrong = is_classifier(made) if task == "regression" else is_regressor(made)
+    wrong = is_classifier(estimator) if task == "regression" else is_regressor(estimator)
     if wrong:
-        own, other = ("classifier", "regressor") if task == "regression" else ("regressor", "classifier")
+        kind, other = ("classifier", "regressor") if task == "regression" else ("regressor", "classifier")
         raise BadInput(
-            f"{type(made).__name__} is a {own}, and the target is {'a number' if task == 'regression' else 'a class'}",
+            f"{type(estimator).__name__} is a {kind}, and the target is "
+            f"{'a number' if task == 'regression' else 'a class'}",
             available=f"a {other}",
             help=f"name a {other} as the estimator.",
         )
-    if task == "multilabel" and not _tells_labels(made):
+    if task == "multilabel" and not _tells_labels(estimator):
         raise BadInput(
-            f"{type(made).__name__} tells one class per row, and rows have several labels",
+            f"{type(estimator).__name__} tells one class per row, and rows have several labels",
             available="an estimator of several labels, such as RandomForestClassifier, KNeighborsClassifier or "
             "MLPClassifier",
             help="or wrap it, as an object: sklearn.multioutput.MultiOutputClassifier(LogisticRegression()).",
         )
 
 
-def _tells_labels(made: Any) -> bool:
+def _tells_labels(estimator: Any) -> bool:
     """Tell whether an estimator learns several labels a row, by what it says of itself."""
     from sklearn.utils import get_tags
 
-    tags = get_tags(made)
+    tags = get_tags(estimator)
     labels = tags.classifier_tags is not None and tags.classifier_tags.multi_label
     return bool(labels or tags.target_tags.multi_output or not tags.target_tags.single_output)
 
 
-def _foreign(made: Any) -> bool:
+def _foreign(estimator: Any) -> bool:
     """Tell whether an estimator or a part of it is other people's code, which may import torch once it runs."""
-    parts = made.get_params(deep=True).values() if hasattr(made, "get_params") else ()
-    return any(_home(one) not in ("builtins", "numpy", "sklearn") for one in (made, *parts))
+    parts = estimator.get_params(deep=True).values() if hasattr(estimator, "get_params") else ()
+    return any(_home(part) not in ("builtins", "numpy", "sklearn") for part in (estimator, *parts))
 
 
 def _home(thing: Any) -> str:
@@ -293,21 +294,21 @@ def _home(thing: Any) -> str:
     return str(kind.__module__).partition(".")[0]
 
 
-def _seed(made: Any, seed: int) -> None:
+def _seed(estimator: Any, seed: int) -> None:
     """Fix every ``random_state`` that was left open, also in the steps of a pipeline."""
-    if not hasattr(made, "get_params"):
+    if not hasattr(estimator, "get_params"):
         return
-    found = made.get_params(deep=True)
-    open_ones = [name for name, value in found.items() if name.split("__")[-1] == "random_state" and value is None]
-    made.set_params(**{name: seed_of(seed, "estimator", name) for name in open_ones})
+    parameters = estimator.get_params(deep=True)
+    open_ones = [name for name, value in parameters.items() if name.split("__")[-1] == "random_state" and value is None]
+    estimator.set_params(**{name: seed_of(seed, "estimator", name) for name in open_ones})
 
 
-def _weight_option(made: Any) -> str:
+def _weight_option(estimator: Any) -> str:
     """Return what the estimator calls the weights of rows; of a pipeline its last step has them."""
     from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import has_fit_parameter
 
-    step, last = made.steps[-1] if isinstance(made, Pipeline) else ("", made)
+    step, last = estimator.steps[-1] if isinstance(estimator, Pipeline) else ("", estimator)
     if not has_fit_parameter(last, "sample_weight"):
         raise BadInput(
             f"{type(last).__name__} takes no sample_weight, and a treatment of this trial weighs rows",

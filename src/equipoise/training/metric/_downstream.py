@@ -68,10 +68,10 @@ class DownstreamLearner(Learner):
     @classmethod
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
         """Return all hyper-parameters; classifiers and their trainings that are not allowed are refused."""
-        made = super().completed(values, task)
-        made["downstream"] = check_downstream(made["downstream"])
-        made["trainings"] = check_trainings(made["trainings"], made["downstream"])
-        return made
+        completed_values = super().completed(values, task)
+        completed_values["downstream"] = check_downstream(completed_values["downstream"])
+        completed_values["trainings"] = check_trainings(completed_values["trainings"], completed_values["downstream"])
+        return completed_values
 
     @classmethod
     def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,26 +79,26 @@ class DownstreamLearner(Learner):
         return described_downstream(without_usual(super().described(values)))
 
 
-def check_downstream(given: object) -> list[dict[str, Any]]:
+def check_downstream(requested: object) -> list[dict[str, Any]]:
     """Return the classifiers to train on an embedding, each a table of its name and all its settings."""
-    if given is None or (isinstance(given, Sequence) and not len(given)):
+    if requested is None or (isinstance(requested, Sequence) and not len(requested)):
         return []
     from equipoise.audits.downstream import CLASSIFIER_SETTINGS, classifiers_of
 
-    if isinstance(given, str) or not isinstance(given, Sequence):
+    if isinstance(requested, str) or not isinstance(requested, Sequence):
         raise BadInput(
-            f"downstream is {given!r}",
+            f"downstream is {requested!r}",
             available=f"a list of {', '.join(CLASSIFIER_SETTINGS)}, with settings where wanted",
             help='write it as ["logistic_regression"] or ["logistic_regression:C=0.01,0.1,1,10,100"].',
         )  # fmt: skip
-    return [{"name": one.name, **one.settings} for one in classifiers_of(given)]
+    return [{"name": classifier.name, **classifier.settings} for classifier in classifiers_of(requested)]
 
 
 def described_downstream(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return hyper-parameters that name a trial: a classifier by its name and what differs from its stored meaning."""
     if not values.get("downstream"):
         return dict(values)
-    return {**values, "downstream": [one.plain for one in _asked(values)]}
+    return {**values, "downstream": [classifier.plain for classifier in _asked(values)]}
 
 
 def _asked(values: Mapping[str, Any]) -> list[Classifier]:
@@ -110,17 +110,17 @@ def _asked(values: Mapping[str, Any]) -> list[Classifier]:
 def classifiers_of(trials: Sequence[Prepared]) -> list[tuple[int, Classifier, str]]:
     """Return the classifiers that trials ask for: the place of the trial, the classifier and how it is trained."""
     return [
-        (index, one, how)
+        (index, classifier, training)
         for index, trial in enumerate(trials)
-        for one in _asked(trial.values)
-        for how in trial.values["trainings"]
-        if how not in BY_DOMAIN or one.name == KIN
+        for classifier in _asked(trial.values)
+        for training in trial.values["trainings"]
+        if training not in BY_DOMAIN or classifier.name == KIN
     ]
 
 
-def stored_name(classifier: Classifier, how: str) -> str:
+def stored_name(classifier: Classifier, training: str) -> str:
     """Return the name that predictions are kept under; settings are in it where they are not the stored meaning."""
-    return ".".join(filter(None, ("downstream", classifier.name, how, classifier.code, "test")))
+    return ".".join(filter(None, ("downstream", classifier.name, training, classifier.code, "test")))
 
 
 def downstream_predictions(
@@ -135,39 +135,41 @@ def downstream_predictions(
     C, it is kept too. Large ones are trained beside each other where there are cores: they take longer than many a
     head. ``tell`` hears before the first and after each one how many are trained, of how many.
     """
-    wanted = classifiers_of(trials)
-    if wanted:
-        tell(0, len(wanted))
+    requested = classifiers_of(trials)
+    if requested:
+        tell(0, len(requested))
     together: dict[tuple[int, str, str], list[Classifier]] = {}
-    for place, one, how in wanted:
-        together.setdefault((place, one.name, how), []).append(one)
+    for index, wanted_classifier, training in requested:
+        together.setdefault((index, wanted_classifier.name, training), []).append(wanted_classifier)
 
     def task(key: tuple[int, str, str]) -> Task:
-        place, name, how = key
-        trial, embedding = trials[place], embeddings[place]
+        index, name, training = key
+        trial, embedding = trials[index], embeddings[index]
         target, dev = material.train.target, material.dev.target
         assert target is not None
         assert dev is not None
-        rows, known = rows_for(how, trial, material), np.flatnonzero(dev >= 0)
-        domains = domains_of(trial, material, rows) if how in BY_DOMAIN else None
-        seed = seed_of(trial.seed, "downstream", name, how)
-        judged = embedding["dev"][known], dev[known]
+        rows, labelled = rows_for(training, trial, material), np.flatnonzero(dev >= 0)
+        domains = domains_of(trial, material, rows) if training in BY_DOMAIN else None
+        seed = seed_of(trial.seed, "downstream", name, training)
+        judged = embedding["dev"][labelled], dev[labelled]
         return together[key], seed, embedding["train"][rows], target[rows], domains, judged, embedding["test"]
 
-    found: list[tuple[dict[str, NDArray[Any]], tuple[str, ...]]] = [({}, ()) for _ in trials]
-    large = any(embeddings[place]["train"].size >= LARGE for place, _, _ in wanted)
+    predictions: list[tuple[dict[str, NDArray[Any]], tuple[str, ...]]] = [({}, ()) for _ in trials]
+    large = any(embeddings[index]["train"].size >= LARGE for index, _, _ in requested)
     number = 0
-    for ((place, _, how), own), said in zip(together.items(), _all(map(task, together), large), strict=True):
-        for asked, (guesses, warned, chosen) in zip(own, said, strict=True):
-            kept, notes = found[place]
-            kept[stored_name(asked, how)] = guesses
-            if chosen != asked:
-                kept[stored_name(asked, how).replace(".test", ".chosen_c")] = np.array([chosen["C"]])
-            by = f"{asked.label}{SAID.get(how, f' on {how} rows')}"
-            found[place] = kept, (*notes, *(f"{by}: {warning}." for warning in warned))
+    for ((index, _, training), group_classifiers), answers in zip(
+        together.items(), _all(map(task, together), large), strict=True
+    ):
+        for classifier, (guesses, warned, chosen) in zip(group_classifiers, answers, strict=True):
+            arrays, notes = predictions[index]
+            arrays[stored_name(classifier, training)] = guesses
+            if chosen != classifier:
+                arrays[stored_name(classifier, training).replace(".test", ".chosen_c")] = np.array([chosen["C"]])
+            by = f"{classifier.label}{SAID.get(training, f' on {training} rows')}"
+            predictions[index] = arrays, (*notes, *(f"{by}: {warning}." for warning in warned))
             number += 1
-            tell(number, len(wanted))
-    return found
+            tell(number, len(requested))
+    return predictions
 
 
 def _all(tasks: Iterable[Task], large: bool) -> Iterator[list[Said]]:
@@ -177,22 +179,22 @@ def _all(tasks: Iterable[Task], large: bool) -> Iterator[list[Said]]:
         return (_trained(*task) for task in tasks)
     from sklearn.utils.parallel import Parallel, delayed
 
-    found: Iterator[list[Said]] = Parallel(n_jobs=number, return_as="generator")(
+    answers: Iterator[list[Said]] = Parallel(n_jobs=number, return_as="generator")(
         delayed(_trained)(*task) for task in tasks
     )
-    return found
+    return answers
 
 
 def cores() -> int:
     """Return how many cores this process may use: as many as it was given threads."""
-    given = os.environ.get("OMP_NUM_THREADS", "")
-    if given.isdigit() and int(given):
-        return int(given)
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    if threads.isdigit() and int(threads):
+        return int(threads)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _trained(
-    asked: Sequence[Classifier],
+    classifiers_asked: Sequence[Classifier],
     seed: int,
     points: Points,
     classes: Codes,
@@ -207,38 +209,38 @@ def _trained(
         if domains is None:
             return classifiers.fitted(classifiers.estimator(classifier, seed), classifier.name, points, classes)
         values: Mapping[str, Any] = classifier.settings
-        apart = classifiers.DomainIndependent(values["C"], standardise=values["standardise"])
-        apart.fit(points, classes, domains)
-        return apart, apart.warned
+        by_domain = classifiers.DomainIndependent(values["C"], standardise=values["standardise"])
+        by_domain.fit(points, classes, domains)
+        return by_domain, by_domain.warned
 
-    def accuracy(made: Any) -> float:
-        return float((np.asarray(made.predict(dev[0])) == dev[1]).mean())
+    def accuracy(fitted: Any) -> float:
+        return float((np.asarray(fitted.predict(dev[0])) == dev[1]).mean())
 
     fits = classifiers.Fits(fit, accuracy if len(dev[1]) else None)
-    found: list[Said] = []
-    for one in asked:
-        made, warned, chosen = fits(one)
-        found.append((np.asarray(made.predict(test), dtype=np.int64), warned, chosen))
-    return found
+    answers: list[Said] = []
+    for setting in classifiers_asked:
+        fitted, warned, chosen = fits(setting)
+        answers.append((np.asarray(fitted.predict(test), dtype=np.int64), warned, chosen))
+    return answers
 
 
-def check_trainings(given: object, downstream: Sequence[Mapping[str, Any]]) -> list[str]:
+def check_trainings(requested: object, downstream: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the trainings of classifiers in one order, the usual two where none are given; others are refused."""
-    if given is None:
+    if requested is None:
         return list(USUAL)
-    if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
-        raise BadInput(f"trainings is {given!r}", available=f"a list of {', '.join(TRAININGS)}")
-    for name in given:
+    if isinstance(requested, str) or not isinstance(requested, Sequence) or not len(requested):
+        raise BadInput(f"trainings is {requested!r}", available=f"a list of {', '.join(TRAININGS)}")
+    for name in requested:
         if name not in TRAININGS:
             raise unknown_name("training", str(name), TRAININGS, "those of classifiers on an embedding")
-    by_domain = [name for name in BY_DOMAIN if name in given]
-    if by_domain and not any(one["name"] == KIN for one in downstream):
+    by_domain = [name for name in BY_DOMAIN if name in requested]
+    if by_domain and not any(classifier["name"] == KIN for classifier in downstream):
         raise BadInput(
             f"trainings has {by_domain[0]!r} and downstream no {KIN!r}",
             available=f"{by_domain[0]!r} where {KIN!r} is trained: it is that with outputs of every domain",
             help=f"add {KIN!r} to downstream.",
         )
-    return [name for name in TRAININGS if name in given]
+    return [name for name in TRAININGS if name in requested]
 
 
 def without_usual(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -270,9 +272,9 @@ def balanced_rows(target: Codes, seed: int) -> Codes:
     """Return training rows with equally many of every class, as many as the smallest has, drawn by the seed."""
     from equipoise.audits.downstream import rebalanced
 
-    known = np.flatnonzero(target >= 0)
-    places, _ = rebalanced(target[known], "down", stream(seed, "downstream balanced"))
-    return known[places]
+    labelled = np.flatnonzero(target >= 0)
+    places, _ = rebalanced(target[labelled], "down", stream(seed, "downstream balanced"))
+    return labelled[places]
 
 
 def oversampled_rows(rows: Codes, target: Codes, domains: Codes, seed: int) -> Codes:

@@ -64,12 +64,12 @@ class Embedder:
 
     def parameters(self) -> list[torch.Tensor]:
         """Everything that learns."""
-        own = (
+        network_parameters = (
             []
             if self.network is None
             else [parameter for parameter in self.network.parameters() if parameter.requires_grad]
         )
-        return [*own, *self.head.parameters()]
+        return [*network_parameters, *self.head.parameters()]
 
     def features(self, inputs: torch.Tensor) -> torch.Tensor:
         """Return what stands under the head."""
@@ -95,22 +95,22 @@ class Embedder:
         self.training(False)
         step = max(AT_ONCE // max(int(np.prod(inputs.shape[1:])), 1), 1)
         device = self.head.weight.device
-        found = []
+        parts = []
         with library.inference_mode():
             for begin in range(0, len(inputs), step):
                 part = self.embedding(self.features(inputs[begin : begin + step].to(device)))
-                found.append(part.float().cpu().numpy())
+                parts.append(part.float().cpu().numpy())
         empty = np.zeros((0, self.head.out_features), dtype=np.float32)
-        return np.concatenate(found) if found else empty
+        return np.concatenate(parts) if parts else empty
 
     def state(self) -> dict[str, torch.Tensor]:
         """Return every value, by name, where it lies."""
-        found = {HEAD + name: value for name, value in self.head.state_dict().items()}
+        tensors = {HEAD + name: value for name, value in self.head.state_dict().items()}
         if self.network is not None:
-            found |= {NETWORK + name: value for name, value in self.network.state_dict().items()}
+            tensors |= {NETWORK + name: value for name, value in self.network.state_dict().items()}
         if self.scale is not None:
-            found |= {SCALE + name: value for name, value in zip(("mean", "spread"), self.scale, strict=True)}
-        return found
+            tensors |= {SCALE + name: value for name, value in zip(("mean", "spread"), self.scale, strict=True)}
+        return tensors
 
     def restore(self, state: dict[str, torch.Tensor]) -> None:
         """Go back to values that ``state`` gave."""
@@ -138,22 +138,22 @@ def network_of(
     library = require("torch", extra="train", purpose="MetricLearner")
     if backbone is None:
         return None
-    made: Any
+    module: Any
     if isinstance(backbone, str):
         if backbone not in NETWORKS:
             raise unknown_name("backbone", backbone, NETWORKS, "the networks for pictures")
         channels, height = inputs[:2]
-        made, _ = build(backbone, channels, large=height >= LARGE and backbone in WITH_LARGE, frozen_norm=frozen_norm)
+        module, _ = build(backbone, channels, large=height >= LARGE and backbone in WITH_LARGE, frozen_norm=frozen_norm)
     elif isinstance(backbone, library.nn.Module):
-        made = copy.deepcopy(backbone)
+        module = copy.deepcopy(backbone)
         if frozen_norm:
-            freeze_norms(made)
+            freeze_norms(module)
     else:
         raise BadInput(
             f"The backbone is of the kind {type(backbone).__name__}",
             available=f"None, {', '.join(NETWORKS)}, or a torch module that returns features",
         )
-    placed: torch.nn.Module = made.to(device=settings.device, dtype=dtype_of(settings))
+    placed: torch.nn.Module = module.to(device=settings.device, dtype=dtype_of(settings))
     return placed
 
 
@@ -164,42 +164,47 @@ def embedder_of(
     """Put a head on a backbone, which shows by a first look at a few rows how many features it has."""
     library = require("torch", extra="train", purpose="MetricLearner")
     dtype = dtype_of(settings)
-    there = None
+    scale_tensors = None
     if scale is not None:
-        mean, spread = (library.tensor(one, dtype=dtype, device=settings.device)[:, None, None] for one in scale)
-        there = (mean, spread)
-    made = Embedder(network, library.nn.Linear(1, width), unit_length, there)
-    made.training(False)
+        mean, spread = (library.tensor(values, dtype=dtype, device=settings.device)[:, None, None] for values in scale)
+        scale_tensors = (mean, spread)
+    embedder = Embedder(network, library.nn.Linear(1, width), unit_length, scale_tensors)
+    embedder.training(False)
     with library.no_grad():
-        features = checked(made.features(first), len(first)).shape[1]
-    made.head = made_head(seed, features, width, unit_length=unit_length, dtype=dtype, device=settings.device)
-    return made
+        features = checked(embedder.features(first), len(first)).shape[1]
+    embedder.head = made_head(seed, features, width, unit_length=unit_length, dtype=dtype, device=settings.device)
+    return embedder
 
 
 def restored(
-    network: torch.nn.Module | None, said: dict[str, Any], tensors: dict[str, torch.Tensor], settings: Settings
+    network: torch.nn.Module | None, description: dict[str, Any], tensors: dict[str, torch.Tensor], settings: Settings
 ) -> Embedder:
     """Return an embedding with the values of a file; what does not fit is named."""
     library = require("torch", extra="train", purpose="MetricLearner")
-    unit_length, width = bool(said["unit_length"]), int(said["values"]["embedding_size"])
+    unit_length, width = bool(description["unit_length"]), int(description["values"]["embedding_size"])
     head = made_head(
-        0, int(said["features"]), width, unit_length=unit_length, dtype=dtype_of(settings), device=settings.device
+        0,
+        int(description["features"]),
+        width,
+        unit_length=unit_length,
+        dtype=dtype_of(settings),
+        device=settings.device,
     )
     scale = None
     if f"{SCALE}mean" in tensors:
         scale = (tensors[f"{SCALE}mean"].to(settings.device), tensors[f"{SCALE}spread"].to(settings.device))
-    made = Embedder(network, head, unit_length, scale)
-    state = made.state()
-    apart = sorted(set(state) ^ set(tensors))
-    apart += [name for name, value in state.items() if name in tensors and value.shape != tensors[name].shape]
-    if apart:
+    embedder = Embedder(network, head, unit_length, scale)
+    state = embedder.state()
+    mismatched = sorted(set(state) ^ set(tensors))
+    mismatched += [name for name, value in state.items() if name in tensors and value.shape != tensors[name].shape]
+    if mismatched:
         raise BadInput(
-            f"The weights of the file do not fit the backbone: {listing(apart, 4)}",
+            f"The weights of the file do not fit the backbone: {listing(mismatched, 4)}",
             help="give the backbone that it was trained with.",
         )
     with library.no_grad():
-        made.restore(tensors)
-    return made
+        embedder.restore(tensors)
+    return embedder
 
 
 def scale_of(

@@ -102,9 +102,11 @@ class ArrayFeed:
         library = require("torch", extra="train", purpose="Metric learning")
         arranged = callbacks.batches(epoch, _no_row_losses)
         assert arranged is not None, "a metric loss makes up its batches"
-        for here in arranged[0].cpu().numpy():
-            labels, places = (library.from_numpy(codes).to(self.device) for codes in (self.labels[here], here))
-            yield Fed(self.taken(self.rows[here], here, epoch), labels, places)
+        for positions in arranged[0].cpu().numpy():
+            labels, places = (
+                library.from_numpy(codes).to(self.device) for codes in (self.labels[positions], positions)
+            )
+            yield Fed(self.taken(self.rows[positions], positions, epoch), labels, places)
 
     def taken(self, rows: Codes, places: Codes, epoch: int) -> torch.Tensor:
         """Return the inputs of some rows."""
@@ -122,20 +124,20 @@ class ShiftedFeed(ArrayFeed):
         super().__init__(inputs, labels, rows, seed, device)
         self._view = View(int(inputs.shape[2]), int(inputs.shape[3]), augmentation)
         library = require("torch", extra="train", purpose="Metric learning")
-        self._ids, self._copies = (library.from_numpy(one).to(device) for one in (rows, copies_of(rows)))
+        self._ids, self._copies = (library.from_numpy(codes).to(device) for codes in (rows, copies_of(rows)))
         self._crop, self._box, self._epoch = Crop.plain(self._ids), self._view.middle(self._ids), 0
 
     def taken(self, rows: Codes, places: Codes, epoch: int) -> torch.Tensor:
         """Return pictures of some rows as they are shown in an epoch: the same for the same seed."""
         library = require("torch", extra="train", purpose="Metric learning")
         if epoch != self._epoch:
-            drawn = (self.seed, epoch, self._ids, self._copies)
-            self._crop, self._box, self._epoch = self._view.crop(*drawn), self._view.box(*drawn), epoch
-        here = library.from_numpy(places).to(self.device)
-        found = self.cut(rows, self._crop.of(here))
+            keys = (self.seed, epoch, self._ids, self._copies)
+            self._crop, self._box, self._epoch = self._view.crop(*keys), self._view.box(*keys), epoch
+        place_tensor = library.from_numpy(places).to(self.device)
+        cut_rows = self.cut(rows, self._crop.of(place_tensor))
         # Pictures of whole numbers stay so where nothing is interpolated.
-        kind = found.dtype if found.is_floating_point() else library.float32
-        return self._view.resized(found, self._box.of(here), kind) if self._view.resizes else found
+        kind = cut_rows.dtype if cut_rows.is_floating_point() else library.float32
+        return self._view.resized(cut_rows, self._box.of(place_tensor), kind) if self._view.resizes else cut_rows
 
     def cut(self, rows: Codes, crop: Crop) -> torch.Tensor:
         """Return the pictures of some rows, shifted and mirrored."""
@@ -176,14 +178,14 @@ class LoaderFeed:
         library = require("torch", extra="train", purpose="Metric learning")
         self.draws.begin(epoch, 0, 0)
         for batch in self.loader:
-            inputs, told = pair_of(batch)
-            codes = library.from_numpy(self._codes(told)).to(self.device)
+            inputs, labels = pair_of(batch)
+            codes = library.from_numpy(self._codes(labels)).to(self.device)
             places = library.full((len(codes),), -1, device=self.device)
             yield Fed(ready(inputs, self.device, self.dtype), codes, places)
 
-    def _codes(self, told: NDArray[Any]) -> Codes:
-        places = np.searchsorted(self.classes, told).clip(max=len(self.classes) - 1)
-        strange = told[self.classes[places] != told]
+    def _codes(self, labels: NDArray[Any]) -> Codes:
+        places = np.searchsorted(self.classes, labels).clip(max=len(self.classes) - 1)
+        strange = labels[self.classes[places] != labels]
         if len(strange):
             raise BadInput(
                 f"The data loader returned the label {listing([repr(strange.tolist()[0])])}, which is new",
@@ -216,8 +218,8 @@ def pair_of(batch: Any) -> tuple[Any, NDArray[Any]]:
 def ready(inputs: Any, device: str, dtype: torch.dtype) -> torch.Tensor:
     """Return inputs on the device; numbers with a point in the precision that parameters have."""
     library = require("torch", extra="train", purpose="Metric learning")
-    there = library.as_tensor(inputs).to(device)
-    tensor: torch.Tensor = there.to(dtype) if there.is_floating_point() else there
+    moved = library.as_tensor(inputs).to(device)
+    tensor: torch.Tensor = moved.to(dtype) if moved.is_floating_point() else moved
     return tensor
 
 
@@ -275,29 +277,29 @@ class EmbedderTraining(PlainTraining):
         """Take the steps of an epoch (they count from 1)."""
         self.embedder.training(True)
         self.callbacks.begin(epoch)
-        phase, place = self.callbacks.phase(epoch), -1
-        for place, fed in enumerate(self.feed.batches(epoch, self.callbacks)):
-            yield {"loss": self.step(fed, place, phase)}
-        if place < 0:
+        phase, step = self.callbacks.phase(epoch), -1
+        for step, fed in enumerate(self.feed.batches(epoch, self.callbacks)):
+            yield {"loss": self.step(fed, step, phase)}
+        if step < 0:
             raise BadInput("The data loader returned no batch", available="at least one batch of (inputs, labels)")
 
     def keep(self, epoch: int, losses: Mapping[str, float]) -> None:
         """Remember the values."""
         self.kept = {name: value.clone() for name, value in self.embedder.state().items()}
 
-    def step(self, fed: Fed, place: int = 0, phase: str = EVERY_EPOCH) -> torch.Tensor:
+    def step(self, fed: Fed, position: int = 0, phase: str = EVERY_EPOCH) -> torch.Tensor:
         """Move everything that moves in a phase by one batch, as often as callbacks take each; return the loss."""
-        return [self._step(fed, place, phase, repeat) for repeat in range(self.callbacks.repeats)][-1]
+        return [self._step(fed, position, phase, repeat) for repeat in range(self.callbacks.repeats)][-1]
 
-    def _step(self, fed: Fed, place: int, phase: str, repeat: int) -> torch.Tensor:
+    def _step(self, fed: Fed, step: int, phase: str, repeat: int) -> torch.Tensor:
         for optimiser in self.optimisers.values():
             optimiser.zero_grad(set_to_none=True)
-        batch = self._batch(fed, place, phase, repeat)
+        batch = self._batch(fed, step, phase, repeat)
         parts = {name: part.tensors for name, part in self.callbacks.parts.items()}
         leaves = Leaves({NETWORK: self.embedder.parameters(), **parts}, lone={NETWORK})
         return self.callbacks.descend(phase, batch, leaves, self.optimisers).sum()
 
-    def _batch(self, fed: Fed, place: int, phase: str, repeat: int) -> Batch:
+    def _batch(self, fed: Fed, step: int, phase: str, repeat: int) -> Batch:
         """Return a batch as callbacks see it; rows that nothing places have no group."""
         group = self.context.group[0][fed.places.clamp_min(0)].masked_fill(fed.places < 0, -1)
         # Where the network rests, no gradient goes back through it.
@@ -307,7 +309,7 @@ class EmbedderTraining(PlainTraining):
         labels = fed.labels[None]
         layers = {name: layer[None] for name, layer in self.embedder.shown.items()}
         return Batch(
-            fed.places[None], labels, labels, group[None], None, embedding, embedding, None, features[None], place,
+            fed.places[None], labels, labels, group[None], None, embedding, embedding, None, features[None], step,
             layers, repeat,
         )  # fmt: skip
 

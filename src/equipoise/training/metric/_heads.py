@@ -36,8 +36,8 @@ class LinearHeads(StackedMLP):
         self.torch = require("torch", extra="train", purpose="Metric learning")
         self.unit_length = unit_length
         reach = features**-0.5
-        drawn = [stream(seed, "metric head").uniform(-reach, reach, (features + 1, width)) for seed in seeds]
-        values = self.torch.tensor(np.stack(drawn), dtype=dtype, device=device)
+        initial = [stream(seed, "metric head").uniform(-reach, reach, (features + 1, width)) for seed in seeds]
+        values = self.torch.tensor(np.stack(initial), dtype=dtype, device=device)
         weight, bias = (part.clone().requires_grad_() for part in (values[:, :-1], values[:, -1:]))
         super().__init__([weight], [bias])
 
@@ -89,7 +89,8 @@ def head_stack(
     )  # fmt: skip
     return Stack(
         heads, trials, material, recipe.steps, settings,
-        learner=metric_callback(recipe, trials), known=metric_context(recipe, trials, settings.device), inputs=inputs,
+        learner=metric_callback(recipe, trials), context_values=metric_context(recipe, trials, settings.device),
+        inputs=inputs,
     )  # fmt: skip
 
 
@@ -104,12 +105,12 @@ def nearest(queries: Any, points: Any) -> Any:
     """
     half = (points * points).sum(-1) / 2
     step = max(AT_ONCE // max(len(points), 1), 1)
-    found = [
+    nearest_rows = [
         (half - queries[begin : begin + step] @ points.T).argmin(axis=-1) for begin in range(0, len(queries), step)
     ]
-    if not found:
+    if not nearest_rows:
         return half[:0].argsort()
-    return _joined(found)
+    return _joined(nearest_rows)
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -52,8 +52,8 @@ class MetricLoss:
         self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
     ) -> torch.Tensor:
         """Return the loss of each head."""
-        losses, there = self.anchor_losses(embeddings, labels, mined, learnt)
-        return losses.mean(-1) if there is None else mean_where(losses, there)
+        losses, mask = self.anchor_losses(embeddings, labels, mined, learnt)
+        return losses.mean(-1) if mask is None else mean_where(losses, mask)
 
     def anchor_losses(
         self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
@@ -111,22 +111,22 @@ def triplet_squares(
     embeddings: torch.Tensor, mined: Mined | None, loss: str
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return d(a,p)^2 and d(a,n)^2 of mined triplets with their gradient, and which triplets are there."""
-    found = given(mined, loss)
+    triplets = given(mined, loss)
     rows = full(embeddings)
     anchors, positives, negatives = (
-        taken(rows, places) for places in (found.anchors, found.positives, negatives_of(found, loss))
+        taken(rows, places) for places in (triplets.anchors, triplets.positives, negatives_of(triplets, loss))
     )
-    return (anchors - positives).square().sum(-1), (anchors - negatives).square().sum(-1), found.there
+    return (anchors - positives).square().sum(-1), (anchors - negatives).square().sum(-1), triplets.there
 
 
-def mean_where(values: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+def mean_where(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Return the mean over the last dimension of what is there, 0 where nothing is."""
-    return (values * there).sum(-1) / there.sum(-1).clamp_min(1)
+    return (values * mask).sum(-1) / mask.sum(-1).clamp_min(1)
 
 
-def log_one_plus(exponents: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+def log_one_plus(exponents: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Return log(1 + sum exp(exponents)) over what is there of the last dimension: 0 where nothing is."""
     library = require("torch", extra="train", purpose="Metric learning")
-    total = exponents.masked_fill(~there, -library.inf).logsumexp(-1)
+    total = exponents.masked_fill(~mask, -library.inf).logsumexp(-1)
     tensor: torch.Tensor = library.logaddexp(total, library.zeros_like(total))
     return tensor

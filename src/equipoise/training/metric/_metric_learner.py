@@ -169,34 +169,34 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what ``transform`` needs (safetensors with a JSON header): nothing that only training used is in it."""
         check_is_fitted(self, "embedder_")
-        own = self.backbone is not None and not isinstance(self.backbone, str)
-        said = {
-            "backbone": OWN if own else self.backbone,
-            "backbone_class": type(self.backbone).__qualname__ if own else None,
+        is_custom = self.backbone is not None and not isinstance(self.backbone, str)
+        description = {
+            "backbone": OWN if is_custom else self.backbone,
+            "backbone_class": type(self.backbone).__qualname__ if is_custom else None,
             "inputs": list(self.inputs_),
             "features": self.embedder_.head.in_features,
             "unit_length": self.embedder_.unit_length,
             "values": {name: getattr(self, name) for name in (*SHARED, "precision")},
         }
-        FILE.write(path, said, self.embedder_.state())
+        FILE.write(path, description, self.embedder_.state())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], backbone: Any = None, *, device: str = "cpu") -> MetricLearner:
         """Read what ``save`` wrote; a ``backbone`` of your own is given again, and its weights come from the file."""
-        said, tensors = FILE.read(path)
-        if said["backbone"] == OWN and backbone is None:
-            kind = said["backbone_class"]
+        description, tensors = FILE.read(path)
+        if description["backbone"] == OWN and backbone is None:
+            kind = description["backbone_class"]
             raise BadInput(f"The file needs a backbone of yours ({kind})", help="load(path, backbone=module).")
-        if said["backbone"] != OWN and backbone is not None:
+        if description["backbone"] != OWN and backbone is not None:
             raise BadInput("The file needs no backbone of yours", help="load it without backbone=.")
-        made = cls(said["backbone"] if backbone is None else backbone, device=device, **said["values"])
-        made.inputs_ = tuple(said["inputs"])
-        if made.backbone is None:
-            made.n_features_in_ = int(said["features"])
-        settings = made._settings()
-        network = network_of(made.backbone, made.inputs_, settings, frozen_norm=made.frozen_norm)
-        made.embedder_ = restored(network, said, tensors, settings)
-        return made
+        learner = cls(description["backbone"] if backbone is None else backbone, device=device, **description["values"])
+        learner.inputs_ = tuple(description["inputs"])
+        if learner.backbone is None:
+            learner.n_features_in_ = int(description["features"])
+        settings = learner._settings()
+        network = network_of(learner.backbone, learner.inputs_, settings, frozen_norm=learner.frozen_norm)
+        learner.embedder_ = restored(network, description, tensors, settings)
+        return learner
 
     def _settings(self) -> Settings:
         if self.precision not in MetricLearning.precisions:
@@ -238,8 +238,8 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "MetricLearner requires y to be passed, but the target y is None", help="give a class for each row."
             )
         if self.backbone is None:
-            found = validate_data(self, X, dtype=np.float32, reset=fitting)
-            rows = library.from_numpy(np.ascontiguousarray(found)).to(dtype_of(self._settings()))
+            inputs = validate_data(self, X, dtype=np.float32, reset=fitting)
+            rows = library.from_numpy(np.ascontiguousarray(inputs)).to(dtype_of(self._settings()))
         elif isinstance(self.backbone, str):
             pictures = np.asarray(X)
             check_pictures(pictures, "X")
@@ -279,10 +279,10 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             augmentation = True if self.augmentation is None else self.augmentation
             return PictureFeed(_bytes(rows), codes, chosen, seed, device, augmentation=augmentation)
         # Features are small: they lie on the device for as long as training takes.
-        here = rows.to(device) if self.backbone is None else rows
+        moved_rows = rows.to(device) if self.backbone is None else rows
         if self.augmentation:
-            return ShiftedFeed(here, codes, chosen, seed, device, augmentation=self.augmentation)
-        return ArrayFeed(here, codes, chosen, seed, device)
+            return ShiftedFeed(moved_rows, codes, chosen, seed, device, augmentation=self.augmentation)
+        return ArrayFeed(moved_rows, codes, chosen, seed, device)
 
     def _check_augmentation(self, rows: Any) -> None:
         """Refuse to shift and mirror what is no array of pictures."""
@@ -331,22 +331,22 @@ def _bytes(rows: Any) -> NDArray[np.uint8]:
     return values
 
 
-def is_loader(given: Any) -> bool:
+def is_loader(data: Any) -> bool:
     """Tell a data loader from an array: it yields batches, and has neither a shape nor rows of numbers."""
-    array = hasattr(given, "shape") or hasattr(given, "__array__") or isinstance(given, list | tuple | str)
-    return not array and isinstance(given, Iterable)
+    array = hasattr(data, "shape") or hasattr(data, "__array__") or isinstance(data, list | tuple | str)
+    return not array and isinstance(data, Iterable)
 
 
 def class_codes(y: object, rows: int) -> tuple[NDArray[Any], Codes]:
     """Return the classes in order, and the place of each row's class among them."""
-    given = np.asarray(y)
-    if given.ndim != 1 or len(given) != rows:
+    labels = np.asarray(y)
+    if labels.ndim != 1 or len(labels) != rows:
         raise BadInput(
-            f"There are {rows:,} rows and labels of the shape {given.shape}", available="one label for each row"
+            f"There are {rows:,} rows and labels of the shape {labels.shape}", available="one label for each row"
         )
-    if given.dtype.kind == "f" and not np.isfinite(given).all():
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise BadInput("Some labels are missing", help="leave out the rows without a label.")
-    classes, codes = np.unique(given, return_inverse=True)
+    classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise BadInput(
             f"The labels have {len(classes)} class", available="two classes or more",
@@ -368,8 +368,8 @@ def material_of(codes: Codes, classes: NDArray[Any], sensitive_features: object)
         same_length({"y": codes, **columns})
         coded = [_coded(column, name) for name, column in columns.items()]
         names = tuple(columns)
-        parts = np.stack([own for own, _ in coded], axis=1)
-        values = tuple(told for _, told in coded)
+        parts = np.stack([column_codes for column_codes, _ in coded], axis=1)
+        values = tuple(column_labels for _, column_labels in coded)
     crossed, group = np.unique(parts, axis=0, return_inverse=True)
     group = group.reshape(-1).astype(np.int64)
     places = np.arange(len(codes))
@@ -385,10 +385,12 @@ def _crossed(codes: Sequence[int], values: Sequence[tuple[str, ...]]) -> str:
 
 
 def _coded(column: object, name: str) -> tuple[Codes, tuple[str, ...]]:
-    found = factorise(as_column(column, name))
-    told = ordered([label for label in found.labels if label is not None])
-    recode = np.array([-1 if label is None else told.index(label) for label in found.labels], dtype=np.int64)
-    return recode[found.codes], tuple(told)
+    factorised = factorise(as_column(column, name))
+    label_order = ordered([label for label in factorised.labels if label is not None])
+    recode = np.array(
+        [-1 if label is None else label_order.index(label) for label in factorised.labels], dtype=np.int64
+    )
+    return recode[factorised.codes], tuple(label_order)
 
 
 def trial_of(material: Material, treatments: Sequence[Any], values: dict[str, Any], seed: int) -> Prepared:

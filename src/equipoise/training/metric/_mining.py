@@ -89,8 +89,8 @@ def whole_weights(log_weights: torch.Tensor, allowed: torch.Tensor) -> torch.Ten
     library = require("torch", extra="train", purpose="Mining")
     masked = log_weights.masked_fill(~allowed, -library.inf)
     highest = masked.amax(-1, keepdim=True).clamp_min_(library.finfo(masked.dtype).min)
-    whole: torch.Tensor = (masked - highest).exp_().mul_(HEAVIEST).long()
-    return whole
+    weights: torch.Tensor = (masked - highest).exp_().mul_(HEAVIEST).long()
+    return weights
 
 
 def uniforms_of_epoch(
@@ -156,10 +156,10 @@ def full(values: torch.Tensor) -> torch.Tensor:
 
 def pairs_of(labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return who is another sample of the same class, and who is of another, both ``[..., sample, sample]``."""
-    same = labels.unsqueeze(-1) == labels.unsqueeze(-2)
-    others = ~same
-    same.diagonal(dim1=-2, dim2=-1).fill_(False)
-    return same, others
+    same_class = labels.unsqueeze(-1) == labels.unsqueeze(-2)
+    different_class = ~same_class
+    same_class.diagonal(dim1=-2, dim2=-1).fill_(False)
+    return same_class, different_class
 
 
 def squared_distances(embeddings: torch.Tensor) -> torch.Tensor:

@@ -72,8 +72,8 @@ class HeadEmbedder(Embedder):
         check_width(inputs, self.weight.shape[1])
         rows = torch.as_tensor(np.ascontiguousarray(inputs)).to(self.weight.dtype)
         with torch.no_grad():
-            found = embedded(rows, self.weight, self.bias, unit_length=self.unit_length)[0]
-        points: NDArray[np.float32] = found.float().numpy()
+            embedded_rows = embedded(rows, self.weight, self.bias, unit_length=self.unit_length)[0]
+        points: NDArray[np.float32] = embedded_rows.float().numpy()
         return points
 
     def settings(self) -> dict[str, Any]:
@@ -91,14 +91,21 @@ class HeadEmbedder(Embedder):
     def restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
         """Make the head again."""
         _no_module(module)
-        known = checked_settings(settings, {"features": int, "dimensions": int, "precision": str}, WHAT)
-        features, dimensions = (checked_whole(known[name], name, MOST_UNITS) for name in ("features", "dimensions"))
-        if known["precision"] not in PRECISIONS:
-            raise BadInput(f"The precision of {WHAT} is {known['precision']!r}", available=listing(PRECISIONS))
-        found = checked_tensors(tensors, {"weight": (features, dimensions), "bias": (dimensions,)}, known["precision"])
+        known_settings = checked_settings(settings, {"features": int, "dimensions": int, "precision": str}, WHAT)
+        features, dimensions = (
+            checked_whole(known_settings[name], name, MOST_UNITS) for name in ("features", "dimensions")
+        )
+        if known_settings["precision"] not in PRECISIONS:
+            raise BadInput(f"The precision of {WHAT} is {known_settings['precision']!r}", available=listing(PRECISIONS))
+        weights = checked_tensors(
+            tensors, {"weight": (features, dimensions), "bias": (dimensions,)}, known_settings["precision"]
+        )
         unit_length = settings.get("unit_length") is True
         return cls(
-            found["weight"][None], found["bias"][None, None], unit_length=unit_length, precision=known["precision"]
+            weights["weight"][None],
+            weights["bias"][None, None],
+            unit_length=unit_length,
+            precision=known_settings["precision"],
         )
 
 
@@ -159,10 +166,11 @@ class LengthEmbedder(Embedder):
     def restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
         """Make it again."""
         _no_module(module)
-        known = checked_settings(settings, {"features": int}, WHAT)
+        known_settings = checked_settings(settings, {"features": int}, WHAT)
         checked_tensors(tensors, {}, None)
         return cls(
-            checked_whole(known["features"], "features", MOST_UNITS), unit_length=settings.get("unit_length") is True
+            checked_whole(known_settings["features"], "features", MOST_UNITS),
+            unit_length=settings.get("unit_length") is True,
         )
 
 
@@ -198,10 +206,10 @@ class EmbeddingModel(FittedModel):
 
     def representations(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
         """Return the embedding as it is released."""
-        found = self.embedder(inputs)
+        points = self.embedder(inputs)
         for eraser in self.erasers:
-            found = eraser(found).astype(np.float32)
-        return found
+            points = eraser(points).astype(np.float32)
+        return points
 
     @property
     def needs_module(self) -> bool:
@@ -217,25 +225,27 @@ class EmbeddingModel(FittedModel):
 
     def own_tensors(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of what embeds and of the erasers, and the training rows."""
-        made = {f"{EMBEDDER}.{name}": value for name, value in self.embedder.tensors().items()}
+        arrays = {f"{EMBEDDER}.{name}": value for name, value in self.embedder.tensors().items()}
         for index, eraser in enumerate(self.erasers):
-            made |= part_arrays(eraser, f"{ERASERS}.{index}.")
-        return made | {POINTS: self.points, LABELS: self.labels}
+            arrays |= part_arrays(eraser, f"{ERASERS}.{index}.")
+        return arrays | {POINTS: self.points, LABELS: self.labels}
 
     @classmethod
     def own_restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
         """Make the embedding again."""
-        said = settings.get(EMBEDDER)
+        description = settings.get(EMBEDDER)
         kinds = {embedder.kind: embedder for embedder in cls.embedders}
-        kind = kinds.get(str(said.get("kind"))) if isinstance(said, Mapping) else None
+        kind = kinds.get(str(description.get("kind"))) if isinstance(description, Mapping) else None
         if kind is None:
-            raise BadInput(f"{WHAT[:1].upper()}{WHAT[1:]} is described as {said!r:.60}", available=listing(kinds))
+            raise BadInput(
+                f"{WHAT[:1].upper()}{WHAT[1:]} is described as {description!r:.60}", available=listing(kinds)
+            )
         arrays = {
             name.removeprefix(f"{EMBEDDER}."): tensor
             for name, tensor in tensors.items()
             if name.startswith(f"{EMBEDDER}.")
         }
-        made = cls(kind.restore(said, arrays, module))  # type: ignore[arg-type]
+        model = cls(kind.restore(description, arrays, module))  # type: ignore[arg-type]
         classes = checked_whole(checked_settings(settings, {"classes": int}, WHAT)["classes"], "classes", MOST_UNITS)
         points = checked_array(tensors, POINTS, [None, None], WHAT, np.float32)
         labels = checked_array(tensors, LABELS, [len(points)], WHAT, np.int64)
@@ -250,8 +260,8 @@ class EmbeddingModel(FittedModel):
             raise BadInput(f"The saved weights have {strange[0]!r}, which the embedding does not have")
         if not len(points) or not np.isfinite(points).all() or labels.min() < 0 or labels.max() >= classes:
             raise BadInput(f"The training rows of {WHAT} are not all finite points of a known class")
-        made.release(restored_parts(settings, tensors, ERASERS, Transformation), points, labels, classes)
-        return made
+        model.release(restored_parts(settings, tensors, ERASERS, Transformation), points, labels, classes)
+        return model
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Be copied by what it is saved as: networks of this package are made of classes that cannot be pickled."""

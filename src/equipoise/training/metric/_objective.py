@@ -88,8 +88,8 @@ def miner_of(loss: str, miner: str | None) -> str | None:
     # By name the first that has the loss: with distances where there are several.
     for preset in presets:
         if preset.loss == loss:
-            found: str | None = preset.miner
-            return found
+            miner_name: str | None = preset.miner
+            return miner_name
     raise BadInput(f"No preset says which miner the loss {loss!r} usually has", help="name a miner.")
 
 
@@ -130,12 +130,12 @@ class MetricObjective(TrainingCallback):
     def batches(self, epoch: int, row_losses: torch.Tensor | None) -> torch.Tensor:
         """Return the batches of an epoch, and renew the numbers that their triplets are drawn by."""
         size = self.recipe.batch_size
-        drawn = [
+        batch_places = [
             self.sampler.batches(labels, size, trial.seed, epoch, trial.weights)
             for labels, trial in zip(self.labels, self.trials, strict=True)
         ]
-        self.draws.begin(epoch, len(drawn[0]), size)
-        places: torch.Tensor = self.torch.from_numpy(np.stack(drawn)).to(self.device)
+        self.draws.begin(epoch, len(batch_places[0]), size)
+        places: torch.Tensor = self.torch.from_numpy(np.stack(batch_places)).to(self.device)
         return places
 
     def batch_loss(self, batch: Batch) -> torch.Tensor:
@@ -145,11 +145,11 @@ class MetricObjective(TrainingCallback):
     def anchor_losses(self, batch: Batch) -> RowLosses:
         """Return the loss of each anchor that is mined, with the cell and group of its row."""
         mined = self._mined(batch)
-        losses, there = self.loss.anchor_losses(batch.output, batch.target, mined, self.values)
+        losses, mask = self.loss.anchor_losses(batch.output, batch.target, mined, self.values)
         cell, group = batch.cell, batch.group
         if mined is not None:
             cell, group = cell.gather(1, mined.anchors), group.gather(1, mined.anchors)
-        return RowLosses(losses, cell, group, there=there)
+        return RowLosses(losses, cell, group, there=mask)
 
     def _mined(self, batch: Batch) -> Mined | None:
         if self.miner is None:

@@ -61,8 +61,8 @@ def make_sampler(name: str, **values: Any) -> Sampler:
 
 def get_preset(name: str) -> Preset:
     """Return a preset by its name."""
-    found: Any = registry.get("metric_preset", name).thing
-    return found  # type: ignore[no-any-return]
+    preset: Any = registry.get("metric_preset", name).thing
+    return preset  # type: ignore[no-any-return]
 
 
 def _made(kind: str, name: str, values: dict[str, Any]) -> Any:

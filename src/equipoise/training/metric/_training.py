@@ -81,35 +81,35 @@ def endings(
     ``features`` are what an embedding stands on. Of test rows nothing but their embedding is there to be read.
     ``report`` hears how far the classifiers are that are trained after the last of ``epochs``.
     """
-    begun = time.perf_counter()
-    whole, released = list(ended), list(embeddings)
+    start = time.perf_counter()
+    read_outcomes, released = list(ended), list(embeddings)
     erasers: list[tuple[Transformation, ...]] = [()] * len(trials)
     for index, trial in enumerate(trials):
         try:
             released[index], erasers[index] = _erased(trial, material, embeddings[index], settings)
-            said = [note for eraser in erasers[index] for note in eraser.notes]
-            whole[index] = replace(whole[index], notes=(*whole[index].notes, *said))
+            eraser_notes = [note for eraser in erasers[index] for note in eraser.notes]
+            read_outcomes[index] = replace(read_outcomes[index], notes=(*read_outcomes[index].notes, *eraser_notes))
         except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-            whole[index] = failed(error, replace(whole[index], model=None))
+            read_outcomes[index] = failed(error, replace(read_outcomes[index], model=None))
 
     def tell(classified: int, classifiers: int) -> None:
         report(Progress(len(trials), 0, epochs, epochs, classifiers, classified))
 
-    found = downstream_predictions(trials, material, released, tell)
-    share = (time.perf_counter() - begun) / max(len(trials), 1)
-    made = []
-    for trial, one, (classified, notes), own, *both in zip(
-        trials, whole, found, erasers, released, features, strict=True
+    downstream = downstream_predictions(trials, material, released, tell)
+    share = (time.perf_counter() - start) / max(len(trials), 1)
+    outcomes = []
+    for trial, outcome, (classified, notes), trial_erasers, *representations in zip(
+        trials, read_outcomes, downstream, erasers, released, features, strict=True
     ):
-        if one.failure is not None:
-            made.append(one)
+        if outcome.failure is not None:
+            outcomes.append(outcome)
             continue
-        more = replace(one, kept=classified, notes=(*one.notes, *notes), seconds=one.seconds + share)
+        more = replace(outcome, kept=classified, notes=(*outcome.notes, *notes), seconds=outcome.seconds + share)
         try:
-            made.append(_read(trial, material, more, own, *both))
+            outcomes.append(_read(trial, material, more, trial_erasers, *representations))
         except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-            made.append(failed(error, replace(one, model=None)))
-    return made
+            outcomes.append(failed(error, replace(outcome, model=None)))
+    return outcomes
 
 
 def _erased(
@@ -135,21 +135,21 @@ def _read(
     trial: Prepared, material: Material, outcome: Outcome, erasers: tuple[Transformation, ...], embedding: Embedding,
     features: Embedding,
 ) -> Outcome:  # fmt: skip
-    begun = time.perf_counter()
-    own = embedding["train"][trial.rows]
+    start = time.perf_counter()
+    train_points = embedding["train"][trial.rows]
     assert material.train.target is not None
-    told = material.train.target[trial.rows]
-    dev, test = (Predicted(told[nearest(embedding[split], own)]) for split in ("dev", "test"))
+    train_target = material.train.target[trial.rows]
+    dev, test = (Predicted(train_target[nearest(embedding[split], train_points)]) for split in ("dev", "test"))
     if isinstance(outcome.model, EmbeddingModel):
-        outcome.model.release(erasers, own, told, len(material.classes))
-    kept: dict[str, NDArray[Any]] = dict(outcome.kept)
-    kept |= {f"embedding.{split}": embedding[split].astype(np.float16) for split in ("dev", "test")}
+        outcome.model.release(erasers, train_points, train_target, len(material.classes))
+    arrays: dict[str, NDArray[Any]] = dict(outcome.kept)
+    arrays |= {f"embedding.{split}": embedding[split].astype(np.float16) for split in ("dev", "test")}
     if trial.treatments:
-        seen = _seen(trial, material, embedding, features)
+        ended_view = _seen(trial, material, embedding, features)
         for treatment in trial.treatments:
-            kept |= treatment.metric_kept(seen)
-    spent = outcome.seconds + time.perf_counter() - begun
-    return replace(outcome, dev=dev, test=test, kept=kept, seconds=spent)
+            arrays |= treatment.metric_kept(ended_view)
+    spent = outcome.seconds + time.perf_counter() - start
+    return replace(outcome, dev=dev, test=test, kept=arrays, seconds=spent)
 
 
 def _seen(trial: Prepared, material: Material, embedding: Embedding, features: Embedding) -> MetricEnded:
@@ -229,7 +229,7 @@ class StackedEmbeddings(StackBackend):
         stack = self.stack
         train, dev = (self._embedded(rows, stack.network.values) for rows in self.inputs.values())
         classes = [stack.target[at][nearest(dev[at], train[at][stack.rows[at]])] for at in self.places(trials)]
-        return DevReading([own.cpu().numpy() for own in classes], [True] * len(classes))
+        return DevReading([codes.cpu().numpy() for codes in classes], [True] * len(classes))
 
     def _embedded(self, rows: torch.Tensor, values: list[torch.Tensor]) -> torch.Tensor:
         with self.stack.torch.no_grad():
@@ -237,34 +237,44 @@ class StackedEmbeddings(StackBackend):
 
     def _model(self, trial: int) -> EmbeddingModel:
         """Return the head of a trial in its best epoch as a model, which lacks its training rows yet."""
-        values, unit_length = [own[trial] for own in self.kept], self.objective.loss.unit_length
+        values, unit_length = [tensors[trial] for tensors in self.kept], self.objective.loss.unit_length
         return head_model(values, unit_length=unit_length, settings=self.stack.settings)
 
     def finish(self, ended: Sequence[Outcome]) -> list[Outcome]:
         """Return how every trial ended, read with the values of its best epoch."""
-        found = list(ended)
-        whole = [index for index, outcome in enumerate(found) if outcome.failure is None]
+        outcomes = list(ended)
+        successful = [index for index, outcome in enumerate(outcomes) if outcome.failure is None]
         inputs = {**self.inputs, "test": self.stack.tensor(self.material.test.inputs)}
         features = {split: getattr(self.material, split).inputs for split in SPLITS}
         embeddings = [
             {
-                split: self._embedded(rows, [own[place : place + 1] for own in self.kept])[0].float().cpu().numpy()
+                split: self._embedded(rows, [tensors[position : position + 1] for tensors in self.kept])[0]
+                .float()
+                .cpu()
+                .numpy()
                 for split, rows in inputs.items()
             }
-            for place in whole
+            for position in successful
         ]
         mined = is_jittered(self.stack.settings.rounding) and self.objective.miner is not None
-        before = [replace(found[place], notes=(*found[place].notes, *([JITTER] if mined else []))) for place in whole]
+        before = [
+            replace(outcomes[position], notes=(*outcomes[position].notes, *([JITTER] if mined else [])))
+            for position in successful
+        ]
         if self.stack.settings.keep_models:
-            before = [replace(one, model=self._model(place)) for place, one in zip(whole, before, strict=True)]
+            before = [
+                replace(finished, model=self._model(position))
+                for position, finished in zip(successful, before, strict=True)
+            ]
         read = endings(
-            [self.trials[place] for place in whole], self.material, before, embeddings, [features] * len(whole),
+            [self.trials[position] for position in successful], self.material, before, embeddings,
+            [features] * len(successful),
             self.epochs, self.stack.settings, self.report,
         )  # fmt: skip
         callbacks, epochs = self.stack.callbacks, self.epochs
-        for place, outcome in zip(whole, read, strict=True):
-            found[place] = with_kept(outcome, callbacks, place, features["dev"], epochs=epochs, frozen=True)
-        return found
+        for position, outcome in zip(successful, read, strict=True):
+            outcomes[position] = with_kept(outcome, callbacks, position, features["dev"], epochs=epochs, frozen=True)
+        return outcomes
 
 
 class EmbeddingTask(Classification):
@@ -302,10 +312,10 @@ class EmbeddingTask(Classification):
     def classes(self, outputs: NDArray[np.float32]) -> Codes:
         """Return the class of the trial's nearest training row for the dev rows; the training rows have none here."""
         embedding = outputs[:, : self.outputs]
-        own = embedding[self.rows_asked :][self.trial.rows]
-        found = np.full(len(outputs), -1, dtype=np.int64)
-        found[: self.rows_asked] = self.labels[nearest(embedding[: self.rows_asked], own)]
-        return found
+        train_points = embedding[self.rows_asked :][self.trial.rows]
+        predicted_codes = np.full(len(outputs), -1, dtype=np.int64)
+        predicted_codes[: self.rows_asked] = self.labels[nearest(embedding[: self.rows_asked], train_points)]
+        return predicted_codes
 
     def model_of(self, network: PictureNetwork) -> EmbeddingModel:
         """Return the model that a trained network is, which lacks its training rows yet."""
@@ -320,45 +330,53 @@ def fit_networks(
 
     ``version`` is the learner's; ``named`` returns its hyper-parameters as they name a trial.
     """
-    shown = replace(material, dev=with_training_rows(material))
+    shown_material = replace(material, dev=with_training_rows(material))
     trials = [replace(trial, values=picture_values(trial)) for trial in stack]
     # Of a training that begins anew the last one stands; it is small, and what it learns is trained in place.
     tasks: dict[int, EmbeddingTask] = {}
 
     def task(trial: Prepared, _: Material, features: int) -> EmbeddingTask:
-        made = tasks[id(trial)] = EmbeddingTask(trial, material, features, recipe_of([trial]), settings)
-        return made
+        training_task = tasks[id(trial)] = EmbeddingTask(trial, material, features, recipe_of([trial]), settings)
+        return training_task
 
     def names(trial: Prepared) -> dict[str, Any]:
-        own = named(trial.values)
-        return {**own, **{name: trial.values[name] for name in ("momentum", "schedule")}, "network": own["backbone"]}
+        training_names = named(trial.values)
+        return {
+            **training_names,
+            **{name: trial.values[name] for name in ("momentum", "schedule")},
+            "network": training_names["backbone"],
+        }
 
     classifiers = len(classifiers_of(stack))
 
     def tell(progress: Progress) -> None:
         report(replace(progress, classifiers=classifiers))
 
-    ended = fit_pictures(shown, trials, settings, tell, version=version, task=task, names=names)
-    whole = [index for index, one in enumerate(ended) if one.failure is None]
+    ended = fit_pictures(shown_material, trials, settings, tell, version=version, task=task, names=names)
+    successful = [index for index, outcome in enumerate(ended) if outcome.failure is None]
     width = int(stack[0].values["embedding_size"])
-    read = [_split(ended[place], len(material.dev)) for place in whole]
-    found = endings(
-        [stack[place] for place in whole],
+    read = [_split(ended[position], len(material.dev)) for position in successful]
+    outcomes = endings(
+        [stack[position] for position in successful],
         material,
-        [replace(ended[place], dev=None, kept={}) for place in whole],
-        [{split: rows[:, :width] for split, rows in one.items()} for one in read],
-        [{split: rows[:, width:] for split, rows in one.items()} for one in read],
+        [replace(ended[position], dev=None, kept={}) for position in successful],
+        [{split: rows[:, :width] for split, rows in outcome.items()} for outcome in read],
+        [{split: rows[:, width:] for split, rows in outcome.items()} for outcome in read],
         int(stack[0].values["epochs"]),
         settings,
         report,
     )
     mined = recipe_of(stack[:1]).make_miner() is not None
-    for place, own, outputs in zip(whole, found, read, strict=True):
-        dev, epochs = outputs["dev"][:, width:], int(trials[place].values["epochs"])
-        trained = tasks.get(id(trials[place]))  # none, where another trial's training is read
-        one = own if trained is None else with_kept(own, trained.callbacks, 0, dev, epochs=epochs, frozen=False)
+    for position, outcome_read, outputs in zip(successful, outcomes, read, strict=True):
+        dev, epochs = outputs["dev"][:, width:], int(trials[position].values["epochs"])
+        trained = tasks.get(id(trials[position]))  # none, where another trial's training is read
+        outcome = (
+            outcome_read
+            if trained is None
+            else with_kept(outcome_read, trained.callbacks, 0, dev, epochs=epochs, frozen=False)
+        )
         jittered = is_jittered(settings.rounding) and mined
-        ended[place] = replace(one, notes=(*one.notes, JITTER)) if jittered else one
+        ended[position] = replace(outcome, notes=(*outcome.notes, JITTER)) if jittered else outcome
     return ended
 
 
@@ -384,5 +402,5 @@ def with_training_rows(material: Material) -> Rows:
 
 def _split(outcome: Outcome, rows: int) -> Embedding:
     """Part what was read of dev, training and test rows."""
-    both = outcome.kept["outputs.dev"]
-    return {"train": both[rows:], "dev": both[:rows], "test": outcome.kept["outputs.test"]}
+    dev_and_train = outcome.kept["outputs.dev"]
+    return {"train": dev_and_train[rows:], "dev": dev_and_train[:rows], "test": outcome.kept["outputs.test"]}

@@ -27,7 +27,7 @@ class Contrastive(MetricLoss):
         self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the loss of each triplet."""
-        near, far, there = triplet_squares(embeddings, mined, "contrastive")
+        near, far, mask = triplet_squares(embeddings, mined, "contrastive")
         positive = ((near + SMALL).sqrt() - self.values["positive_margin"]).relu()
         negative = (self.values["negative_margin"] - (far + SMALL).sqrt()).relu()
-        return positive + negative, there
+        return positive + negative, mask

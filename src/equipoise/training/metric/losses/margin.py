@@ -41,7 +41,7 @@ class Margin(MetricLoss):
         self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the loss of each triplet."""
-        near, far, there = triplet_squares(embeddings, mined, "margin")
+        near, far, mask = triplet_squares(embeddings, mined, "margin")
         if learnt is None:
             raise BadInput("The margin loss was given no beta", help="pass what start(...) returned, as learnt=.")
         classes = labels.gather(-1, given(mined, "margin").anchors)
@@ -50,4 +50,4 @@ class Margin(MetricLoss):
         positive = ((near + SMALL).sqrt() - beta + margin).relu()
         negative = (beta - (far + SMALL).sqrt() + margin).relu()
         terms: torch.Tensor = positive + negative
-        return terms, (terms.detach() > 0) & there
+        return terms, (terms.detach() > 0) & mask

@@ -45,7 +45,7 @@ class MultiSimilarity(MetricLoss):
 def kept(likeness: torch.Tensor, labels: torch.Tensor, slack: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Return which positives and which negatives every anchor keeps, ``[..., anchor, sample]``."""
     library = require("torch", extra="train", purpose="Metric learning")
-    same, others = pairs_of(labels)
-    least = likeness.masked_fill(~same, library.inf).amin(-1, keepdim=True)
-    most = likeness.masked_fill(~others, -library.inf).amax(-1, keepdim=True)
-    return same & (likeness - slack < most), others & (likeness + slack > least)
+    same_class, different_class = pairs_of(labels)
+    least = likeness.masked_fill(~same_class, library.inf).amin(-1, keepdim=True)
+    most = likeness.masked_fill(~different_class, -library.inf).amax(-1, keepdim=True)
+    return same_class & (likeness - slack < most), different_class & (likeness + slack > least)

@@ -30,23 +30,23 @@ class NPair(MetricLoss):
         self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
     ) -> torch.Tensor:
         """Return the loss of each head."""
-        terms, lengths, there = self._terms(embeddings, labels, given(mined, "n_pair"))
-        return mean_where(terms, there) + lengths * there.any(-1)
+        terms, lengths, mask = self._terms(embeddings, labels, given(mined, "n_pair"))
+        return mean_where(terms, mask) + lengths * mask.any(-1)
 
     def anchor_losses(
         self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the loss of each anchor."""
-        terms, lengths, there = self._terms(embeddings, labels, given(mined, "n_pair"))
-        return terms + lengths.unsqueeze(-1), there
+        terms, lengths, mask = self._terms(embeddings, labels, given(mined, "n_pair"))
+        return terms + lengths.unsqueeze(-1), mask
 
     def _terms(
-        self, embeddings: torch.Tensor, labels: torch.Tensor, found: Mined
+        self, embeddings: torch.Tensor, labels: torch.Tensor, triplets: Mined
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return the term of each anchor, the weighted mean length of the batch, and which anchors there are."""
         rows = full(embeddings)
-        products = taken(rows @ rows.mT, found.anchors)
-        others = taken(pairs_of(labels)[1], found.anchors)
-        terms = log_one_plus(products - picked(products, found.positives).unsqueeze(-1), others)
+        products = taken(rows @ rows.mT, triplets.anchors)
+        different_class = taken(pairs_of(labels)[1], triplets.anchors)
+        terms = log_one_plus(products - picked(products, triplets.positives).unsqueeze(-1), different_class)
         lengths: torch.Tensor = self.values["norm_weight"] * rows.norm(dim=-1).mean(-1)
-        return terms, lengths, found.there
+        return terms, lengths, triplets.there

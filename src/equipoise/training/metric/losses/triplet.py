@@ -26,5 +26,5 @@ class Triplet(MetricLoss):
         self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the loss of each triplet."""
-        near, far, there = triplet_squares(embeddings, mined, "triplet")
-        return (near - far + self.values["margin"]).relu(), there
+        near, far, mask = triplet_squares(embeddings, mined, "triplet")
+        return (near - far + self.values["margin"]).relu(), mask

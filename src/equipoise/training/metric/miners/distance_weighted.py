@@ -36,12 +36,12 @@ class DistanceWeighted(Miner):
 
     def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> Mined:
         """Return a triplet for every anchor."""
-        same, others = pairs_of(labels)
+        same_class, different_class = pairs_of(labels)
         squares = squared_distances(embeddings)
         if self.values["cut"] is not None:
-            others &= squares <= self.values["cut"] ** 2
-        weights = whole_weights(self.log_weights(squares, embeddings.shape[-1]), others)
-        positives, with_positive = drawn(same.long(), uniforms[..., 0, :])
+            different_class &= squares <= self.values["cut"] ** 2
+        weights = whole_weights(self.log_weights(squares, embeddings.shape[-1]), different_class)
+        positives, with_positive = drawn(same_class.long(), uniforms[..., 0, :])
         negatives, with_negative = drawn(weights, uniforms[..., 1, :])
         return Mined(everybody(labels), positives, negatives, with_positive & with_negative)
 

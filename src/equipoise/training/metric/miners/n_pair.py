@@ -19,6 +19,6 @@ class NPairs(Miner):
 
     def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> Mined:
         """Return a pair for every anchor."""
-        same, others = pairs_of(labels)
-        positives, with_positive = drawn(same.long(), uniforms[..., 0, :])
-        return Mined(everybody(labels), positives, None, with_positive & others.any(-1))
+        same_class, different_class = pairs_of(labels)
+        positives, with_positive = drawn(same_class.long(), uniforms[..., 0, :])
+        return Mined(everybody(labels), positives, None, with_positive & different_class.any(-1))

@@ -21,23 +21,23 @@ class RandomTriplets(Miner):
     def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> Mined:
         """Return the triplets; any anchor may come several times, or not at all."""
         library = require("torch", extra="train", purpose="Mining")
-        same, others = (pairs.cumsum(-1) for pairs in pairs_of(labels))
-        negatives_each = others[..., -1]
-        each = same[..., -1] * negatives_each
-        heights = each.cumsum(-1)
+        same_class, different_class = (pairs.cumsum(-1) for pairs in pairs_of(labels))
+        negatives_each = different_class[..., -1]
+        triplet_counts = same_class[..., -1] * negatives_each
+        heights = triplet_counts.cumsum(-1)
         total = heights[..., -1:]
         numbers = distinct_numbers(total, uniforms[..., 0, :])
         anchors = library.searchsorted(heights, numbers, right=True).clamp_max_(labels.shape[-1] - 1)
-        rest = numbers - (heights - each).gather(-1, anchors)
+        rest = numbers - (heights - triplet_counts).gather(-1, anchors)
         choices = negatives_each.gather(-1, anchors).clamp_min_(1)
         places = [
             # The first place at which so many of the pairs have been passed.
             library.searchsorted(taken(passed, anchors), rank.unsqueeze(-1) + 1).squeeze(-1)
-            for passed, rank in ((same, rest // choices), (others, rest % choices))
+            for passed, rank in ((same_class, rest // choices), (different_class, rest % choices))
         ]
-        positives, negatives = (place.clamp_max_(labels.shape[-1] - 1) for place in places)
-        there = library.arange(labels.shape[-1], device=labels.device) < total
-        return Mined(anchors, positives, negatives, there)
+        positives, negatives = (position.clamp_max_(labels.shape[-1] - 1) for position in places)
+        mask = library.arange(labels.shape[-1], device=labels.device) < total
+        return Mined(anchors, positives, negatives, mask)
 
 
 def distinct_numbers(total: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:

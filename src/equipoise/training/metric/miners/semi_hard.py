@@ -22,15 +22,15 @@ class SemiHard(Miner):
 
     def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> Mined:
         """Return a triplet for every anchor."""
-        same, others = pairs_of(labels)
+        same_class, different_class = pairs_of(labels)
         distances = squared_distances(embeddings).sqrt_()
-        positives, with_positive = drawn(same.long(), uniforms[..., 0, :])
+        positives, with_positive = drawn(same_class.long(), uniforms[..., 0, :])
         near = picked(distances, positives).unsqueeze(-1)
-        window = others & (distances > near) & (distances < near + self.values["slack"])
-        negatives, with_negative = drawn(preferred(window, others), uniforms[..., 1, :])
+        window = different_class & (distances > near) & (distances < near + self.values["slack"])
+        negatives, with_negative = drawn(preferred(window, different_class), uniforms[..., 1, :])
         return Mined(everybody(labels), positives, negatives, with_positive & with_negative)
 
 
-def preferred(wanted: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
+def preferred(preference: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
     """Return weights 1 for what is wanted, or for all that is allowed in a row where nothing wanted is."""
-    return (wanted | (allowed & ~wanted.any(-1, keepdim=True))).long()
+    return (preference | (allowed & ~preference.any(-1, keepdim=True))).long()

@@ -19,10 +19,12 @@ class SoftHard(Miner):
     def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> Mined:
         """Return a triplet for every anchor."""
         library = require("torch", extra="train", purpose="Mining")
-        same, others = pairs_of(labels)
+        same_class, different_class = pairs_of(labels)
         squares = squared_distances(embeddings)
-        nearest = squares.masked_fill(~others, library.inf).amin(-1, keepdim=True)
-        farthest = squares.masked_fill(~same, -library.inf).amax(-1, keepdim=True)
-        positives, with_positive = drawn(preferred(same & (squares > nearest), same), uniforms[..., 0, :])
-        negatives, with_negative = drawn(preferred(others & (squares < farthest), others), uniforms[..., 1, :])
+        nearest = squares.masked_fill(~different_class, library.inf).amin(-1, keepdim=True)
+        farthest = squares.masked_fill(~same_class, -library.inf).amax(-1, keepdim=True)
+        positives, with_positive = drawn(preferred(same_class & (squares > nearest), same_class), uniforms[..., 0, :])
+        negatives, with_negative = drawn(
+            preferred(different_class & (squares < farthest), different_class), uniforms[..., 1, :]
+        )
         return Mined(everybody(labels), positives, negatives, with_positive & with_negative)

@@ -42,11 +42,11 @@ class NPairBatches(Sampler):
                 else "the sampler samples_per_class repeats rows.",
             )
         generator = stream(seed, "n pairs", epoch)
-        drawn = able[np.argsort(generator.random((steps, len(able))), axis=1)[:, : batch_size // PAIR]]
-        sizes = classes.sizes[drawn]
+        chosen_classes = able[np.argsort(generator.random((steps, len(able))), axis=1)[:, : batch_size // PAIR]]
+        sizes = classes.sizes[chosen_classes]
         first = generator.integers(sizes)
         # A step of 1 to size - 1 onwards, and round: every other row alike.
         second = (first + generator.integers(1, sizes)) % sizes
-        pairs = np.stack([first, second], axis=-1) + classes.begins[drawn][..., None]
+        pairs = np.stack([first, second], axis=-1) + classes.begins[chosen_classes][..., None]
         chosen: Codes = classes.places[pairs].reshape(steps, batch_size)
         return chosen

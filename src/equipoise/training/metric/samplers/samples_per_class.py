@@ -39,7 +39,7 @@ class SamplesPerClass(Sampler):
         generator = stream(seed, "samples per class", epoch)
         if weights is not None:
             return classes.drawn(weights, (steps, batch_size // number), number, generator).reshape(steps, batch_size)
-        drawn = generator.integers(len(classes.sizes), size=(steps, batch_size // number, 1))
-        within = generator.integers(classes.sizes[drawn], size=(*drawn.shape[:2], number))
-        chosen: Codes = classes.places[classes.begins[drawn] + within].reshape(steps, batch_size)
+        chosen_classes = generator.integers(len(classes.sizes), size=(steps, batch_size // number, 1))
+        within = generator.integers(classes.sizes[chosen_classes], size=(*chosen_classes.shape[:2], number))
+        chosen: Codes = classes.places[classes.begins[chosen_classes] + within].reshape(steps, batch_size)
         return chosen
