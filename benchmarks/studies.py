@@ -2,13 +2,14 @@
 times at hidden 64 and batch 128, 1.5 times at hidden 64 and batch 1024, and no slower at hidden 300 and batch 1024.
 
 Run it as: python benchmarks/studies.py [--small] [--one-thread] [--replicas N] [--alone N] [--rounds N] [--device cuda]
-[--precision tf32] [--epochs N] [--hidden N]
+[--precision tf32] [--epochs N] [--hidden N] [--packed DIR]
 
 The cohort is Adult with sex, as encoded for studies; a training is two epochs (``--epochs``) and the predictions. The
 adversary is as wide as the network. Where few replicas fit into a stack, four stacks stand for all. One at a time is a
 stack of one in the same code; a plain loop of torch's own layers and optimiser is timed beside it, to show that it is
 no straw man. The ratio is of medians over interleaved rounds. ``--one-thread`` counts time of the processor, which a
-shared machine changes little: it shows what stacking saves in work alone.
+shared machine changes little: it shows what stacking saves in work alone. ``--packed`` takes the rows of a study of Adult
+that ``equipoise study pack`` wrote, for a machine without DuckDB.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import torch
 
 import equipoise
 from equipoise.studies.plans import Named, with_splits
+from equipoise.studies.running import unpack
 from equipoise.training import Job, Material, Settings, material_of, stack_size, train
 from equipoise.treatments import Adversarial
 
@@ -52,12 +54,16 @@ def main() -> None:
     parser.add_argument("--precision", default="float32", choices=("float32", "tf32"))
     parser.add_argument("--epochs", type=int, default=2, help="epochs of a training")
     parser.add_argument("--hidden", type=int, help="only the sizes of this width")
+    parser.add_argument("--packed", help="a packed study of Adult: the rows are taken from there")
     asked = parser.parse_args()
     if asked.one_thread:
         torch.set_num_threads(1)
     if asked.small:
         asked.replicas, asked.alone, asked.rounds = 4, 1, 1
-    material = material_of(with_splits(equipoise.load("adult"), dev=0.1), "sex")
+    if asked.packed:
+        material = unpack(asked.packed).material
+    else:
+        material = material_of(with_splits(equipoise.load("adult"), dev=0.1), "sex")
     rows = np.arange(2_000 if asked.small else len(material.train))
     print(f"Adult: {len(rows):,} rows of {material.train.inputs.shape[1]} columns, {torch.get_num_threads()} threads")
     for size in [size for size in SIZES if asked.hidden in (None, size.hidden)]:
