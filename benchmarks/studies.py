@@ -8,8 +8,8 @@ The cohort is Adult with sex, as encoded for studies; a training is two epochs (
 adversary is as wide as the network. Where few replicas fit into a stack, four stacks stand for all. One at a time is a
 stack of one in the same code; a plain loop of torch's own layers and optimiser is timed beside it, to show that it is
 no straw man. The ratio is of medians over interleaved rounds. ``--one-thread`` counts time of the processor, which a
-shared machine changes little: it shows what stacking saves in work alone. ``--packed`` takes the rows of a study of Adult
-that ``equipoise study pack`` wrote, for a machine without DuckDB.
+shared machine changes little: it shows what stacking saves in work alone. ``--packed`` takes the rows of a
+study of Adult that ``equipoise study pack`` wrote, for a machine without DuckDB.
 """
 
 from __future__ import annotations
