@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.discovery.demonstration import _demonstration
 from helpers.paper_scripts import PAPERS, paper_script
 from reproductions.sprites import together
 
@@ -38,7 +39,7 @@ def test_every_classifier_of_the_planted_truth_is_searched_and_counted(
     few = {"VAE_STEPS": 2, "SEARCH_STEPS": 2, "NULLS": 19, "COINS": {"coin": (100, 2)}}
     for name, value in few.items():
         monkeypatch.setattr(planted, name, value)
-    monkeypatch.setattr(planted.demo, "CLASSIFIER_STEPS", 2)
+    monkeypatch.setattr(_demonstration, "CLASSIFIER_STEPS", 2)
     monkeypatch.setattr(planted.demo, "LABELLED", 50)
     runs = planted.searched(0)
     assert [run["classifier"] for run in runs] == ["tint", "patch", "unbiased", "coin"]
