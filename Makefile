@@ -10,7 +10,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
 
-.PHONY: demo demo-core test test-slow test-frames lint types layers unit coverage docs spelling dist core-only bench bench-small format clean
+.PHONY: demo demo-core test test-long test-slow test-frames lint types layers unit coverage docs spelling dist core-only bench bench-small format clean
 
 # The audit, then a small study that trains; a second run reads the trials that are kept in out/study.db.
 demo: $(VENV)/.train demo-core
@@ -34,13 +34,16 @@ layers: $(VENV)/.test
 	$(BIN)/lint-imports
 
 # A worker a core, and one thread a worker: with more they only wait for each other.
-unit test-slow coverage: export OPENBLAS_NUM_THREADS = 1
-unit test-slow coverage: export OMP_NUM_THREADS = 1
+unit test-long test-slow coverage: export OPENBLAS_NUM_THREADS = 1
+unit test-long test-slow coverage: export OMP_NUM_THREADS = 1
 
-# CI leaves those that open a browser to its second pass.
-UNIT := not slow
+# CI has two passes, without torch and with it, and says what the first of them runs (.ci/run).
+UNIT := not slow and not long
 unit: $(VENV)/.test
 	PYTHONHASHSEED=0 $(BIN)/python -m pytest -q -n auto --dist worksteal -m "$(UNIT)"
+
+test-long: $(VENV)/.test
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -q -n auto --dist worksteal -m "long and not slow"
 
 # Which lines the tests reach; it makes them slower, so it is not part of "test".
 coverage: $(VENV)/.test

@@ -71,7 +71,7 @@ def needs_of(page: Path) -> list[str]:
 
 
 def once(path: Path, needs: bool) -> object:
-    """Return a page or an example for a test; what needs no more than the core is run once."""
+    """Return a page or an example for a test; what needs no more than the core is run once, without torch."""
     return pytest.param(path, id=name_of(path), marks=() if needs else pytest.mark.once)
 
 
@@ -144,6 +144,7 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", [once(page, bool(needs_of(page))) for page in PAGES])
 def test_every_code_block_and_command_of_a_page_does_what_the_page_shows(
     page: Path, files: Path, tmp_path: Path
@@ -184,6 +185,7 @@ def check_command(command: Command, folder: Path) -> None:
             assert part in output, f"{command.line}\nshould print {line!r}, but printed:\n{output}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("example", [once(example, name_of(example) in NEEDS_TRAIN) for example in EXAMPLES])
 def test_every_example_runs(example: Path, tmp_path: Path) -> None:
     if name_of(example) in NEEDS_TRAIN and not TRAIN:

@@ -46,7 +46,7 @@ def test_the_check_finds_what_leads_nowhere_or_outside(check, tmp_path: Path) ->
     ]
 
 
-@pytest.mark.browser
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1300, 420])
 def test_the_site_searches_from_the_disk(width: int) -> None:
     if not (SITE / "index.html").exists():
