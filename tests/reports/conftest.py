@@ -13,10 +13,10 @@ from helpers.required import missing
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what opens a browser: CI leaves it to its second pass, which is the shorter one."""
+    """Mark what opens a browser, which takes long."""
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
-            item.add_marker("browser")
+            item.add_marker("long")
 
 
 @pytest.fixture(scope="session")
