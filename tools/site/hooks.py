@@ -35,7 +35,17 @@ PAGES = {
     "reproductions/sprites/README.md": "project/sprites.md",
 }
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
-FOLDERS = {"examples": "project/examples.md", "benchmarks": "project/benchmarks.md"}
+# Folders that pages link to: where files are read on GitHub, the site has a page made of them.
+FOLDERS = {
+    "examples": "project/examples.md",
+    "benchmarks": "project/benchmarks.md",
+    "src/equipoise/cli": "reference/cli/index.md",
+    "src/equipoise/conditions": "reference/conditions.md",
+    "src/equipoise/measures": "reference/measures.md",
+    "src/equipoise/training/learners": "reference/learners.md",
+    "src/equipoise/training/metric": "reference/metric-learning.md",
+    "src/equipoise/treatments": "reference/treatments.md",
+}
 ELSEWHERE = {
     **PAGES,
     **FOLDERS,

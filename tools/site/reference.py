@@ -178,6 +178,7 @@ def treatments_page() -> str:
         "*Groups* says whether a model so treated needs people's groups when it predicts.",
         listing(["name", "what it does", "acts", "targets", "groups", "from"], said),
         "## Settings",
+        "*Searched* is the range that the paper searched, or in which a search looks.",
         *(settings(entry) for entry in own("treatment") if parameters(entry)),
     ])  # fmt: skip
 
@@ -202,8 +203,14 @@ def settings(entry: Entry) -> str:
                 else f"at least {least:g}" + ("" if most in (None, float("inf")) else f", at most {most:g}")
             )
         default = getattr(parameter, "default", None)
-        rows.append([f"`{name}`", prose(parameter.meaning), "" if default is None else f"`{default}`", allowed])
-    return f"### `{entry.name}`\n\n" + table(["setting", "meaning", "default", "allowed"], rows)
+        low, high = getattr(parameter, "low", None), getattr(parameter, "high", None)
+        searched = "" if low is None or high is None or low == high else f"{low:g} to {high:g}"
+        cells = [f"`{name}`", prose(parameter.meaning), "" if default is None else f"`{default}`", allowed, searched]
+        rows.append(cells)
+    columns = ["setting", "meaning", "default", "allowed", "searched"]
+    if not any(row[-1] for row in rows):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    return f"### `{entry.name}`\n\n" + table(columns, rows)
 
 
 def source(entry: Entry) -> str:

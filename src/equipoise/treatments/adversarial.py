@@ -17,6 +17,10 @@ class Adversarial(Treatment):
 
     The discriminator reads the last hidden layer and is updated once a batch, before the network. A cell without rows
     is no matter: a group that training rows lack is one that the discriminator is never asked for.
+
+    The discriminator has two hidden layers with ReLU and learns by Adam at 0.001. ``conditional_on_class`` tells it the
+    class beside the hidden layer (the authors' gated discriminator, type "Inputs"). On pictures the hidden layer is
+    what enters the last linear layer; in metric learning it is the embedding.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")

@@ -20,6 +20,8 @@ class DiverseAdversarial(Treatment):
     Each discriminator minimises CE_k + diversity * (the sum over the others of the mean squared cosine between all
     pairs of rows of their last hidden layers). All three are updated at once; the authors' code updates one after
     another. A cell without rows is no matter, as for ADV.
+
+    Norms are held fixed in the cosines. The authors' scripts fix ``diversity`` at 0.1.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")

@@ -72,6 +72,10 @@ class DomainDiscriminative(OutputsByGroup):
     groups of p(y, g) / (the cell's share of the training rows), and ``rba`` balances what is said of all test rows
     together, from their groups. ``rba_dev`` finds the multipliers on dev rows instead. A cell without training rows has
     no prior, and does not count where there is a prior shift.
+
+    The bounds of ``rba`` ask for 1/G of the rows, which is right where every group has as many rows of each class. Dev
+    rows have not, so in ``rba_dev`` each weighs n_y / (G n_yg), and the rounds found there are played on each test row
+    by itself. The step does not know how large scores are, so a class may be named of no row any more.
     """
 
     parameters: ClassVar[Table] = {"readout": Readout("how a class is predicted from the outputs", "sum", READOUTS)}

@@ -36,6 +36,9 @@ class DomainIndependent(OutputsByGroup):
     ``readout`` says how a class is read: by the softmax of the row's own group, which must be known (``known_domain``),
     or by the sum of the logits over the groups. A cell without training rows is no matter; its group's classifier has
     then learnt not to name the class.
+
+    A test row whose group no training row has is read by the sum. The scores of ``sum`` are the softmax of the mean
+    logits. A batch that lacks a group leaves its classifier as it is.
     """
 
     parameters: ClassVar[Table] = {

@@ -17,6 +17,8 @@ class Downsampling(Treatment):
 
     The rows are drawn without replacement. A small class keeps one row a group where the floor would leave it none. A
     cell without rows would leave nothing of its class, so it is refused.
+
+    Where the floor is 0 the authors' code loses the class.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")

@@ -70,6 +70,8 @@ class ExponentiatedGradient(Treatment):
     The constraint is on the training rows: groups may differ by ``eps`` from all rows together. A prediction is drawn
     from the mixture by the trial's seed; the score of the second class is the weight of the classifiers that predict
     it. Groups are not needed at prediction. The estimator must take weights of rows.
+
+    ``eps`` is Fairlearn's ``difference_bound`` and ``eps``. A constraint on a rate is about the groups that have it.
     """
 
     parameters: ClassVar[Table] = {

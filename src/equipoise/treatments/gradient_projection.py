@@ -23,6 +23,9 @@ class GradientProjection(DomainAdversary):
     g_c is the gradient of the cross-entropy of the class, g_d that of a head which guesses the group from the class
     logits. The head learns in every epoch, the network in one of three. Adam at a constant rate, 2.5 times the epochs.
     Where g_d is no longer than 0.00001 nothing is projected. A cell without rows is no matter.
+
+    Qian et al. (2021) call this gradient reversal. The authors' code takes g_d after the head has moved, here it is
+    taken before. Where a batch is taken in pieces, each piece is projected by itself.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("class", "multilabel")

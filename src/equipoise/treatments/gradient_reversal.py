@@ -39,6 +39,10 @@ class GradientReversal(Treatment):
     stands under the layer gets -strength times its gradient, but none in the first share of the epochs (``warm_up``),
     which dev rows do not choose from. Maps of a convolution are read number by number.
     A cell without rows is no matter.
+
+    The authors freeze a pretrained backbone in their first phase; here it learns the class in it. In epochs of the
+    warm-up patience is not counted, or the model could be an untreated one. ``strength`` is 1 for imSitu and 2 for COCO
+    in the paper.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")

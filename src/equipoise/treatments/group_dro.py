@@ -23,6 +23,8 @@ class GroupDRO(Treatment):
     and begin equal. In metric learning it is the mean loss of the triplets, pairs or samples whose anchor is of the
     group. A group without rows in the batch keeps its weight before q is divided by its sum; one without training rows
     has none.
+
+    In the authors' code C alone raises the weight of a group that a batch lacks. Weights of rows multiply their losses.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")

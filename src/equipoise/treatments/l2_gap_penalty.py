@@ -19,6 +19,8 @@ class SquaredGapPenalty(GapTreatment):
 
     Of more than two groups it is the mean over all pairs, and of several favourable classes that over classes. A pair
     of which the batch, or the training data, lacks a group adds nothing.
+
+    In the authors' code this penalty never clears its gradients, and a batch without one of the groups gives NaN.
     """
 
     @classmethod

@@ -258,6 +258,10 @@ class LearnedFairRepresentations:
     ``objective_`` and its ``parts_``; ``history_``, every evaluation; ``objectives_``, the lowest of each start;
     ``classes_`` (the second is the one predicted); ``groups_``; ``base_rate_``; ``patterns_``, how many distinct rows
     there were; ``collapsed_`` and, in words, ``collapse_``: at the base rate as threshold every row gets one class.
+
+    The gradient is exact, and equal rows count once with a weight. L_z has kinks at which L-BFGS-B stops too early, so
+    it is smoothed, less and less (sqrt(t^2 + s^2), s from 0.1 down to 0.00001); what is reported and kept is the exact
+    objective.
     """
 
     parameters: Mapping[str, Parameter] = {

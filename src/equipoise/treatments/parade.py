@@ -47,6 +47,12 @@ class Parade(Treatment):
 
     Several attributes have a sensitive head, a loss and an xi each, which share alpha and rho: the terms add up.
     Rows whose value is unknown have no part in the terms of that attribute. A cell without rows is no matter.
+
+    The correlation is the mean over the dimensions, as in the code that the paper builds on (``scaling = "mean"``);
+    ``"sum"`` is the paper's text, D times as strong. Settings with ``alpha = 0``, ``rho = 0`` or ``shuffled`` are
+    controls: the first two together are the untreated training, number for number, and on frozen features ``rho = 0``
+    alone is. In a batch with one group, or without two rows of any, a loss that takes triplets or pairs is 0; ArcFace
+    and Proxy-NCA still compare rows with the vectors of absent groups. A grid of settings trains as one stack.
     """
 
     requires: ClassVar[frozenset[Need]] = frozenset({Need.PAIR_LOSS})

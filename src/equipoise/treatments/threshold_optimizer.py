@@ -111,6 +111,10 @@ class ThresholdOptimizer(Treatment):
     Fairlearn finds them on the dev rows: of all randomised thresholds that fulfil the constraint there, those with the
     best objective. The positive class is the second. Predictions are drawn by the trial's seed where a threshold is
     randomised; the scores are the chances of the positive class. It needs the groups of test rows.
+
+    It comes last, after treatments of the hidden layer. For the rate of the first class take
+    ``true_negative_rate_parity``. A group whose dev rows lack a class is refused by name; a test row of a group without
+    dev rows keeps the prediction of the model.
     """
 
     parameters: ClassVar[Table] = {

@@ -19,6 +19,9 @@ class UniformConfusion(DomainAdversary):
 
     They take turns: the network learns in one epoch of three, and in the others the head learns to guess the group from
     the features as they are. Adam at a constant rate, 2.5 times the epochs. A cell without rows is no matter.
+
+    The authors count epochs from 0 and take those that 3 divides, 167 of 500. While the network rests, its batch
+    statistics go on.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")
