@@ -70,13 +70,18 @@ batch_size = 128
 name = "scikit_learn"
 """
 )
+# A plan that got three seeds more after it was run.
 WAITING = (
-    RUN.replace('"run", "plan.toml"', '"run", "plan.toml", "--part", "1/2"')
+    RUN
     % """
 seeds = 5
 size = 2000
 learner = { name = "mlp", width = 32, epochs = 5 }
 treatments = [{ name = "untreated" }, { name = "reweighting" }]"""
+    + """
+plan = Path("plan.toml")
+plan.write_text(plan.read_text().replace("seeds = 5", "seeds = 8"))
+"""
 )
 DOWNSTREAM = """
 import numpy as np

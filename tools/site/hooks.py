@@ -39,6 +39,7 @@ LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FOLDERS = {
     "examples": "project/examples.md",
     "benchmarks": "project/benchmarks.md",
+    "docs/schemas": "reference/plans.md",
     "src/equipoise/cli": "reference/cli/index.md",
     "src/equipoise/conditions": "reference/conditions.md",
     "src/equipoise/measures": "reference/measures.md",
@@ -137,11 +138,11 @@ def rewritten(markdown: str, home: Path, uri: str) -> str:
         target = resolved(file, home)
         if not target:
             return match[0]
-        if target.startswith("docs/"):
+        if target in ELSEWHERE:
+            there = ELSEWHERE[target]
+        elif target.startswith("docs/"):
             there = target.removeprefix("docs/")
             there = "index.md" if not there.strip("/") else there
-        elif target in ELSEWHERE:
-            there = ELSEWHERE[target]
         elif (ROOT / target).is_file():
             there = f"files/{target}"
         else:

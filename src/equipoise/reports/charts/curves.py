@@ -467,7 +467,7 @@ def _alpha_plot(lines: int, columns: int) -> alt.FacetChart:
     channels = by_line(places, colours=TEN_COLOURS, dashes=dashes, shapes=TEN_SHAPES, symbolSize=110, symbolOpacity=1)
     x = alt.X("alpha:Q").title("alpha").scale(nice=False, padding=8)
     x = x.axis(tickCount=5, gridColor=LINE, labelOverlap="greedy")
-    y = alt.Y("mean:Q").title(None).scale(zero=False).axis(tickCount=5, format=".2f", gridColor=LINE)
+    y = alt.Y("mean:Q").title(None).scale(zero=False).axis(tickCount=5, format=".3~f", gridColor=LINE)
     tooltip = tips(
         of="treatment", alpha=("alpha", ""), mean=("mean", ".4f"), min=("lowest run", ".4f"), max=("highest run", ".4f")
     )
