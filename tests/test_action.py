@@ -71,6 +71,7 @@ def test_every_input_is_used_and_the_example_gives_only_inputs_there_are() -> No
     assert given <= inputs()
 
 
+@pytest.mark.long
 def test_the_action_writes_the_summary_the_page_and_the_numbers(people: Path) -> None:
     done = run(people, options="--draws=200")
     assert done.returncode == 0, done.stderr

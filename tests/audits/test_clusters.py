@@ -71,6 +71,7 @@ def test_rates_and_values_are_wider_with_clusters(task: str) -> None:
         assert 1.5 <= ratio <= 2.7, name  # four equal pictures: about sqrt(4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", sorted(TASKS))
 def test_nothing_is_found_too_often_when_nothing_differs(task: str) -> None:
     found = [
@@ -177,6 +178,7 @@ def test_one_cluster_against_eight_tells_nothing(task: str) -> None:
         assert several.low is not None
 
 
+@pytest.mark.long
 def test_ten_clusters_against_ten_are_told_apart_seldom() -> None:
     found: dict[str, list[bool]] = {}
     for seed in range(80):

@@ -239,6 +239,7 @@ def test_one_large_profile_is_one_profile() -> None:
     assert found.p.min() > 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("copies", [1, 10])
 def test_noise_seldom_makes_a_finding(copies: int) -> None:
     """Where scores have nothing to do with groups, at most about one report in twenty has any finding at all."""

@@ -64,6 +64,7 @@ def test_the_keys_are_the_options_with_the_same_defaults() -> None:
             assert (field.default or None) == (options[key] or None), key
 
 
+@pytest.mark.long
 def test_the_example_runs_and_the_command_line_goes_before_the_file(
     equipoise: Program, predictions: Path, tmp_path: Path
 ) -> None:

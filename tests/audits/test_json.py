@@ -116,6 +116,7 @@ def test_every_emitted_audit_keeps_to_the_published_schema(
     assert not errors, [(list(error.absolute_path), error.message) for error in errors[:5]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["plain", "classes", "hidden"])
 def test_audits_of_embeddings_keep_to_the_schema_too(name: str, validator: Draft202012Validator) -> None:
     content = strictly(embedding_cases.CASES[name]().to_json())

@@ -47,6 +47,7 @@ def test_a_curved_group_is_read_by_the_network_only() -> None:
     assert network.balanced > 0.85
 
 
+@pytest.mark.long
 def test_a_group_that_is_not_there_is_rarely_found() -> None:
     """Few rows in many directions, where out-of-fold guesses depend on each other the most."""
     p, covered, trials = [], np.zeros(2), 150

@@ -67,6 +67,7 @@ def test_too_many_crossed_groups_are_refused_with_the_ways_to_have_fewer() -> No
     assert len({r.group for r in result.records if r.attribute == ("a", "b")} - {None}) == 144
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_a_group_against_the_rest_is_what_a_loop_over_rows_counts(weighted: bool) -> None:
     frame = people(values=40, columns="a")
@@ -97,6 +98,7 @@ def test_measures_read_the_same_from_totals_of_classes_as_from_the_whole_table()
             assert measure.by_class(totals) == pytest.approx(measure.by_class(table), nan_ok=True), measure.name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.once
 def test_p_values_of_many_classes_agree_with_those_of_whole_tables(

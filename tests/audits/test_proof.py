@@ -38,6 +38,7 @@ def contrasts(result: equipoise.AuditResult, measure: str, attribute: str) -> di
     return {r.group: r for r in result.find(measure, kind="contrast", attribute=(attribute,))}
 
 
+@pytest.mark.long
 def test_when_nothing_differs_a_report_has_a_finding_at_most_one_time_in_twenty() -> None:
     reports = 160
     any_finding = [
@@ -236,6 +237,7 @@ def test_a_cluster_column_with_one_value_is_refused() -> None:
         equipoise.audit(data, **ASK, cluster="id")
 
 
+@pytest.mark.long
 def test_the_mean_over_strata_has_a_test_and_a_bound() -> None:
     found = []
     for seed in range(40):

@@ -114,6 +114,7 @@ def test_the_jackknife_knows_the_error_of_a_mean_and_of_a_correlation() -> None:
     assert found["pearson"] == pytest.approx(np.sqrt(499 * np.var(left)), rel=1e-6)
 
 
+@pytest.mark.long
 def test_splits_controls_bins_missing_words_and_weights_are_told() -> None:
     data = sales(3, (150, 300), factor=4.0)
     data["age"] = np.random.default_rng(0).integers(20, 60, 450)

@@ -79,6 +79,7 @@ def auc_p(given: dict[str, Any], weight: object) -> float:
     return p
 
 
+@pytest.mark.long
 @pytest.mark.once
 def test_weights_do_not_make_differences_of_the_auc_out_of_chance() -> None:
     """5 groups ranked alike: about 5% have p <= 0.05 without weights, with equal and with unequal ones."""

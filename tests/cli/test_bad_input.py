@@ -292,6 +292,7 @@ def test_kill_in_the_middle_of_writing_leaves_the_old_file_whole(tmp_path: Path)
     assert output.read_text() == "the old one"
 
 
+@pytest.mark.long
 def test_two_writers_leave_one_whole_file(tmp_path: Path) -> None:
     path, output = tmp_path / "people.csv", tmp_path / "audit.json"
     path.write_text(ROWS)
@@ -325,6 +326,7 @@ def test_python_is_told_the_same_as_the_command_line() -> None:
         equipoise.audit(3, target="y", prediction="y", sensitive_features="y")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "command",
     [("audit", "{}.csv", *ASK), ("study", "check", "{}.toml"), ("audit", "--config", "{}.toml"),

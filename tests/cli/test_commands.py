@@ -151,6 +151,7 @@ def test_the_demo_speaks_in_words_and_writes_what_it_says(
     assert {tuple(record["attribute"]) for record in gap} == {("sex",), ("race",)}
 
 
+@pytest.mark.long
 def test_the_demo_opens_no_network(tmp_path: Path) -> None:
     script = (
         "import socket, sys\n"

@@ -71,6 +71,7 @@ def test_a_file_that_cannot_be_read_offers_nothing(file: str | None, tmp_path: P
     assert completion.column_and_groups(asked, "sex=") == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("line", "offered"),
     [

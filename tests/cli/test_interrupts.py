@@ -131,6 +131,7 @@ def test_ctrl_c_while_the_page_is_drawn_leaves_no_json_either(people: Path) -> N
     assert names(people.parent) == ["people.csv"]
 
 
+@pytest.mark.long
 def test_ctrl_c_while_files_get_their_names_lets_all_of_them_appear_and_says_so(people: Path) -> None:
     before = "real = os.replace\ndef replace(*given):\n    press()\n    real(*given)\nos.replace = replace\n"
     done = pressed(people, before)
@@ -140,6 +141,7 @@ def test_ctrl_c_while_files_get_their_names_lets_all_of_them_appear_and_says_so(
     assert names(folder) == ["a.html", "a.json", "people.csv"]
 
 
+@pytest.mark.long
 def test_ctrl_c_while_the_result_is_printed_says_what_is_there(people: Path) -> None:
     before = "from equipoise.cli._console import Output\nOutput.show = lambda *given: press()\n"
     done = pressed(people, before)

@@ -357,6 +357,7 @@ def test_files_whose_own_ids_contradict_their_order_are_not_taken_in_order(tmp_p
         pair_rows(first, {"id": list(range(1, 61)), "age": list(range(60))}, columns=["age"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["pid", "ids", "person_id", "userId", "PersonID", "filename", "subjectid", "key"])
 @pytest.mark.parametrize("kind", ["npz", "safetensors", "parquet"])
 def test_any_column_that_says_whose_row_it_is_must_agree_with_the_order(tmp_path: Path, name: str, kind: str) -> None:

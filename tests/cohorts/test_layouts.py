@@ -136,6 +136,7 @@ def test_quotes_that_only_the_end_of_a_large_file_has_are_no_part_of_a_group(
     assert records(path) == records(pd.DataFrame([*PEOPLE] * 400))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize("late", ["0.6", "007", "-3.25", "12345678901234567890", "1e300"])
 def test_values_of_another_kind_late_in_a_large_csv_are_read_as_in_a_small_one(
@@ -436,6 +437,7 @@ def _parts(draw: Any, rows: list[Any]) -> list[list[Any]]:
     return [rows[low:high] for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True) if high > low]
 
 
+@pytest.mark.long
 @pytest.mark.once
 @settings(deadline=None, max_examples=25)
 @given(table=tables(), draw=st.data())

@@ -94,6 +94,7 @@ def test_names_in_changes_are_only_shown() -> None:
     assert "\u202e" not in text
 
 
+@pytest.mark.long
 def test_an_audit_without_changes_has_no_part_about_them() -> None:
     assert adult().changes == ()
     assert 'id="changes"' not in REPORT.page(adult())

@@ -18,7 +18,7 @@ from helpers.page_checks import Tree, check_number
 from helpers.pages import Pages, check_figures, check_own_page
 from helpers.running import Program
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.long, pytest.mark.once]
 
 REPORT = report_of("compare")
 

@@ -34,7 +34,7 @@ from helpers.cases.report import HOSTILE
 from helpers.page_checks import Tree, check_alone, check_charts, check_names_are_data, check_readable, check_small
 from helpers.pages import Pages, check_figures
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.long, pytest.mark.once]
 
 BARE = ("constant", "known only")
 pages = Pages(CASES, reports.page, lambda made: {name: [one] for name, one in reports.charts_of(made).items()})

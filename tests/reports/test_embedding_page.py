@@ -22,7 +22,7 @@ from helpers.cases.report import HOSTILE, adult
 from helpers.page_checks import check_number
 from helpers.pages import Pages, check_figures
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.long, pytest.mark.once]
 
 
 def drawn(result: AuditResult) -> dict[str, tuple[Chart, ...]]:

@@ -22,7 +22,7 @@ from helpers.page_checks import MEGABYTE, Tree, check_number, contrast
 from helpers.pages import Pages, check_figures, check_own_page
 from helpers.running import Program
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.long, pytest.mark.once]
 
 REPORT = report_of("evidence")
 pages = Pages(CASES, REPORT.page, lambda result: {name: [chart] for name, chart in REPORT.charts(result).items()})

@@ -36,7 +36,7 @@ from helpers.page_checks import (
 )
 from helpers.pages import LARGEST_FRAGMENT
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.long, pytest.mark.once]
 
 every_case = pytest.mark.parametrize("name", list(CASES))
 SHARES = (

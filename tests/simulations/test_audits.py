@@ -19,6 +19,8 @@ from equipoise.results import Record
 sys.path.insert(0, str(Path(__file__).parent))
 from harness import Outcome, Setting, main, simulate
 
+pytestmark = pytest.mark.long
+
 FAVOURABLE = "1"
 
 

@@ -25,6 +25,8 @@ import pytest
 import equipoise
 from equipoise.audits.evidence import EvidenceRecord
 
+pytestmark = pytest.mark.long
+
 Row = dict[str, Any]
 
 # Comparisons that are judged in one call, each with a baseline of its own.

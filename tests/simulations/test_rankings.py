@@ -18,6 +18,8 @@ import equipoise
 sys.path.insert(0, str(Path(__file__).parent))
 from harness import Outcome, Setting, main, simulate
 
+pytestmark = pytest.mark.long
+
 ROWS = 240
 # Not the random numbers on which the tests were developed.
 STREAM = 20_261_118

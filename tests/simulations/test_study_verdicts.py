@@ -37,6 +37,8 @@ from equipoise.stats import (
 )
 from equipoise.studies.running import run_in_store
 
+pytestmark = pytest.mark.long
+
 Rows = list[dict[str, Any]]
 
 LEVELS = {"0.05": 0.05, "0.05/6": 0.05 / 6, "0.05/36": 0.05 / 36}

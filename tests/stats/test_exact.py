@@ -152,6 +152,7 @@ def test_exact_ratios_turn_round_and_are_undefined_without_a_success() -> None:
     assert frequent[0] < 0.98 / 0.97 < frequent[1] < 1.1
 
 
+@pytest.mark.long
 def test_exact_ratios_cover_where_score_ones_do_not() -> None:
     n1, n2, rate, level = 100, 1000, 0.02, 1 - 0.05 / 19
     x1, x2 = np.meshgrid(np.arange(12), np.arange(5, 40), indexing="ij")

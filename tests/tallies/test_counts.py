@@ -117,6 +117,7 @@ def test_two_ranks_that_send_json_add_up_to_the_whole(rows: list[Row], cut: int,
     assert merged.attributes == ("sex", "age")
 
 
+@pytest.mark.long
 @MODERATE
 @given(rows=st.lists(ROW, max_size=40), weighted=st.booleans(), favourable=st.sampled_from([None, "yes"]))
 def test_an_audit_of_counts_is_the_audit_of_the_rows_record_by_record(

@@ -48,6 +48,7 @@ def by_fairlearn(constraint: str, estimator: Any = None, eps: float = 0.02, opti
     return direct
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("constraint", list(CONSTRAINTS))
 def test_scores_are_the_chances_of_fairlearns_mixture(constraint: str) -> None:
     ended = trained(ExponentiatedGradient(constraint=constraint, eps=0.02))

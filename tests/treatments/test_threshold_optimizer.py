@@ -42,6 +42,7 @@ def scored(groups: int = 2, seed: int = 0) -> tuple[Scored, Any, Any]:
     return Scored(scores, target, group, ("no", "yes"), names, 5), inputs, model
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("constraint", "objective"), PAIRS)
 @pytest.mark.parametrize("flip", [False, True])
 @pytest.mark.parametrize("groups", [2, 3])

@@ -96,6 +96,7 @@ def killed_and_resumed(
     return content(whole, Path(plan).stem), content(store, Path(plan).stem)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kills", "workers"), [(3, 1), (1, 2)])
 def test_a_killed_study_records_every_trial_once(tmp_path: Path, kills: int, workers: int) -> None:
     stores = str(tmp_path / "whole.db"), str(tmp_path / "killed.db")
@@ -104,6 +105,7 @@ def test_a_killed_study_records_every_trial_once(tmp_path: Path, kills: int, wor
     assert len(found) == 40
 
 
+@pytest.mark.long
 @pytest.mark.once
 def test_workers_that_share_postgresql_and_are_killed_record_every_trial_once(tmp_path: Path, postgres: Server) -> None:
     with postgres.database() as one, postgres.database() as other:

@@ -74,6 +74,7 @@ def test_an_interrupt_while_workers_start_stops_those_that_run(tmp_path: Path, m
     assert study.status(tmp_path / "s.db").done == 0
 
 
+@pytest.mark.long
 def test_workers_run_no_module_of_the_current_folder(tmp_path: Path) -> None:
     write_people(tmp_path / "people.csv")
     plan = tmp_path / "plan.toml"
@@ -85,6 +86,7 @@ def test_workers_run_no_module_of_the_current_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "executed").exists()
 
 
+@pytest.mark.long
 def test_workers_find_the_modules_of_the_users_path(tmp_path: Path) -> None:
     write_people(tmp_path / "people.csv")
     (tmp_path / "mine").mkdir()
@@ -98,6 +100,7 @@ def test_workers_find_the_modules_of_the_users_path(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 def test_a_script_that_starts_its_study_when_it_is_imported_is_told_so(tmp_path: Path) -> None:
     write_people(tmp_path / "people.csv")
     (tmp_path / "plan.toml").write_text(SKLEARN)

@@ -43,6 +43,7 @@ def test_processes_that_lease_late_die_and_come_again_record_every_trial_once(cr
     assert said["readouts"] == said["trials"]
 
 
+@pytest.mark.long
 def test_a_stack_is_recorded_whole_or_not_at_all_whenever_its_process_is_killed(crowd: Crowd, new_place: Any) -> None:
     where = new_place()
     said = crowd("kill", where)

@@ -92,6 +92,7 @@ NOTICED: dict[str, tuple[str, str, Change, str]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", NOTICED)
 def test_a_damaged_trial_is_left_out_named_and_trained_again(what: str, ready: Path, copied: Path) -> None:
     change(copied, *NOTICED[what])
@@ -216,6 +217,7 @@ def test_a_report_of_a_damaged_store_ends_with_1_and_says_so_in_json_and_page(
     assert json.loads(after.read_text())["records"] == json.loads(before.read_text())["records"]
 
 
+@pytest.mark.long
 @pytest.mark.once
 def test_random_damage_to_the_file_never_ends_in_a_traceback(ready: Path, tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
