@@ -62,10 +62,16 @@ def test_there_are_as_many_treatments_as_pages_say(why: str) -> None:
         assert said == (str(len(names - {"untreated"})),)
 
 
-def test_the_speed_is_the_first_that_the_benchmark_lists(why: str) -> None:
-    seconds, times = numbers_of(r"take about ([\d.]+) s: \*\*(\d+) times\*\* faster than Fairlearn's", why)
+def test_the_speed_is_what_the_benchmark_claims_and_saw(why: str) -> None:
+    seconds, times = numbers_of(r"take about ([\d.]+) s: \*\*over (\d+) times\*\* faster than Fairlearn's", why)
     [row] = [line for line in BENCHMARKS.splitlines() if line.startswith("| `audit_vs_fairlearn.py` |")]
-    seen = row.split("|")[3]
-    first, _, ours, _ = numbers_of(r"^ by .*?: (\d+) and (\d+) times \(([\d.]+) and ([\d.]+) ms", seen)
-    assert times == first
-    assert seconds == f"{float(ours) / 1000:.2f}"
+    _, _, claim, seen, _ = row.split("|")
+    assert numbers_of(r"(\d+) times faster", claim) == (times,)
+    # By the processor's time, as the code is now: "619 times (54.5 ms against", "682 and 717 times (42.6 and 41.3 ms against".
+    now = re.findall(r"([\d and]+) times \(([\d.and ]+) ms against", seen.partition(", and before")[0])
+    ratios, milliseconds = (
+        [float(n) for part in column for n in part.split(" and ")] for column in zip(*now, strict=True)
+    )
+    assert ratios
+    assert min(ratios) > int(times)
+    assert seconds == f"{sum(milliseconds) / len(milliseconds) / 1000:.2f}"
