@@ -67,7 +67,7 @@ def test_the_speed_is_what_the_benchmark_claims_and_saw(why: str) -> None:
     [row] = [line for line in BENCHMARKS.splitlines() if line.startswith("| `audit_vs_fairlearn.py` |")]
     _, _, claim, seen, _ = row.split("|")
     assert numbers_of(r"(\d+) times faster", claim) == (times,)
-    # By the processor's time, as the code is now: "619 times (54.5 ms against", "682 and 717 times (42.6 and 41.3 ms against".
+    # By the processor's time, as the code is now: "619 times (54.5 ms against", "682 and 717 times (42.6 and 41.3 ms".
     now = re.findall(r"([\d and]+) times \(([\d.and ]+) ms against", seen.partition(", and before")[0])
     ratios, milliseconds = (
         [float(n) for part in column for n in part.split(" and ")] for column in zip(*now, strict=True)
