@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,7 @@ PAPERS = ROOT / "docs" / "papers"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(page for page in DOCS if PAPERS not in page.parents)]
 PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS, ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+COMMAND_LINES = ROOT / "tests" / "helpers" / "command_lines.py"
 BAD_INPUT = 2
 # What trains networks or keeps trials: skipped where the extra is not installed.
 NEEDS_TRAIN = ("examples/own_sklearn.py", "examples/own_torch.py")
@@ -129,17 +130,18 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def run(arguments: list[str], folder: Path, given: str = "") -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "120", "PYTHONWARNINGS": "error", "PYTHONIOENCODING": "utf-8"}
     environment.pop("FORCE_COLOR", None)
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
+        input=given,
         env=environment,
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=300,
+        timeout=600,
         check=False,
     )
 
@@ -155,8 +157,7 @@ def test_every_code_block_and_command_of_a_page_does_what_the_page_shows(
     script = script_of(page)
     if script.strip():
         check_script(script, page, tmp_path)
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda command: check_command(command, tmp_path), commands_of(page)))
+    check_commands(commands_of(page), tmp_path)
 
 
 def check_script(script: str, page: Path, folder: Path) -> None:
@@ -174,11 +175,19 @@ def check_script(script: str, page: Path, folder: Path) -> None:
         assert promised in printed, f"{name} promises {promised!r}, but printed:\n{done.stdout}"
 
 
-def check_command(command: Command, folder: Path) -> None:
-    done = run(["-m", "equipoise", *shlex.split(command.line)[1:]], folder)
-    output = done.stdout + done.stderr
+def check_commands(commands: list[Command], folder: Path) -> None:
+    if not commands:
+        return
+    lines = json.dumps([shlex.split(command.line)[1:] for command in commands])
+    done = run(["-P", str(COMMAND_LINES)], folder, given=lines)
+    assert done.returncode == 0, done.stderr
+    for command, (code, output) in zip(commands, json.loads(done.stdout), strict=True):
+        check_command(command, code, output)
+
+
+def check_command(command: Command, code: int, output: str) -> None:
     expected = BAD_INPUT if command.fails else 0
-    assert done.returncode == expected, f"{command.line}\nended with {done.returncode}:\n{output}"
+    assert code == expected, f"{command.line}\nended with {code}:\n{output}"
     for line in command.shown:
         # "..." stands for what is left out, within a line or for whole lines.
         for part in line.strip().split("..."):
