@@ -2,7 +2,7 @@
 
 python tools/refresh_numbers.py docs/papers/004.md
 
-A link such as ``[65.4 %](004/cifar10s.json#/techniques/untreated/measures/accuracy/mean)`` keeps its unit and digits;
+A link such as ``[65.4%](004/cifar10s.json#/techniques/untreated/measures/accuracy/mean)`` keeps its unit and digits;
 in a table with a row for each technique, an arrow behind a mean follows the verdict beside it (higher, lower, or none).
 What changed is printed: the sentences around it are to be read again. ``tests/docs/test_paper_numbers.py`` compares the
 same numbers.
@@ -61,8 +61,8 @@ def as_shown(shown: str, value: Any) -> str:
         return ", ".join(str(one).replace("_", " ") for one in value) or "none"
     if isinstance(value, str):
         return value
-    unit = " %" if shown.endswith(" %") or shown == "undefined" else ""
-    digits = 1 if shown == "undefined" else len(shown.removesuffix(" %").partition(".")[2])
+    unit = next((unit for unit in (" %", "%") if shown.endswith(unit)), "%" if shown == "undefined" else "")
+    digits = 1 if shown == "undefined" else len(shown.removesuffix(unit).partition(".")[2])
     text = f"{(100 if unit else 1) * value:,.{digits}f}"
     return f"{text[1:] if re.fullmatch('-[0.,]+', text) else text}{unit}"
 

@@ -1,6 +1,6 @@
 """Every number of the pages about the papers is the one in the JSON that it links to, at the digits shown.
 
-A number of ours is written ``[0.123](003/lfr.json#/path/to/value)``: the link is a JSON pointer. ``[12 %](...)`` is a
+A number of ours is written ``[0.123](003/lfr.json#/path/to/value)``: the link is a JSON pointer. ``[12%](...)`` is a
 share. A number in italics (*0.678*) is one the paper reports. Any other decimal number on such a page is refused.
 """
 
@@ -30,9 +30,10 @@ def value_at(document: Any, pointer: str) -> Any:
 
 def shown_as(text: str, value: Any) -> str:
     """Write a value as the text writes its own: the same digits, the same unit."""
-    digits = len(text.removesuffix(" %").partition(".")[2])
-    if text.endswith(" %"):
-        return f"{100 * value:,.{digits}f} %"
+    unit = next((unit for unit in (" %", "%") if text.endswith(unit)), "")
+    digits = len(text.removesuffix(unit).partition(".")[2])
+    if unit:
+        return f"{100 * value:,.{digits}f}{unit}"
     return f"{value:,.{digits}f}"
 
 
@@ -77,7 +78,8 @@ def test_every_file_a_papers_page_links_to_is_there(page: Path) -> None:
 def test_the_comparison_bites() -> None:
     assert same("0.12", 0.1249)
     assert not same("0.13", 0.1249)
-    assert same("12 %", 0.1249)
+    assert same("12%", 0.1249)
+    assert not same("13%", 0.1249)
     assert same("0.00", -0.0004)
     assert same("5,278", 5278)
     assert same("undefined", None)

@@ -14,7 +14,15 @@ from urllib.parse import quote
 DIGITS = 6
 FIELDS = ("mean", "stdev", "change", "change_low", "change_high", "p_adjusted", "verdict", "prob_best")
 MEASURES = ("accuracy", "balanced_accuracy", "fairness", "distance_to_optimum")
-HEADING = "| treatment | accuracy | p | balanced accuracy | p | fairness | p | DTO | p | best |"
+HEADING = "| treatment | accuracy | balanced accuracy | fairness | DTO | best |"
+# The conditions as people read them.
+TITLES = {
+    "CB alpha 0": "Original data (alpha 0)",
+    "CB alpha 1": "Class-balanced groups (CB, alpha 1)",
+    "CB alpha 2": "Reversed within classes (CB, alpha 2)",
+    "JB alpha 1": "Jointly balanced (JB, alpha 1)",
+    "JB alpha 2": "Jointly reversed (JB, alpha 2)",
+}
 WHOLE = ("schema", "provenance", "environments", "conditions", "constant", "words", "notes")
 
 
@@ -43,7 +51,7 @@ def tables(short: dict[str, Any]) -> str:
     """Return the tables of the page, one per condition, each number a link to where it stands."""
     lines = []
     for condition, treatments in short["records"].items():
-        lines += [f"**{condition}**", "", HEADING, "| --- " * 10 + "|"]
+        lines += [f"**{TITLES[condition]}**", "", HEADING, "| --- " * 6 + "|"]
         for treatment in [*(name for name in treatments if ":" not in name), *(n for n in treatments if ":" in n)]:
             row = [f"`{treatment}`"]
             for measure in MEASURES:
@@ -51,8 +59,7 @@ def tables(short: dict[str, Any]) -> str:
                 where = f"001/adult.json#/records/{quote(condition)}/{quote(treatment)}/{measure}"
                 mark = {"higher": " ▲", "lower": " ▼"}.get(own["verdict"], "")
                 row.append(f"[{own['mean']:.3f}]({where}/mean){mark}")
-                row.append("" if own["p_adjusted"] is None else f"[{own['p_adjusted']:.3f}]({where}/p_adjusted)")
-            row.append(f"[{100 * own['prob_best']:.0f} %]({where}/prob_best)")
+            row.append(f"[{100 * own['prob_best']:.0f}%]({where}/prob_best)")
             lines.append(f"| {' | '.join(row)} |")
         lines.append("")
     return "\n".join(lines)
