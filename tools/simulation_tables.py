@@ -113,19 +113,38 @@ def weights(setting: dict[str, Any]) -> str:
 
 
 def verdict_tables(found: dict[str, Any]) -> list[str]:
-    """Return the tables of simulated studies: without a difference, and the power to find one of 4 standard errors."""
-    rows: dict[bool, list[list[str]]] = {False: [], True: []}
+    """Return the tables of simulated studies: without a difference, and the power to find one of 4 standard errors.
+
+    A row is a measure and a number of seeds, and a cell the range over the settings simulated for it.
+    """
+    shares: dict[bool, dict[tuple[str, str], dict[str, list[float]]]] = {False: {}, True: {}}
     for name, values in found["settings"].items():
-        by_measure: dict[str, dict[str, Any]] = {}
+        seeds = next(part.removesuffix(" seeds") for part in name.split(", ") if part.endswith(" seeds"))
         for row in values:
-            by_measure.setdefault(row["measure"], {})[row["level"]] = row
-        for measure, levels in by_measure.items():
-            shares = [f"{100 * levels[level]['share']:.2f}%" for level in ("0.05", "0.05/6", "0.05/36")]
-            has_effect = levels["0.05"]["effect"] > 0
-            rows[has_effect].append([name, measure.replace("_", " "), f"{levels['0.05']['simulations']:,}", *shares])
-    headings = ["simulated", "measure", "verdicts", "at 5%", "at 0.83%", "at 0.14%"]
-    power = ["Power: how often a change of 4 standard errors is called a difference.", "", *table(headings, rows[True])]
-    return [*table(headings, rows[False]), *power] if rows[False] else []
+            levels = shares[row["effect"] > 0].setdefault((row["measure"].replace("_", " "), seeds), {})
+            levels.setdefault(row["level"], []).append(100 * row["share"])
+
+    def rows(kind: dict[tuple[str, str], dict[str, list[float]]]) -> list[list[str]]:
+        order = list(dict.fromkeys(measure for measure, _ in kind))
+        return [
+            [measure, seeds, str(len(kind[measure, seeds]["0.05"])),
+             *(between(kind[measure, seeds][level]) for level in ("0.05", "0.05/6", "0.05/36"))]
+            for measure, seeds in sorted(kind, key=lambda key: order.index(key[0]))
+        ]  # fmt: skip
+
+    headings = ["measure", "seeds", "settings", "at 5%", "at 0.83%", "at 0.14%"]
+    power = [
+        "How often a change of 4 standard errors is called a difference:",
+        "",
+        *table(headings, rows(shares[True])),
+    ]
+    return [*table(headings, rows(shares[False])), *power] if shares[False] else []
+
+
+def between(values: list[float]) -> str:
+    """Write the lowest and the highest of some shares in percent."""
+    low, high = f"{min(values):.2f}%", f"{max(values):.2f}%"
+    return low if low == high else f"{low} to {high}"
 
 
 RANKINGS = {
