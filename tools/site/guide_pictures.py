@@ -15,7 +15,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from gallery import CHANGE, PICTURES, STUDY, Item, first_screen, made
+from gallery import CENSUS, CHANGE, OUTCOMES, PICTURES, STUDY, Item, first_screen, made
 from rich.console import Console
 from rich.text import Text
 
@@ -140,6 +140,10 @@ people.to_parquet("people.parquet")
 LABEL_NAMES = ("over 50K", "married", "manager or professional", "gains or losses")
 
 CHARTS = (
+    Item(
+        "measures", "", "", f"audit census.parquet {OUTCOMES} --score score --group sex --group race", "measures.md",
+        CENSUS, "rates",
+    ),
     Item("treatments", "", "", "study report plan.toml", "treatments.md", TREATMENTS, "effects"),
     Item("conditions", "", "", "study report plan.toml", "conditions.md", CONDITIONS, "curves"),
     Item("learners", "", "", "study report plan.toml", "learners.md", LEARNERS, "front"),

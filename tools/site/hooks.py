@@ -41,6 +41,7 @@ FOLDERS = {
     "benchmarks": "project/benchmarks.md",
     "docs/schemas": "reference/plans.md",
     "src/equipoise/cli": "reference/cli/index.md",
+    "src/equipoise/cohorts": "reference/cohorts.md",
     "src/equipoise/conditions": "reference/conditions.md",
     "src/equipoise/measures": "reference/measures.md",
     "src/equipoise/training/learners": "reference/learners.md",
