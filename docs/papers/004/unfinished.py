@@ -12,9 +12,9 @@ from pathlib import Path
 BEGIN, END = "<!-- unfinished: begin -->\n", "<!-- unfinished: end -->\n"
 WORDS = {"loss_still_falling": "loss still falling", "constraint_unmet": "constraint unmet"}
 TEXT = """\
-The [rule](../study-report.md#was-the-training-long-enough) asks each training whether its loss was still falling and
+The [rule](../guide/study-report.md#was-the-training-long-enough) asks each training whether its loss was still falling and
 whether its constraints were met, in at least half of the runs. The *late decline* is the share of the whole decline in
-loss that the last fifth of the epochs brought, a mean over runs; above 5 % the loss was still falling. The *residual*
+loss that the last fifth of the epochs brought, a mean over runs; above 5% the loss was still falling. The *residual*
 is how far the share of a domain among the rows of a class lies beyond RBA's bound, at worst.
 
 | technique | late decline | largest residual | runs too short | too short, because |
@@ -31,7 +31,7 @@ def block(file: str, techniques: dict[str, dict[str, object]]) -> str:
     for name, own in techniques.items():
         at = f"{file}#/techniques/{name}"
         late, residual = (
-            "-" if own[field] is None else f"[{100 * float(str(own[field])):.1f} %]({at}/{field})"
+            "-" if own[field] is None else f"[{100 * float(str(own[field])):.1f}%]({at}/{field})"
             for field in ("late_decline", "constraint_residual")
         )
         reasons = own["unfinished_training"]
