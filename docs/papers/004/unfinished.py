@@ -12,9 +12,9 @@ from pathlib import Path
 BEGIN, END = "<!-- unfinished: begin -->\n", "<!-- unfinished: end -->\n"
 WORDS = {"loss_still_falling": "loss still falling", "constraint_unmet": "constraint unmet"}
 TEXT = """\
-The [rule](../guide/study-report.md#was-the-training-long-enough) asks each training whether its loss was still falling and
-whether its constraints were met, in at least half of the runs. The *late decline* is the share of the whole decline in
-loss that the last fifth of the epochs brought, a mean over runs; above 5% the loss was still falling. The *residual*
+The [rule](../guide/study-report.md#was-the-training-long-enough) asks each training whether its loss was still falling
+and whether its constraints were met, in at least half of the runs. The *late decline* is the share of the whole decline
+in loss that the last fifth of the epochs brought, a mean over runs; above 5% the loss was still falling. The *residual*
 is how far the share of a domain among the rows of a class lies beyond RBA's bound, at worst.
 
 | technique | late decline | largest residual | runs too short | too short, because |
