@@ -5,7 +5,9 @@ python tools/site/guide_pictures.py [NAME]...    writes them into docs/pictures:
 
 from __future__ import annotations
 
+import html
 import io
+import json
 import os
 import re
 import shlex
@@ -18,6 +20,8 @@ from pathlib import Path
 from gallery import CENSUS, CHANGE, OUTCOMES, PICTURES, STUDY, Item, first_screen, made
 from rich.console import Console
 from rich.text import Text
+
+import equipoise
 
 RUN = """
 import subprocess
@@ -204,6 +208,83 @@ def terminal(item: Terminal) -> str:
     return re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL)
 
 
+INK, GREY, BLUE, ORANGE = "#1b2733", "#5b6670", "#56b4e9", "#b3470f"
+
+
+def svg(width: int, height: int, parts: list[str], font: str) -> str:
+    """Return a picture of its parts, with a white ground."""
+    start = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+    ground = f'<rect width="{width}" height="{height}" fill="white"/>'
+    return "\n".join([f'{start}font-family="{font}" font-size="13">', ground, *parts, "</svg>", ""])
+
+
+def text(x: float, y: float, words: str, fill: str = INK, anchor: str = "start", weight: str = "normal") -> str:
+    """Return words at a place."""
+    style = f'fill="{fill}" text-anchor="{anchor}" font-weight="{weight}" xml:space="preserve"'
+    return f'<text x="{x:g}" y="{y:g}" {style}>{html.escape(words)}</text>'
+
+
+def card() -> str:
+    """Draw the card of Adult: how many people of each group there are, and how many of them earn more than 50K."""
+    parts = [text(20, 28, "Adult, test split: people of each group, and the share that earns >50K", weight="bold")]
+    rows = [row for row in equipoise.load("adult").card().groups if row.split == "test"]
+    y, attribute = 40, ""
+    for row in rows:
+        if row.attribute != attribute:
+            attribute, y = row.attribute, y + 26
+            parts.append(text(20, y, attribute, weight="bold"))
+        y += 24
+        share, wide = row.classes[">50K"] / row.rows, 300 * row.share
+        parts += [
+            text(170, y, row.group, anchor="end"),
+            text(245, y, f"{row.rows:,}", GREY, "end"),
+            f'<rect x="260" y="{y - 12}" width="{wide:.1f}" height="15" fill="#d5dbe1"/>',
+            f'<rect x="260" y="{y - 12}" width="{wide * share:.1f}" height="15" fill="{BLUE}"/>',
+            text(610, y, f"{100 * share:.1f}%", anchor="end"),
+        ]
+    return svg(640, y + 22, parts, "sans-serif")
+
+
+# The fields of a record that the picture shows, and what each says.
+FIELDS = {
+    "measure": "what was measured",
+    "kind": "a number of one group, or a comparison",
+    "class": "of which class",
+    "attribute": "by which column",
+    "group": "of whom",
+    "against": "compared with whom",
+    "value": "the number",
+    "low": "its interval,",
+    "high": "from low to high,",
+    "level": "at the level that decides",
+    "p_adjusted": "corrected for all tests of the report",
+    "finding": "significant, and the interval leaves out 0",
+    "status": "whether there is a number at all",
+}
+
+
+def record() -> str:
+    """Draw a record of the JSON with what its fields mean."""
+    result = equipoise.audit(equipoise.load("adult").where("test"))
+    (found,) = result.find("selection_rate", kind="contrast", attribute="sex", scope="favourable")
+    written = next(
+        row for row in json.loads(result.to_json())["records"]
+        if row["kind"] == "contrast" and row["measure"] == found.measure and row["scope"] == "favourable"
+        and row["attribute"] == ["sex"]
+    )  # fmt: skip
+    parts, y = [text(20, 30, "{")], 30
+    for field, meaning in FIELDS.items():
+        y += 22
+        value = written[field]
+        shown = json.dumps(float(f"{value:.4g}") if isinstance(value, float) else value)
+        parts += [text(36, y, f'"{field}": {shown},'), text(330, y, meaning and f"← {meaning}", ORANGE)]
+    parts += [text(36, y + 22, "..."), text(20, y + 44, "}")]
+    return svg(690, y + 62, parts, "monospace")
+
+
+DRAWINGS = {"cohorts": card, "record": record}
+
+
 def main() -> None:
     """Write the pictures that are named, or all."""
     wanted = sys.argv[1:]
@@ -214,6 +295,10 @@ def main() -> None:
         if not wanted or item.name in wanted:
             (PICTURES / f"{item.name}.svg").write_text(terminal(item), encoding="utf-8")
             print(item.name)
+    for name, draw in DRAWINGS.items():
+        if not wanted or name in wanted:
+            (PICTURES / f"{name}.svg").write_text(draw(), encoding="utf-8")
+            print(name)
     if not wanted or "study-report" in wanted:
         (study,) = made([Item("study", "", "", "study report plan.toml", "study-report.md", STUDY, "front")])
         first_screen(study.page, PICTURES / "study-report.png")

@@ -134,7 +134,19 @@ def kinds_page(title: str, kinds: Iterable[str], more: str) -> str:
         ]
         parts.append(listing(["name", "what it is", *details, "from"], rows))
         parts += [settings(entry) for entry in entries if parameters(entry)]
+        if kind == "cohort":
+            parts += [f"## `{entry.name}`\n\n{prose(datasheet(entry))}" for entry in entries]
     return "\n\n".join(parts)
+
+
+def datasheet(entry: Entry) -> str:
+    """Return a cohort's datasheet: what it holds, and what is contested; what depends on the files is left out."""
+    text = (
+        importlib.import_module(entry.module)
+        .DATASHEET.replace("{rows:,} of ", "Up to ")
+        .replace("{there:,}", "737,280")
+    )
+    return re.sub(r"\{\w+\}", lambda found: "64" if found[0] == "{side}" else "", text)
 
 
 def treatments_page() -> str:

@@ -26,7 +26,7 @@ by UCI to 0..1. The target ViolentCrimesPerPop is a number; rows are places, not
 Source: Redmond and Baveja 2002 (UCI), as cleaned by Le Quy et al. 2022. Licence: not stated; UCI's original is
 CC BY 4.0. The cleaned file's column class is the target cut at 0.7: it is left out, because a model given it is given
 the answer.
-Contested: Black is 1 (1,038 places, against 956) where the scaled racepctblack is at least 0.06, which is neither 6 %
+Contested: Black is 1 (1,038 places, against 956) where the scaled racepctblack is at least 0.06, which is neither 6%
 nor a majority, and racepctblack itself is among the features. Crime is what the police recorded. Places
 without a usable count of rapes, many of them in the Midwest, were left out by UCI.
 """

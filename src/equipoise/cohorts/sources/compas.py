@@ -30,7 +30,7 @@ decile_score (1 to 10) is high for people thought likely to return, and predicte
 Source: ProPublica, compas-analysis. Licence: not stated. Names, birth dates and case numbers are never kept.
 Contested: the label records arrests and charges, not crimes, and policing differs by race and place (Bao et al. 2021).
 ProPublica applied its two-year cut-off only to people without a new charge, which lifts the rate of new charges from
-36.2 % to 45.1 % (Barenstein 2019). Unequal error rates (ProPublica) and similar predictive values (the vendor) were
+36.2% to 45.1% (Barenstein 2019). Unequal error rates (ProPublica) and similar predictive values (the vendor) were
 both argued from these rows. Native Americans (11 after the filter) and Asians (31) are too few for firm statements.
 """
 

@@ -43,8 +43,9 @@ The class is the age band (nine), the groups are race (seven) and gender (two).
 Source: Karkkainen and Joo 2021 (WACV). Licence: CC BY 4.0, as the data set's own repository states.
 {copies}Contested: age, race and gender are what annotators saw in a face, and none is what the person would say: race
 is no property of a face, seven boxes leave out and lump together, and gender is one of two. Who is told apart well
-depends on who the annotators are. As paper 000 says of its labels of skin tone, these are for the analysis of fairness
-alone, never for deciding who somebody is. The races were balanced on purpose: shares are those of no population.
+depends on who the annotators are. As Dullerud et al. (2022) say of their labels of skin tone, these are for the
+analysis of fairness alone, never for deciding who somebody is. The races were balanced on purpose: shares are
+those of no population.
 """
 
 

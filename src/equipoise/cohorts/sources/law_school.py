@@ -25,7 +25,7 @@ Students who entered law schools of the USA in 1991: 20,798 rows with test score
 Source: Wightman, LSAC National Longitudinal Bar Passage Study 1998, as cleaned by Le Quy et al. 2022.
 Licence: not stated. male is 1 for men and 0 for women; fulltime is 1 for full time and 2 for part time.
 Contested: the cleaning merged every race but White into Non-White (3,307 rows), which hides that the groups inside it
-fared very differently, and dropped rows with missing values. 89 % pass here although the study reports that 94.8 %
+fared very differently, and dropped rows with missing values. 89% pass here although the study reports that 94.8%
 passed in the end, so the label seems to be the first attempt. zfygpa, zgpa, decile1b and decile3 are grades earned
 during law school: they are not known at admission. A cohort of 1991 says little about today's.
 """

@@ -44,13 +44,13 @@ a seed puts half of each person's pictures into train and half into test, the on
 Source: Huang et al. 2007; deep funneled, Huang et al. 2012. Licence of the pictures: not stated; they are offered for
 research on face verification. People in them were not asked.
 {inputs}race is a model's guess (DeepFace), one vote a picture, the mode of a person's pictures; where votes are equal
-the more certain label wins. It stands in for the classifier scores of Kumar et al. that paper 000 uses. It is no
-person's own statement: half of the people with several pictures (831 of 1,680) get more than one guess. gender was
-checked by hand (Afifi and Abdelhamed 2019) as one of two, from appearance; 8 pictures have none.
+the more certain label wins. It stands in for the classifier scores of Kumar et al. that Dullerud et al. (2022) use.
+It is no person's own statement: half of the people with several pictures (831 of 1,680) get more than one guess.
+gender was checked by hand (Afifi and Abdelhamed 2019) as one of two, from appearance; 8 pictures have none.
 Contested: race and gender are read off faces by a model and by strangers, errors and all, and such models err more for
 some groups than for others: a gap between these groups mixes the gap of the system that is judged with that of the one
-that guessed. Paper 000 warns that its race labels are not necessarily correct and leave out other races; here too they
-are for the analysis of fairness alone, never for deciding who somebody is. 10,264 pictures are of men.
+that guessed. Dullerud et al. warn that their race labels are not necessarily correct and leave out other races; here
+too they are for the analysis of fairness alone, never for deciding who somebody is. 10,264 pictures are of men.
 """
 
 
