@@ -77,7 +77,7 @@ def test_the_action_writes_the_summary_the_page_and_the_numbers(people: Path) ->
     assert done.returncode == 0, done.stderr
     summary = (people / "summary").read_text(encoding="utf-8")
     assert summary.startswith("# Fairness audit of ")
-    assert "**Female (sex) are predicted '>50K' a third as often as Male: 8.7% against 25.2%" in summary
+    assert "**The model predicts '>50K' a third as often for Female as for Male (sex): 8.7% against 25.2%" in summary
     assert (people / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert (people / "numbers.json").exists()
 

@@ -168,7 +168,7 @@ def test_a_planted_change_is_told_first_and_in_words() -> None:
     assert "The difference between b and the rest" in told
     lead = max((c for c in result.changes if c.finding and c.kind == "contrast"), key=lambda c: abs(c.change))
     assert result.words[0].startswith("The difference between ")
-    assert f"The difference between {lead.group} (g) and {lead.against} in the " in result.words[0]
+    assert f"The difference between {lead.group} and {lead.against} (g) in the " in result.words[0]
     assert str(result).index("'1' for b") > 0
 
 

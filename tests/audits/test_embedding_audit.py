@@ -45,7 +45,7 @@ def test_a_space_that_serves_one_group_worse_is_told_in_words_and_numbers() -> N
     assert gap.finding
     assert gap.low is not None
     assert gap.low > 0
-    assert result.words[0].startswith("b (group) have their own class among the nearest neighbours less often than a: ")
+    assert result.words[0].startswith("Nearest neighbours are of the same class less often for b than for a (group): ")
     assert " points, 95% interval " in result.words[0]
     rates = {r.group: r for r in result.find("recall_at_k", attribute=("group",))}
     assert set(rates) == {"a", "b"}

@@ -73,7 +73,7 @@ def test_a_planted_gap_is_found_and_pointed_the_right_way() -> None:
     assert gap.interval == "lower-bound"
     assert gap.low is not None
     assert 0 < gap.low < gap.value
-    assert result.words[0].startswith("b (group) are predicted '1' less often than the rest: ")
+    assert result.words[0].startswith("The model predicts '1' less often for b than for the rest (group): ")
 
 
 def test_a_contrast_is_the_difference_of_two_rates_with_the_score_test() -> None:

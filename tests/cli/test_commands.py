@@ -145,7 +145,10 @@ def test_the_demo_speaks_in_words_and_writes_what_it_says(
     assert "16,281 rows, 2 classes, favourable: >50K" in ended.out
     assert re.search(r"Female .* 8\.7%  473 / 5,421", ended.out)
     told = " ".join(ended.out.split())
-    assert "Female (sex) are predicted '>50K' a third as often as Male: 8.7% against 25.2% (16.5 points, 96.4%" in told
+    assert (
+        "The model predicts '>50K' a third as often for Female as for Male (sex): 8.7% against 25.2% (16.5 points"
+        in told
+    )
     written = json.loads(output.read_text())
     gap = [r for r in written["records"] if r["alias"] == "DP" and r["scope"] == "favourable"]
     assert {tuple(record["attribute"]) for record in gap} == {("sex",), ("race",)}

@@ -127,8 +127,8 @@ def test_a_gap_is_told_by_its_own_rule_with_its_interval_and_in_words() -> None:
     assert gap.low is not None
     words = " ".join(tree_of("plain").by_id("gaps").words.split())
     assert f"Recall@1 {fine(gap.value)} {fine(gap.low)} to {fine(gap.high)}" in words
-    assert "b find their own class less often among the nearest" in words
-    assert said_by(result, replace(gap, value=-0.1)).startswith("a find")
+    assert "for b, nearest neighbours are of the same class less often" in words
+    assert said_by(result, replace(gap, value=-0.1)).startswith("for a, nearest")
     assert said_by(result, replace(gap, finding=False)) == "", "what is not significant says nothing"
     # Where no group is the largest the others are compared with the first.
     assert {record.variant for _, record in main_gaps(result, Subject(("half",)))} == {"paper"}

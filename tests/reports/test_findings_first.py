@@ -14,7 +14,7 @@ import equipoise
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits.change import Change
 from equipoise.audits.compare import ChangeRecord
-from equipoise.reports._document import plain
+from equipoise.reports._document import Name, plain
 from equipoise.reports.narrative._change_words import change_headlines, change_story
 from equipoise.reports.narrative._change_words import lead_change_of as lead_of_changes
 from equipoise.reports.narrative._compare_words import answer_of, headline_of
@@ -69,11 +69,35 @@ def test_the_largest_confirmed_difference_leads_and_no_later_sentence_calls_a_sm
     assert [claim.record.value for claim in made.claims] == [-0.182, -0.049, 0.06]
     words = list(outcome_story(records).sentences())
     assert words[0] == (
-        "b (race) who truly are 'yes' are predicted 'yes' less often than the rest: 30.0% against 48.2% "
-        "(true positive rate, 18.2 points, interval 16.2 to 20.2)."
+        "Where the truth is 'yes', the model predicts it less often for b than for the rest (race): 30.0% against "
+        "48.2% (true positive rate, 18.2 points, interval 16.2 to 20.2)."
     )
     assert not any("widest" in sentence for sentence in words)
-    assert any("c are predicted correctly more often than the rest" in sentence for sentence in words), "good news too"
+    assert any("The model is right more often for c than for the rest" in sentence for sentence in words), (
+        "good news too"
+    )
+
+
+@pytest.mark.parametrize(
+    ("group", "against", "about", "compared"),
+    [
+        ("Female", "Male", {}, "for Female than for Male (race): "),
+        ("1", "0", {}, "for race = 1 than for race = 0: "),
+        ("-1.5", "the rest", {}, "for race = -1.5 than for the rest: "),
+        ("Yes", "No", {"split": "test"}, "for race = Yes than for race = No (race (test)): "),
+        ("(missing)", "18 to 25", {}, "for (missing) than for 18 to 25 (race): "),
+        ("1 & 0", "the rest", {"attribute": ("sex", "race")}, "for 1 & 0 than for the rest (sex × race): "),
+        ("<b>*x*</b>", "a\nb", {}, "for <b>*x*</b> than for a\nb (race): "),
+    ],
+)
+def test_groups_of_any_name_are_compared_in_a_sentence(
+    group: str, against: str, about: dict[str, object], compared: str
+) -> None:
+    record = contrast("selection_rate", group, -0.182, against=against, **about)
+    first = outcome_story([record]).answer
+    assert plain(first).startswith(f"The model predicts 'yes' less often {compared}30.0% against 48.2% (18.2 points")
+    names = [piece.text for piece in first if isinstance(piece, Name)]
+    assert {group, against} <= set(names), "what a renderer escapes and shortens"
 
 
 def test_a_confirmed_gap_over_all_groups_is_told_where_no_single_contrast_is() -> None:
@@ -87,7 +111,7 @@ def test_a_confirmed_gap_over_all_groups_is_told_where_no_single_contrast_is() -
                  finding=True)  # fmt: skip
     records = [*rates, gap, contrast("selection_rate", "a", -0.1, finding=False)]
     assert next(outcome_story(records).sentences()) == (
-        "a (race) are predicted 'yes' less often than b: 10.0% against 30.0% "
+        "The model predicts 'yes' less often for a than for b (race): 10.0% against 30.0% "
         "(20.0 points, groups differ by at least 12.0 points)."
     )
 
@@ -203,12 +227,15 @@ def test_the_audit_of_adult_says_first_that_women_are_predicted_the_income_a_thi
 
     result = equipoise.audit(load("adult").where("test"), reference={"sex": "Male"})
     assert result.words[0] == (
-        "Female (sex) are predicted '>50K' a third as often as Male: 8.7% against 25.2% "
+        "The model predicts '>50K' a third as often for Female as for Male (sex): 8.7% against 25.2% "
         "(16.5 points, 96.4% interval 15.3 to 17.7)."
     )
     told = "\n".join(result.words)
-    assert "sex: Female who truly are '>50K' are predicted '>50K' less often than Male: 59.8% against 65.3%" in told
-    assert "sex: Female are predicted correctly more often than Male: 93.4% against 83.9%" in told
+    assert (
+        "sex: Where the truth is '>50K', the model predicts it less often for Female than for Male: 59.8% against 65.3%"
+        in told
+    )
+    assert "sex: The model is right more often for Female than for Male: 93.4% against 83.9%" in told
     assert "true positive rate of Amer-Indian-Eskimo (19" in told
     assert "16.4 points" not in told, "52.0% of 25 and 68.4% of 19 people were never compared by a test"
     # A gap of two groups is the contrast of them: the two are findings together.
@@ -245,7 +272,7 @@ def test_changes_for_the_better_are_named_as_well_as_those_for_the_worse() -> No
     assert lead[1].group == "F"
     words = list(change_story(changes).sentences())
     assert words[0].startswith(
-        "The difference between F (sex) and M in the selection rate of 'yes' shrank from −30.0 to −10.0 points (a "
+        "The difference between F and M (sex) in the selection rate of 'yes' shrank from −30.0 to −10.0 points (a "
         "change of +20.0 points, 95% interval "
     )
     assert any("difference between X and M in the selection rate of 'yes' grew from −10.0 to −25.0" in w for w in words)

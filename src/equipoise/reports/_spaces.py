@@ -38,14 +38,14 @@ NEIGHBOURS_ONLY = {"tsne": "t-SNE", "umap": "UMAP"}
 
 # What a gap says of the side that is worse off.
 POSITIVE = {
-    "recall_at_k_gap": "find their own class less often among the nearest",
-    "mean_average_precision_at_r_gap": "have fewer of their own class among the nearest",
-    "intra_class_alignment_gap": "have classes that are spread wider",
-    "inter_class_alignment_gap": "have classes that lie closer to others",
-    "uniformity_gap": "fill fewer directions of the space",
-    "normalised_mutual_information_gap": "are clustered less like their classes",
-    "adjusted_mutual_information_gap": "are clustered less like their classes, beyond chance",
-    "rbf_uniformity_gap": "lie more crowded",
+    "recall_at_k_gap": "nearest neighbours are of the same class less often",
+    "mean_average_precision_at_r_gap": "fewer of the nearest points are of the same class",
+    "intra_class_alignment_gap": "classes are spread wider",
+    "inter_class_alignment_gap": "classes lie closer to others",
+    "uniformity_gap": "points fill fewer directions of the space",
+    "normalised_mutual_information_gap": "clusters agree less with the classes",
+    "adjusted_mutual_information_gap": "clusters agree less with the classes, beyond chance",
+    "rbf_uniformity_gap": "points lie closer together",
 }
 
 
@@ -78,7 +78,7 @@ def said_by(result: AuditResult, record: Record) -> str:
         if not record.finding or record.measure not in POSITIVE:
             return ""
         side = worse_side(record, [str(item.group) for item in values], majoritised(result, subject))
-        return f"{side} {POSITIVE[record.measure]}"
+        return f"for {side}, {POSITIVE[record.measure]}"
     if record.variant != WIDEST or not record.defined:
         return ""
     sizes = {str(item.group): item.value for item in compared(values)}

@@ -171,7 +171,7 @@ def _change(change: Change, about: str = "") -> str:
     else:
         moved = f"{'grew' if abs(change.after) > abs(change.before) else 'shrank'} {moved}"
     return (
-        f"The difference between {change.group}{about} and {change.against} in the {_name(change)} {moved}{_by(change)}"
+        f"The difference between {change.group} and {change.against}{about} in the {_name(change)} {moved}{_by(change)}"
     )
 
 

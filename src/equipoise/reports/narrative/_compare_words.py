@@ -25,9 +25,9 @@ from equipoise.foundation import (
     points,
 )
 from equipoise.reports import formats
-from equipoise.reports._document import Name, Text, pieces
+from equipoise.reports._document import Name, Piece, Text
 from equipoise.reports._formats import short_percent
-from equipoise.reports.narrative._report import About, Story, by_reason, edges, inside
+from equipoise.reports.narrative._report import About, Story, by_reason, edges, group_name, inside
 from equipoise.results import Status
 
 MOST_GROUPS, MOST_NAMED = 3, 6
@@ -138,12 +138,9 @@ def _rerun_scores(headline: CompareHeadline) -> str:
     return f"mean score {headline.floor.mean:.3f} against {headline.floor.floor_mean:.3f}"
 
 
-def called(record: ChangeRecord | OutcomeRecord) -> Text:
-    """Name a group; a number alone is no name."""
-    group = str(record.group)
-    if group[:1].isdigit() and group.replace(".", "").isdigit():
-        return (Name(str(record.attribute)), " ", Name(group))
-    return Name(group)
+def called(record: ChangeRecord | OutcomeRecord) -> tuple[Piece, ...]:
+    """Name the group of a record."""
+    return group_name(str(record.attribute), str(record.group))
 
 
 def corrected_p(p: float | None) -> str:
@@ -153,8 +150,8 @@ def corrected_p(p: float | None) -> str:
 
 def _share(record: ChangeRecord, most: str, *, attribute: bool = False) -> Text:
     """Say a group's share among the most changed beside its share of everyone."""
-    name = pieces(called(record))
-    of: tuple[str | Name, ...] = (" (", Name(str(record.attribute)), ")") if attribute and len(name) == 1 else ()
+    name = called(record)
+    of: tuple[Piece, ...] = (" (", Name(str(record.attribute)), ")") if attribute and len(name) == 1 else ()
     return (
         f"Of {most}, {short_percent(record.share_changed)} are ", *name, *of,
         f", against {short_percent(record.share_population)} of the population{_difference(record)}.",
@@ -266,12 +263,12 @@ def _moves(result: CompareResult, attribute: str) -> Iterator[Text]:
 def _moved(record: OutcomeRecord, overall: OutcomeRecord) -> Text:
     if record.mean_absolute_shift is not None and overall.mean_absolute_shift is not None:
         return (
-            "The predictions of ", *pieces(called(record)),
+            "The predictions of ", *called(record),
             f" changed by {record.mean_absolute_shift:.3g} on average ({record.mean_shift:+.3g} with their sign), "
             f"against {overall.mean_absolute_shift:.3g} for everyone ({corrected_p(record.p_adjusted)}).",
         )  # fmt: skip
     return (
-        f"Predictions changed for {short_percent(record.share_moved)} of ", *pieces(called(record)),
+        f"Predictions changed for {short_percent(record.share_moved)} of ", *called(record),
         f", against {short_percent(overall.share_moved)} of everyone ({corrected_p(record.p_adjusted)}).",
     )  # fmt: skip
 

@@ -26,6 +26,7 @@ from equipoise.reports.narrative._report import (
     Story,
     and_more,
     by_reason,
+    compared_groups,
     edges,
     inside,
     title_of_attribute,
@@ -248,19 +249,19 @@ def _needed(
     return Needed(record.label or record.class_, gap, people, n1 + n2, detectable, effective)
 
 
-# What is said of a group, and what the field calls that rate. {c} is the class.
+# What the model does more or less often, and what the field calls that rate. {c} is the class. Groups are named after
+# "for": their names may be anything ("Female", "3", "(missing)"), so none is made the subject of a verb.
 SAID = {
-    "selection_rate": ("are predicted {c}", ""),
-    "true_positive_rate": ("who truly are {c} are predicted {c}", "true positive rate"),
-    "false_positive_rate": ("who are not {c} are predicted {c}", "false positive rate"),
-    "positive_predictive_value": ("who are predicted {c} truly are so", "precision"),
-    "accuracy": ("are predicted correctly", "accuracy"),
+    "selection_rate": ("The model predicts {c}", ""),
+    "true_positive_rate": ("Where the truth is {c}, the model predicts it", "true positive rate"),
+    "false_positive_rate": ("Where the truth is not {c}, the model wrongly predicts it", "false positive rate"),
+    "positive_predictive_value": ("Where the model predicts {c}, it is right", "precision"),
+    "accuracy": ("The model is right", "accuracy"),
 }
 # A ratio within 6% of one of these is said in words.
 TIMES = {
-    1 / 4: "a quarter as often as", 1 / 3: "a third as often as", 1 / 2: "half as often as",
-    2 / 3: "two thirds as often as", 2.0: "twice as often as", 3.0: "three times as often as",
-    4.0: "four times as often as",
+    1 / 4: "a quarter as often", 1 / 3: "a third as often", 1 / 2: "half as often", 2 / 3: "two thirds as often",
+    2.0: "twice as often", 3.0: "three times as often", 4.0: "four times as often",
 }  # fmt: skip
 MOST_UNCONFIRMED, MOST_SMALL, MOST_REASONS = 2, 4, 3
 
@@ -343,27 +344,32 @@ def say_claim(claim: Claim, about: str = "") -> Text:
     template, called = SAID[claim.measure]
     lower, other = record.pair if record.kind == "gap" and record.pair else (record.group, record.against)
     if record.kind == "gap":
-        often, size = "less often than", claim.own - claim.other
+        often, size = ("less often", "than"), claim.own - claim.other
         around = "" if record.low is None else f"groups differ by at least {points(record.low)}"
     else:
         often, size = _times(claim), record.value
         around = _around(record, _points)
-    sides = f"{often} {other}: {percent(claim.own)} against {percent(claim.other)}"
     words = template.format(c=repr(record.label or record.class_))
-    return (Name(str(lower)), f"{about} {words} {sides}{inside(called, points(abs(size)), around)}.")
+    rates = f"{percent(claim.own)} against {percent(claim.other)}"
+    compared = compared_groups(record.attribute, lower, other, often[1], about)
+    return (f"{words} {often[0]} ", *compared, f": {rates}{inside(called, points(abs(size)), around)}.")
 
 
-def _value_claim(claim: Claim, about: str) -> str:
+def _value_claim(claim: Claim, about: str) -> Text:
     """Say a difference of a value, or of a rate that is a mean over labels."""
     record = claim.record
     way = "lower" if record.value < 0 else "higher"
     if claim.measure in SAID:
-        sides, size, around = " on average over the labels", points(abs(record.value)), _around(record, _points)
+        around = _around(record, _points)
+        sides = f" on average over the labels{inside(points(abs(record.value)), around)}"
     else:
-        sides = "" if math.isnan(claim.own) else f": {claim.own:.4g} against {claim.other:.4g}"
         size, around = f"a difference of {abs(record.value):.3g}", _around(record, lambda edge: f"{edge:.3g}")
+        sides = f": {claim.own:.4g} against {claim.other:.4g}{inside(size, around)}"
+        if math.isnan(claim.own):
+            sides = f": {size}{inside(around)}"
     name = name_of(claim.measure)
-    return f"The {name} is {way} for {record.group}{about} than for {record.against}{sides}{inside(size, around)}."
+    compared = compared_groups(record.attribute, record.group, record.against, "than", about)
+    return (f"The {name} is {way} ", *compared, f"{sides}.")
 
 
 def _points(share: float) -> str:
@@ -378,13 +384,13 @@ def _around(record: Record, write: Callable[[float], str]) -> str:
     return edges(low, high, record.level, write)
 
 
-def _times(claim: Claim) -> str:
-    """Say how many times as often, where that is near a round number; else only which way."""
+def _times(claim: Claim) -> tuple[str, str]:
+    """Say how many times as often, where that is near a round number, else only which way; and as or than."""
     share = claim.own / claim.other if claim.other > 0 else math.inf
     for times, words in TIMES.items():
         if abs(share / times - 1) < 0.06:
-            return words
-    return "less often than" if claim.record.value < 0 else "more often than"
+            return words, "as"
+    return "less often" if claim.record.value < 0 else "more often", "than"
 
 
 def _broken_rules(headline: Headline, rules: Sequence[FourFifths]) -> Iterator[Text]:

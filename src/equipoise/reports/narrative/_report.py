@@ -25,6 +25,7 @@ from equipoise.reports._document import (
     Document,
     Meaning,
     Name,
+    Piece,
     Provenance,
     Row,
     Statements,
@@ -224,6 +225,8 @@ def charts_of(result: Result) -> Mapping[str, Chart]:
 
 
 NOT_SIGNIFICANT = "not significant after correction"
+# Values that name a group only together with their column.
+SAYS_NOTHING = ("true", "false", "yes", "no")
 # What there can be too few of to test: so are the details of a reason called that count them.
 FEW = ("people", "clusters", "queries", "runs")
 
@@ -279,6 +282,25 @@ def title_of_attribute(attribute: Sequence[str], split: str | None = None, every
     """Name an attribute (or several crossed) in one split."""
     name = " × ".join(map(safe_name, attribute)) or everyone
     return name if split is None else f"{name} ({safe_name(split)})"
+
+
+def group_name(attribute: str, group: str) -> tuple[Piece, ...]:
+    """Name a group in a sentence by its value; a value that alone names nothing, by its column too."""
+    if group.removeprefix("-").replace(".", "", 1).isdigit() or group.lower() in SAYS_NOTHING:
+        return (Name(attribute), " = ", Name(group))
+    return (Name(group),)
+
+
+def compared_groups(
+    attribute: Sequence[str], group: str | None, against: str | None, word: str, about: str = ""
+) -> tuple[Piece, ...]:
+    """Name two groups that differ: "for a than for b", and what they are groups of, unless their names say so."""
+    alone = attribute[0] if len(attribute) == 1 else None
+    first, second = (
+        (Name(str(name)),) if alone is None or name is None else group_name(alone, name) for name in (group, against)
+    )
+    said = alone is not None and len(first) + len(second) > 2 and about == f" ({safe_name(alone)})"
+    return ("for ", *first, f" {word} for ", *second, "" if said else about)
 
 
 def capitalised(sentence: Text) -> Text:

@@ -70,6 +70,7 @@ from equipoise.reports.narrative._report import (
     About,
     Field,
     Story,
+    compared_groups,
     corrected,
     edges,
     ends,
@@ -181,14 +182,15 @@ def _confirmed(headline: EmbeddingHeadline, about: str = "") -> Iterator[Text]:
     if recall is not None and recall.gap.finding:
         low, high = recall.low, recall.high
         yield (
-            Name(str(low.group)), f"{about} have their own class among the nearest neighbours less often than ",
-            Name(str(high.group)), f": {percent(low.value)} against {percent(high.value)}{_recall_gap(recall)}.",
+            "Nearest neighbours are of the same class less often ",
+            *compared_groups((headline.attribute,), low.group, high.group, "than", about),
+            f": {percent(low.value)} against {percent(high.value)}{_recall_gap(recall)}.",
         )  # fmt: skip
     for record in headline.gaps:
         if record.finding:
             side = worse_side(record, headline.groups, headline.against)
             numbers = inside(f"{name_of(record.measure)} {formats.fine(record.value)}", _corrected(record.p_adjusted))
-            yield (Name(side), f"{about} {POSITIVE[record.measure]}{numbers}.")
+            yield ("For ", Name(side), f"{about}, {POSITIVE[record.measure]}{numbers}.")
     leaks = sorted((record for record in headline.leakage if record.finding), key=lambda record: -record.balanced)
     if leaks:
         best = leaks[0]

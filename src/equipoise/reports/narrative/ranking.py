@@ -55,6 +55,7 @@ from equipoise.reports.narrative._report import (
     Report,
     Story,
     by_reason,
+    compared_groups,
     corrected,
     document_provenance,
     matrix,
@@ -204,10 +205,10 @@ def _sentence(result: RankingResult, record: Record, about: str = "") -> Text:
     """Say one confirmed difference: who, by how much, compared with whom."""
     index = result.records.index(record)
     shares = record.measure == "selection_at_k"
-    more = "more" if record.value > 0 else "less"
+    more, way = ("more", "higher") if record.value > 0 else ("less", "lower")
     quantity = {
-        "selection_at_k": f"is {more} often in the {record.label} than ", "exposure": f"gets {more} exposure than ",
-    }.get(record.measure, f"gets {more} exposure for its merit than ")  # fmt: skip
+        "selection_at_k": f"A place in the {record.label} is {more} common ", "exposure": f"Exposure is {way} ",
+    }.get(record.measure, f"Exposure beyond merit is {way} ")  # fmt: skip
     mean = _mean(result, record, record.group)
     values = ""
     if mean is not None and record.measure != "exposure_beyond_merit":
@@ -219,11 +220,14 @@ def _sentence(result: RankingResult, record: Record, about: str = "") -> Text:
     numbers: tuple[Piece, ...] = ()
     if record.low is not None and record.high is not None:
         signed = formats.points if shares else formats.signed_thousandths
+        before, between = (" (difference ", ", ") if values else (": a difference of ", " (")
         numbers = (
-            " (difference ", *pieces(number(index, record.value, signed)), " points" if shares else "",
-            f", {formats.interval_name(record.level)} ", *pieces(span(index, record.low, record.high, signed)), ")",
+            before, *pieces(number(index, record.value, signed)), " points" if shares else "",
+            f"{between}{formats.interval_name(record.level)} ",
+            *pieces(span(index, record.low, record.high, signed)), ")",
         )  # fmt: skip
-    return (Name(str(record.group)), f"{about} {quantity}", Name(str(record.against)), values, *numbers, ".")
+    compared = compared_groups(record.attribute, record.group, record.against, "than", about)
+    return (quantity, *compared, values, *numbers, ".")
 
 
 def _nothing(result: RankingResult) -> str:
