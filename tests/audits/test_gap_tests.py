@@ -64,7 +64,7 @@ def test_a_group_too_small_for_a_measure_is_left_out_and_listed_and_keeps_its_co
     assert gap.left_out == ("g4",)
     assert gap.finding
     assert gap.pair == ("g1", "g0")
-    assert result.words[0].startswith("The model predicts '1' less often for g1 than for ")
+    assert result.words[0].startswith("The model predicts '1' two thirds as often for g1 as for the rest (g)")
     assert [r.status for r in result.records if r.kind == "contrast" and r.group == "g4"] == ["too small"]
     alone = gap_of(audited([900, 20, 10], [0.5, 0.4, 0.3]))
     assert alone.p is None
