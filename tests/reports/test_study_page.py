@@ -108,7 +108,7 @@ def test_what_charts_draw_is_what_the_json_says(name: str) -> None:
         assert row["front"] == cell.on_front
     for row in rows_of(name, "effects sex"):
         record = result.records[row["record"]]
-        unchanged = {"none": "not significant", "undecided": "undecided"}
+        unchanged = {"none": "not significant", "undecided": "inconclusive"}
         changed = {True: "better, ", False: "worse, ", None: "neither better nor worse"}[record.good]
         way = unchanged.get(str(record.verdict), changed)
         assert row["step"].startswith(way)
@@ -214,9 +214,11 @@ def test_where_nothing_is_compared_the_table_has_no_columns_of_comparisons() -> 
 def test_what_is_significant_is_said_with_its_size() -> None:
     words = " ".join(CASES["curves"]().words)
     assert "significant after correction" in words
+    number = r"[+−]0\.\d{3}"
     assert re.search(
-        r"under \d+ of 10 conditions: accuracy changes by [+−]0\.\d{3} with [^.]+ up to [+−]0\.\d{3} with", words
+        rf"under \d+ of 10 conditions: accuracy changes by {number} \([^()]+\) to {number} \([^()]+\)\.", words
     )
+    assert " up to " not in words, "no range with its conditions between its ends"
 
 
 def test_a_result_writes_its_page_and_its_figures(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from equipoise.studies.findings import (
     only_baseline,
     record_of,
     under_name,
+    under_noun,
     under_phrase,
 )
 
@@ -373,25 +374,31 @@ def change_sentence(result: StudyResult, claim: Claim) -> str:
         where = f" {under_phrase(result, claim.unders[0])}" if len(result.unders) > 1 else ""
         numbers = _against(result, claim.unders[0], claim.treatments[0], measure)
         return f"{word}{where}: {numbers} ({signed_thousandths(claim.changes[0])})."
-    by = _changes_over_conditions(result, claim)
+    (low, at_low), (high, at_high) = _smallest_and_largest(claim)
+    by = low
+    if low != high:
+        to = "and" if len(claim.changes) == 2 else "to"
+        by = f"{low} ({under_noun(result, at_low)}) {to} {high} ({under_noun(result, at_high)})"
     return f"{word} {_scope(result, claim.unders)}: {measure_name(result, measure)} changes by {by}."
 
 
 def _other_change(result: StudyResult, claim: Claim) -> str:
     """Name a measure that is not a main one, under how many conditions it changed, and by how much."""
     number = len(result.unders)
-    where = f", {len(claim.changes)} of {number} conditions" if number > 1 else ""
-    return f"{measure_name(result, str(claim.measure))} ({_changes_over_conditions(result, claim)}{where})"
+    where = f"; {len(claim.changes)} of {number} conditions" if number > 1 else ""
+    (low, at_low), (high, at_high) = _smallest_and_largest(claim)
+    by = low
+    if low != high:
+        smallest, largest = ("", "") if len(claim.changes) == 2 else ("smallest ", "largest ")
+        by = f"{smallest}{low} {under_phrase(result, at_low)}, {largest}{high} {under_phrase(result, at_high)}"
+    return f"{measure_name(result, str(claim.measure))} ({by}{where})"
 
 
-def _changes_over_conditions(result: StudyResult, claim: Claim) -> str:
-    """Write the smallest and the largest change, each with its condition: two bare ends would read as an interval."""
+def _smallest_and_largest(claim: Claim) -> tuple[tuple[str, Under], tuple[str, Under]]:
+    """Return the smallest and the largest change, each with its condition: bare ends would read as an interval."""
     by_size = sorted(zip(map(abs, claim.changes), claim.changes, claim.unders, strict=True))
     (_, least, at_least), (_, most, at_most) = by_size[0], by_size[-1]
-    low, high = signed_thousandths(least), signed_thousandths(most)
-    if low == high:
-        return low
-    return f"{low} {under_phrase(result, at_least)} up to {high} {under_phrase(result, at_most)}"
+    return (signed_thousandths(least), at_least), (signed_thousandths(most), at_most)
 
 
 def equivalence_words(result: StudyResult, *, shown: bool) -> Iterator[str]:
@@ -511,7 +518,7 @@ def _placed(result: StudyResult, treatments: Mapping[str, Sequence[str]]) -> Ite
 
 
 def _why(record: StudyRecord) -> str:
-    """Say why a comparison is undecided: what limits it, where it was tested; those limited alike stand together."""
+    """Say why a comparison is inconclusive: what limits it, where it was tested; those limited alike stand together."""
     if record.limited_by not in LIMITS or record.smallest_effect is None:
         return str(record.reason or "")
     return LIMITS[record.limited_by].format(unit=record.unit, change=f"a change of {record.smallest_effect:g}")

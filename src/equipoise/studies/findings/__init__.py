@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from equipoise.studies.findings._words import record_of as record_of
     from equipoise.studies.findings._words import undefined_everywhere as undefined_everywhere
     from equipoise.studies.findings._words import under_name as under_name
+    from equipoise.studies.findings._words import under_noun as under_noun
     from equipoise.studies.findings._words import under_phrase as under_phrase
     from equipoise.studies.findings._words import with_symbol as with_symbol
     from equipoise.studies.findings.identical._fairest import FairestRecord as FairestRecord
@@ -92,6 +93,7 @@ _MODULES = {
         "record_of",
         "undefined_everywhere",
         "under_name",
+        "under_noun",
         "under_phrase",
         "with_symbol",
     ),

@@ -18,7 +18,7 @@ from equipoise.stats import (
 )
 from equipoise.studies.analysis import ConstantRecord, FlipRecord, FlipRow, SpreadNote, Undecided, Unfinished
 from equipoise.studies.findings._claims import Claim
-from equipoise.studies.findings._words import condition_phrases, condition_titles
+from equipoise.studies.findings._words import condition_nouns, condition_phrases, condition_titles
 from equipoise.studies.findings.identical._fairest import FairestRecord
 from equipoise.studies.findings.identical._runs import BothSides, ClassFailure, ClassRecord, Experiment, RunsRecord
 from equipoise.studies.findings.spaces._result import SpaceContrast, SpaceExamples, SpaceRecord, SpaceSetting, StudyMap
@@ -47,7 +47,7 @@ class StudyRecord:
     decided: a verdict "lower" or "higher" stands exactly where it leaves out 0. ``p_runs`` and ``p_people`` are those
     of each source alone, ``p_rank`` that of a test on ranks, which decides nothing. ``power`` is that of a change of
     ``smallest_effect`` at this level, ``runs_needed`` how many seeds (or identical runs) of each have 0.8 of it, and
-    ``limited_by`` what an undecided comparison lacks. ``equivalent`` says whether the change is within ``margin`` by
+    ``limited_by`` what an inconclusive comparison lacks. ``equivalent`` says whether the change is within ``margin`` by
     two one-sided tests; it is None where there is no margin or no test.
     """
 
@@ -451,6 +451,11 @@ class StudyResult(NarratedResult):
     def condition_phrases(self) -> dict[str, str]:
         """What a sentence says for each condition."""
         return condition_phrases(self.conditions)
+
+    @cached_property
+    def condition_nouns(self) -> dict[str, str]:
+        """What each condition is called beside a number, by its name in the plan."""
+        return condition_nouns(self.conditions)
 
     @cached_property
     def spoken_for(self) -> dict[tuple[str, str, str, str, tuple[str, ...]], tuple[int, StudyRecord]]:

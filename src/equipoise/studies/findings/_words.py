@@ -59,14 +59,25 @@ def _condition_title(condition: ConditionRecord) -> str:
 
 def condition_phrases(conditions: Sequence[ConditionRecord]) -> dict[str, str]:
     """Return how a sentence speaks of each condition, by its name in the plan: "with class-balanced data"."""
+    nouns = condition_nouns(conditions)
+    return {
+        condition.condition: f"{'with' if _names_data(condition) else 'under'} {nouns[condition.condition]}"
+        for condition in conditions
+    }
+
+
+def condition_nouns(conditions: Sequence[ConditionRecord]) -> dict[str, str]:
+    """Return what each condition is called beside a number, by its name in the plan: "class-balanced data"."""
     titles = condition_titles(conditions)
-    return {condition.condition: _condition_phrase(condition, titles[condition.condition]) for condition in conditions}
+    return {
+        condition.condition: titles[condition.condition] + " data" * bool(_names_data(condition) and condition.alpha)
+        for condition in conditions
+    }
 
 
-def _condition_phrase(condition: ConditionRecord, title: str) -> str:
-    if condition.mode not in BALANCED or condition.alpha is None or condition.alpha > 1:
-        return f"under {title}"
-    return f"with {title}" if condition.alpha == 0 else f"with {title} data"
+def _names_data(condition: ConditionRecord) -> bool:
+    """Whether a condition is named by the data it gives: as they are, or balanced."""
+    return condition.mode in BALANCED and condition.alpha is not None and condition.alpha <= 1
 
 
 def with_symbol(title: str, condition: str) -> str:
@@ -84,6 +95,12 @@ def under_phrase(result: StudyResult, under: Under) -> str:
     """Say under which condition, in a sentence; with several learners, with which one too."""
     phrase = result.condition_phrases.get(under[0], f"under {under[0]}")
     return phrase if len({learner for _, learner in result.unders}) == 1 else f"{phrase} ({under[1]})"
+
+
+def under_noun(result: StudyResult, under: Under) -> str:
+    """Name a condition beside a number, in brackets; with several learners, with the learner too."""
+    noun = result.condition_nouns.get(under[0], under[0]).replace(f" ({under[0]})", f", {under[0]}")
+    return noun if len({learner for _, learner in result.unders}) == 1 else f"{noun}, {under[1]}"
 
 
 def measure_name(result: StudyResult, measure: str) -> str:
