@@ -60,7 +60,7 @@ def test_what_charts_draw_is_what_the_json_says(name: str) -> None:
         better = "lower" if record.metric not in result.performance else "higher"
         way = "better, " if record.verdict == better else "worse, "
         assert row["step"].startswith(
-            {"none": "not significant", "undecided": "undecided"}.get(str(record.verdict), way)
+            {"none": "not significant", "undecided": "inconclusive"}.get(str(record.verdict), way)
         )
         assert row["text"].startswith({"lower": "▼", "higher": "▲"}.get(str(record.verdict), ""))
         assert record.band is None or record.verdict in ("none", "undecided") or row["step"].endswith(record.band)
@@ -136,8 +136,8 @@ def test_costs_name_the_metrics_and_the_performance_of_both_sides() -> None:
 def test_what_is_undecided_or_undefined_is_told_with_its_reason() -> None:
     assert "Every number that was asked for could be computed" in tree_of("plain").by_id("untold").words
     told = tree_of("few").by_id("untold").words
-    assert "undecided with 3 runs against 3" in told
-    assert told.count("undecided with 3 runs against 3") < len(few().variances), "one reason is told once"
+    assert "inconclusive with 3 runs against 3" in told
+    assert told.count("inconclusive with 3 runs against 3") < len(few().variances), "one reason is told once"
     told = tree_of("odd").by_id("untold").words
     assert "constant on DP: d, Levene's p, Levene's p of relative values undefined" in told
     assert "once has no runs on far" in tree_of("odd").by_id("notes").words

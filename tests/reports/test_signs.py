@@ -19,7 +19,7 @@ from equipoise.reports.render.markdown import markdown
 # What a legend may say beside a shape that has a meaning.
 WORDS = {
     "square": ("better",), "diamond": ("worse",), "triangle-up": ("higher",), "triangle-down": ("lower",),
-    STAR: ("baseline", "constant"), PLUS: ("not tested", "inconclusive", "undecided", "too few"),
+    STAR: ("baseline", "constant"), PLUS: ("not tested", "inconclusive", "too few"),
 }  # fmt: skip
 
 

@@ -264,7 +264,7 @@ class StudyPlan(BaseModel):
     smallest_effect: Effect = Field(
         0.02,
         description="The change that is worth detecting (0.02 is 2 points): study check says whether the plan can, an "
-        "undecided verdict what would.",
+        "inconclusive verdict what would.",
     )
     equivalence_margin: Effect | None = Field(
         None,

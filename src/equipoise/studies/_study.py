@@ -74,7 +74,7 @@ class Study:
     Without a performance it is accuracy, or balanced accuracy where the largest class of the original training rows is
     more than four times the smallest.
 
-    ``smallest_effect`` is the change that is worth detecting: an undecided comparison says what would detect it.
+    ``smallest_effect`` is the change that is worth detecting: an inconclusive comparison says what would detect it.
     ``equivalence_margin`` is how far a change may go and still be irrelevant; the store records it before results are
     read. ``against`` names treatments that every other one is compared with besides the baseline, or "all".
     """

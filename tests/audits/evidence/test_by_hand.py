@@ -105,7 +105,7 @@ def test_three_against_three_is_undecided_and_says_how_many_would_do(judge: Judg
     record = only(judge(table), "t")
     assert (record.p, record.verdict) == (pytest.approx(0.1), "undecided")
     assert str(record.reason).startswith(
-        "undecided with 3 runs against 3: the smallest p that is possible with so few is 0.1, above 0.05; "
+        "inconclusive with 3 runs against 3: the smallest p that is possible with so few is 0.1, above 0.05; "
         "4 runs of each could decide"
     )
     assert only(judge(table, threshold=0.1), "t").verdict == "lower"
@@ -223,7 +223,7 @@ def test_pairs_are_tested_by_their_differences(judge: Judge) -> None:
 def test_five_pairs_cannot_decide(judge: Judge) -> None:
     table = {"base": {"DP": [0.5, 0.6, 0.7, 0.8, 0.9]}, "t": {"DP": [0.1, 0.2, 0.3, 0.41, 0.52]}}
     reason = str(only(judge(table, pair="seed"), "t").reason)
-    assert "undecided with 5 pairs: the smallest p that is possible with so few is 0.062" in reason
+    assert "inconclusive with 5 pairs: the smallest p that is possible with so few is 0.062" in reason
     assert "6 pairs could decide" in reason
 
 

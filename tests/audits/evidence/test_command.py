@@ -82,7 +82,7 @@ def test_what_has_no_number_is_called_undefined(equipoise: Program, tmp_path: Pa
     ended = equipoise("evidence", path, "--baseline", "base")
     assert ended.code == 0, ended.err
     assert "undefined" in ended.out
-    assert "2 more undecided" in ended.out or ended.out.count("undecided") >= 2
+    assert "2 more inconclusive" in ended.out or ended.out.count("inconclusive") >= 2
 
 
 def test_names_cannot_drive_the_terminal(equipoise: Program, tmp_path: Path) -> None:

@@ -273,7 +273,7 @@ def test_an_undecided_or_absent_performance_is_told(judge: Judge) -> None:
         "u": {"DP": GOOD},
     }
     result = judge(table, performance=["accuracy"])
-    assert "whether accuracy is lower is undecided" in str(result.find(technique="t", metric="DP")[0].reason)
+    assert "whether accuracy is lower is inconclusive" in str(result.find(technique="t", metric="DP")[0].reason)
     assert "u has no runs on accuracy: what it costs there is unknown." in result.notes
 
 

@@ -65,14 +65,14 @@ class EvidenceReason(ReasonCode):
     )  # fmt: skip
     NO_RUNS = "no_runs", "no run of {technique!r} has a value on {metric!r}"
     NO_PARTNERS = "no_partners", "no run of {technique!r} has a partner of the same {pair}"
-    ONE_RUN = "one_run", "undecided with {runs}: the test needs two runs on each side"
+    ONE_RUN = "one_run", "inconclusive with {runs}: the test needs two runs on each side"
     FEW_RUNS = (
         "few_runs",
-        "undecided with {runs}: the smallest p that is possible with so few is {smallest:.2g}, above {threshold:g}",
+        "inconclusive with {runs}: the smallest p that is possible with so few is {smallest:.2g}, above {threshold:g}",
     )  # fmt: skip
     FEW_RUNS_AFTER_CORRECTION = (
         "few_runs_after_correction",
-        "undecided with {runs}: the smallest p that is possible with so few is {smallest:.2g}, and {attainable:.2g} "
+        "inconclusive with {runs}: the smallest p that is possible with so few is {smallest:.2g}, and {attainable:.2g} "
         "after the correction ({correction}), above {threshold:g}",
     )  # fmt: skip
     MORE_RUNS_COULD_DECIDE = "more_runs_could_decide", "{enough:,} {what} could decide"
@@ -110,7 +110,7 @@ class EvidenceReason(ReasonCode):
     PERFORMANCE_LOWER = "performance_lower", "{metric} is lower ({mean:.4g} against {baseline:.4g})"
     PERFORMANCE_VARIES_MORE = "performance_varies_more", "{metric} varies more"
     METRIC_VARIES_MORE = "metric_varies_more", "{metric} itself varies more (Levene p = {p:.2g})"
-    PERFORMANCE_UNDECIDED = "performance_undecided", "whether {metric} is lower is undecided"
+    PERFORMANCE_UNDECIDED = "performance_undecided", "whether {metric} is lower is inconclusive"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ A user's string is never a field name and never part of an expression: fields ar
 their labels are the value of a parameter. Colours that mean something mean better or worse, and shape says the same;
 all others are Okabe and Ito's, which colour-blind readers tell apart. A shape means the same in every chart, table and
 terminal: square better, diamond worse, triangle up and down higher and lower, star the baseline, upright bar what a
-number is compared with, plus undecided or not tested; a circle is filled where something is confirmed or holds, hollow
-where it is not. None of these names one of several groups or treatments.
+number is compared with, plus inconclusive or not tested; a circle is filled where something is confirmed or holds,
+hollow where it is not. None of these names one of several groups or treatments.
 
 A chart becomes a picture or a file here, and the JavaScript that draws it in a browser is made here. Nothing is
 fetched.
@@ -45,7 +45,7 @@ SHAPES = (
     "circle", "triangle-right", PENTAGON, "triangle-left", "M-1,-.4L1,-.4L1,.4L-1,.4Z", "M-.4,-1L.4,-1L.4,1L-.4,1Z",
     "M-1,-.7L1,-.7L0,0L1,.7L-1,.7L0,0Z",
 )  # fmt: skip
-# What the baseline is, what a number is compared with, and what is undecided.
+# What the baseline is, what a number is compared with, and what is inconclusive.
 STAR = "M0,-1L.22,-.31L.95,-.31L.36,.12L.59,.81L0,.38L-.59,.81L-.36,.12L-.95,-.31L-.22,-.31Z"
 BAR, PLUS = "M0,-1L0,1", "cross"
 STRONG, QUIET, INK, LINE, ZERO = "#C24100", "#5F6B76", "#1B2733", "#C9D1D9", "#8A949E"

@@ -45,11 +45,16 @@ MOST_TECHNIQUES = 40
 MOST_METRICS = 12
 # With more columns, cells are made narrower so that the page is wide enough.
 MANY_COLUMNS, NARROW_CELL = 8, 70
-# From negligible to huge, light enough at the end for dark letters; grey is not significant, white is undecided.
+# From negligible to huge, light enough at the end for dark letters; grey is not significant, white is inconclusive.
 BLUES = ("#EAF5FC", "#D2EAF9", "#B5DDF5", "#97CFF1", "#78C2ED", "#56B4E9")
 ORANGES = ("#FDF3E0", "#FBE6BE", "#F7D695", "#F2C46A", "#ECB238", "#E69F00")
 GREY, WHITE, NEUTRAL = "#DDE2E7", "#FFFFFF", "#D8D3E6"
-NO_DIFFERENCE, UNDECIDED, NO_BAND, NEITHER = "not significant", "undecided", "d undefined", "neither better nor worse"
+NO_DIFFERENCE, UNDECIDED, NO_BAND, NEITHER = (
+    "not significant",
+    "inconclusive",
+    "d undefined",
+    "neither better nor worse",
+)
 LESS, MORE, NO_CHANGE, UNDEFINED = "varies less", "varies more", "not significant", "undefined"
 SIGNS = {"lower": "▼ ", "higher": "▲ "}
 BANDS = (*get_args(EffectBand), NO_BAND)
@@ -86,7 +91,7 @@ class Effect(Protocol):
 
     @property
     def verdict(self) -> Verdict | None:
-        """Lower, higher, none or undecided."""
+        """Lower, higher, none or undecided (which people read as inconclusive)."""
 
     @property
     def d(self) -> float | None:
@@ -284,7 +289,7 @@ def costs(result: StudyResult) -> Chart | None:
         caption=(
             "▼ blue: lower than the baseline's, with no cost shown; orange: lower at a cost (p: performance is lower; "
             "s: performance is less steady; v: the bias itself varies more); ✕: not lower; ▲: higher. A question "
-            "mark: undecided."
+            "mark: inconclusive."
         ),
         kept=lambda record: record.better == "low" and record.measure != result.distance and bool(record.attribute),
     )  # fmt: skip

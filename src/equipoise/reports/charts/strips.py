@@ -62,7 +62,7 @@ VERDICTS = {
     "lower, worse": Look(WORSE, WORSE, "triangle-down"),
     "higher, worse": Look(WORSE, WORSE, "triangle-up"),
     "not significant": OPEN,
-    "undecided": UNDECIDED,
+    "inconclusive": UNDECIDED,
 }
 STILL_COLUMNS, STILL_WIDTH = 3, 200
 MOST_CLASSES = 30
@@ -149,7 +149,7 @@ def _strip_verdict(verdict: Verdict | None, *, high: bool) -> str:
     if verdict is None:
         return BASELINE
     if verdict not in (Verdict.LOWER, Verdict.HIGHER):
-        return "not significant" if verdict == Verdict.NONE else "undecided"
+        return "not significant" if verdict == Verdict.NONE else "inconclusive"
     return f"{verdict}, {'better' if (verdict == Verdict.HIGHER) == high else 'worse'}"
 
 

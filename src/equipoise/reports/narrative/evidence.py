@@ -180,7 +180,7 @@ def _misleads(records: Sequence[EvidenceRecord]) -> tuple[Text, ...]:
     worst = most_misleading(records)
     if worst is None:
         return ()
-    aside = {Verdict.NONE: " (a difference that is not significant)", Verdict.UNDECIDED: " (undecided)"}
+    aside = {Verdict.NONE: " (a difference that is not significant)", Verdict.UNDECIDED: " (inconclusive)"}
     share = percent(worst.prob_single_run_misleads or 0.0).replace(".0%", "%")
     return ((
         "One run of each would have pointed the wrong way in ", f"{share} of pairs for ", Name(worst.technique),
@@ -208,7 +208,7 @@ def _unshown(headline: TechniqueHeadline) -> tuple[Text, ...]:
 
 
 def _undecided(headlines: Sequence[TechniqueHeadline]) -> Iterator[Text]:
-    """Yield what is undecided, a sentence per reason."""
+    """Yield what is inconclusive, a sentence per reason."""
     parts = []
     for headline in headlines:
         metrics: dict[str, list[str]] = {}
@@ -258,7 +258,7 @@ EXPLAINED = {
 }  # fmt: skip
 VERDICTS = {
     Verdict.LOWER: "▼\u00a0lower", Verdict.HIGHER: "▲\u00a0higher", Verdict.NONE: "not significant",
-    Verdict.UNDECIDED: "undecided",
+    Verdict.UNDECIDED: "inconclusive",
 }  # fmt: skip
 SPREADS = {"STDEV": "stdev", "MaxDiff": "maxdiff", "Lowest": "min", "Highest": "max"}
 MEANINGS = {True: Meaning.BETTER, False: Meaning.WORSE, None: Meaning.QUIET}
@@ -340,7 +340,7 @@ def _tiles(result: EvidenceResult) -> Iterator[Tile]:
         f"{costly:,} of them at a cost" if result.performance else "",
     )  # fmt: skip
     yield Tile("changes for the worse", f"{worse:,}", Meaning.WORSE if worse else None)
-    few = f"{undecided:,} more undecided" if undecided else ""
+    few = f"{undecided:,} more inconclusive" if undecided else ""
     yield Tile("not significant", f"{len(effects) - better - worse - undecided:,}", None, few)
     worst = most_misleading(effects)
     if worst is not None:
@@ -543,7 +543,7 @@ def _table_intro(result: EvidenceResult) -> str:
 
 
 def _unknown(result: EvidenceResult) -> Section:
-    """Say what is undecided or undefined, and why; those with the same reason together."""
+    """Say what is inconclusive or undefined, and why; those with the same reason together."""
     parts = []
     for record in result.records:
         if record.verdict is None or not record.reason:

@@ -1,4 +1,4 @@
-"""Why a number of a study is undefined, a comparison undecided, or a setting not chosen: codes with their sentences."""
+"""Why a number of a study is undefined, a comparison inconclusive, a setting not chosen: codes with their sentences."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class StudyReason(ReasonCode):
     # Verdicts.
     NO_VALUES = "no_values", "no run of {treatment!r} has a value on {measure!r}"
     TOO_FEW_SEEDS = (
-        "too_few_seeds", "undecided with {seeds:plural seed} on both sides: a comparison needs at least {least}"
+        "too_few_seeds", "inconclusive with {seeds:plural seed} on both sides: a comparison needs at least {least}"
     )  # fmt: skip
-    TOO_FEW_RUNS = "too_few_runs", "undecided with {runs:plural run} of each: a comparison needs at least {least}"
-    TOO_FEW_PAIRS = "too_few_pairs", "undecided with {pairs:plural pair}: a comparison needs at least {least}"
+    TOO_FEW_RUNS = "too_few_runs", "inconclusive with {runs:plural run} of each: a comparison needs at least {least}"
+    TOO_FEW_PAIRS = "too_few_pairs", "inconclusive with {pairs:plural pair}: a comparison needs at least {least}"
     NOT_TESTED_OVER_PEOPLE = (
         "not_tested_over_people",
         "not tested over people: it cannot be computed from resampled counts, or is undefined in most resamples",
@@ -31,7 +31,7 @@ class StudyReason(ReasonCode):
         "not_significant",
         "not significant: mean {mean:.4g} against {against:.4g}, {units}, p = {p:.2g} after correction",
     )
-    # What limits a comparison that is undecided.
+    # What limits a comparison that is inconclusive.
     LIMITED_BY_SEEDS = (
         "limited_by_seeds",
         "limited by {unit}: about {needed} {unit} would detect a change of {effect:g}",
