@@ -82,6 +82,7 @@ def test_the_action_writes_the_summary_the_page_and_the_numbers(people: Path) ->
     assert (people / "numbers.json").exists()
 
 
+@pytest.mark.long
 def test_a_broken_gate_fails_the_job_and_still_leaves_the_summary(people: Path) -> None:
     (people / "summary").unlink(missing_ok=True)
     done = run(people, **{"fail-if": "DP.low > 0.1\nDI > 0.99\n", "options": "--draws=200\n--quiet"})

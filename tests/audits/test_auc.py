@@ -200,6 +200,7 @@ def test_rows_without_a_score_are_told_of_when_a_prediction_is_given_too(source:
     assert aucs(result)[None] == pytest.approx(roc_auc_score(kept["y"], kept["s"]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("attributes", [1, 6])
 def test_a_large_gap_of_scores_is_not_held_back_by_too_few_permutations(attributes: int) -> None:
     """So many tests as a report has, so small can p be: a floor of draws would hide the gap after correction."""

@@ -134,6 +134,7 @@ def changes_only(frame: pd.DataFrame, **given_as: Any) -> tuple[Change, ...]:
     return changes_of(spec, tallies.counts[None], before, "1", [None])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", ["paired", "independent"])
 def test_when_nothing_changed_a_report_has_a_finding_at_most_one_time_in_twenty(design: str) -> None:
     reports = 150

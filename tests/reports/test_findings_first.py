@@ -149,6 +149,7 @@ def test_at_least_0_is_no_finding_and_neither_is_an_interval_around_0() -> None:
     assert [record.finding for record in alone] == [True, True]
 
 
+@pytest.mark.long
 @pytest.mark.once
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 5), st.floats(0, 0.4), st.booleans())
@@ -173,6 +174,7 @@ def test_no_audit_calls_something_a_finding_whose_interval_includes_no_differenc
     assert result.words[0].startswith("No difference") == (lead is None)
 
 
+@pytest.mark.long
 @pytest.mark.once
 def test_of_tables_in_which_nothing_differs_hardly_any_headline_names_a_gap() -> None:
     named = 0

@@ -25,7 +25,7 @@ from helpers.chromium import Browser
 from helpers.page_checks import Tree, check_number, contrast
 from helpers.pages import Pages, check_figures, check_own_page
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.long, pytest.mark.once]
 
 SHARES = ("relative_maxdiff", "survives")
 LISTS = ("identical_runs", "both_sides", "class_failures", "fairest_of_n")

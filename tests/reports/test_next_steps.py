@@ -67,6 +67,7 @@ def test_a_study_says_how_many_seeds_would_decide() -> None:
     assert ("repeats = 2" in said) == (not result.flips)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", [report_cases.adult, study_cases.demo])
 def test_every_medium_has_the_steps_after_what_is_inconclusive(case: object) -> None:
     result = case()  # type: ignore[operator]

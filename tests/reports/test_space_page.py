@@ -20,7 +20,7 @@ from helpers.chromium import Browser
 from helpers.page_checks import check_number
 from helpers.pages import Pages, check_figures
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.long, pytest.mark.once]
 
 
 def parts_of(result: Any) -> dict[str, list[Chart]]:

@@ -175,6 +175,7 @@ def test_what_limits_is_named() -> None:
     assert math.isinf(float(seeds_to_detect(0.02, 0.002**2, 0.02**2)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seeds", [3, 5, 12])
 @pytest.mark.parametrize("ratio", [0.0, 0.25, 0.5, 1.0, 2.0])
 def test_a_true_null_is_rejected_at_most_as_often_as_stated(

@@ -63,6 +63,7 @@ def test_a_worker_that_is_killed_between_lease_and_record_loses_nothing(crowd: C
     assert said["recorded"] == 3
 
 
+@pytest.mark.long
 def test_processes_that_make_a_store_at_the_same_moment_make_one(crowd: Crowd, new_place: Any) -> None:
     said = crowd("begin", *(new_place() for _ in range(5)))
     assert said["failed"] == 0

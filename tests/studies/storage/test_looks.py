@@ -118,6 +118,7 @@ def _look(where: str, number: int) -> bool:
     return remember_look(where, "crowd", Look(digest_of([str(number % 3)]), float(number), number, number))
 
 
+@pytest.mark.long
 def test_many_readers_at_once_are_all_remembered(tmp_path: Path) -> None:
     where = tmp_path / "study.db"
     ran(where, 3)
