@@ -44,7 +44,7 @@ from helpers.cases.report import (
 from helpers.page_checks import MEGABYTE, Tree, check_number, contrast
 from helpers.pages import Pages, check_figures, check_own_page
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.long, pytest.mark.once]
 
 
 def drawn(result: AuditResult) -> dict[str, tuple[Chart, ...]]:
