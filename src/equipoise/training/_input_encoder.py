@@ -139,8 +139,9 @@ class CategoryColumn:
                 f"The column {name!r} has {len(present):,} different texts in {plural(len(train), 'training row')}: it "
                 "is free text or identifies the rows, and each text would become a feature",
                 available=f"categories: at most {MOST_CATEGORIES:,}, with {ROWS_PER_CATEGORY} training rows on average",
-                help="name the features without it (features =), merge its values, or embed the text first "
-                "and give its numbers as a column of lists.",
+                help="name the features without it (features =), merge its values, or embed the text (extra text): "
+                f"text = {name!r} in a plan, with_text(cohort, {name!r}) or embed_text(texts) of equipoise.cohorts in "
+                "Python.",
             )
         return cls(name, tuple(ordered(shown(coded.labels[code]) for code in present.tolist())))
 
