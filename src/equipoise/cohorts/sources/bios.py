@@ -38,7 +38,8 @@ SOURCE = Source(
 
 DATASHEET = """\
 Biographies from web pages (Common Crawl), the profession that each begins with as the class, and the gender that its
-pronouns say. The first sentence, which names the profession, is cut off. {features}
+pronouns say. The first sentence, which names the profession, is cut off.
+{features}
 Source: De-Arteaga et al. 2019; the files with embeddings as Han et al. 2022 used them. Licence: not stated; the recipe
 is MIT, and the texts belong to those who wrote them.
 Contested: gender is read off the pronouns as one of two. Whoever has a biography on the web in English is no sample of

@@ -90,7 +90,7 @@ def _share(rows: int, stereotyping: float, name: str, folder: Path, array: NDArr
         most = int(2 * len(array) / share + 1e-9)
         raise BadInput(
             f"train/{name}.npy in {str(folder)!r} has {len(array):,} rows, and {number:,} are asked of it",
-            help=f"rows = {most} is the most for this file with stereotyping = {stereotyping:g}.",
+            help=f"rows = {most} takes all of this file with stereotyping = {stereotyping:g}.",
         )
     return number
 
