@@ -71,7 +71,9 @@ def test_moji_takes_the_first_rows_of_each_file_in_the_shares_of_the_paper(tmp_p
         assert part["features"][:, 0].tolist() == [100, 101, 200, 201, 300, 301, 400, 401]
         assert part["dialect"].tolist() == ["AAE", "AAE", "SAE", "SAE"] * 2
     assert (cohort.target, cohort.groups, cohort.features) == ("sentiment", ("dialect",), ("features",))
-    assert "20 to train on, 8 and 8 to select" in cohort.datasheet
+    assert (
+        "Here 20 rows are to train on, a share of 0.8 of them stereotyped; 8 are to select and 8 to" in cohort.datasheet
+    )
     check_datasheet(cohort.datasheet)
     check("cohort", "moji", path=tmp_path, rows=20)
 

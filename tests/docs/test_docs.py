@@ -133,6 +133,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(arguments: list[str], folder: Path, given: str = "") -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "120", "PYTHONWARNINGS": "error", "PYTHONIOENCODING": "utf-8"}
     environment.pop("FORCE_COLOR", None)
+    environment["XDG_CACHE_HOME"] = str(folder / ".cache")
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
@@ -210,6 +211,7 @@ def test_every_example_runs(example: Path, tmp_path: Path) -> None:
         ("measure", "docs/guide/measures.md"),
         ("comparison", "docs/guide/representations.md"),
         ("cohort", "docs/guide/cohorts.md"),
+        ("sentence_encoder", "docs/guide/cohorts.md"),
         ("treatment", "docs/guide/treatments.md"),
         ("condition", "docs/guide/conditions.md"),
         ("learner", "docs/guide/learners.md"),

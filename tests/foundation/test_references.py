@@ -69,7 +69,7 @@ def test_the_command_cites_by_name_and_alias_and_each_paper_once(equipoise: Prog
     assert "% for DP, SPSF\n" in ended.out
     assert "becker1996" in ended.out
     every = equipoise("cite")
-    assert sorted(re.findall(r"@\w+\{(\w+),", every.out)) == sorted(
+    assert sorted(re.findall(r"@\w+\{([\w-]+),", every.out)) == sorted(
         {reference.key for entry in OWN for reference in references_of(entry)}
     )
     ended = equipoise("cite", "demografic_parity")

@@ -36,7 +36,12 @@ KINDS = (
     ("comparisons", "Comparisons", ("comparison",), "[Representations](../guide/representations.md) explains them"),
     ("conditions", "Conditions", ("condition",), "[Conditions](../guide/conditions.md) explains them"),
     ("learners", "Learners", ("learner",), "[Learners](../guide/learners.md) explains them"),
-    ("cohorts", "Cohorts", ("cohort",), "[Cohorts](../guide/cohorts.md) says what each holds, and what is contested"),
+    (
+        "cohorts",
+        "Cohorts",
+        ("cohort", "sentence_encoder"),
+        "[Cohorts](../guide/cohorts.md) says what each holds, and what is contested",
+    ),
     (
         "metric-learning",
         "Losses, miners, samplers",
@@ -48,6 +53,7 @@ NAMES = {
     "metric_loss": "Losses", "miner": "Miners", "sampler": "Samplers", "metric_preset": "Presets",
     "measure": "Measures", "comparison": "Comparisons",
     "condition": "Conditions", "learner": "Learners", "cohort": "Cohorts",
+    "sentence_encoder": "Sentence encoders",
 }  # fmt: skip
 
 # What is registered about a thing that a reader chooses by.

@@ -39,11 +39,10 @@ SOURCE = Source(
 DATASHEET = """\
 Biographies from web pages (Common Crawl), the profession that each begins with as the class, and the gender that its
 pronouns say. The first sentence, which names the profession, is cut off.
-{features}
-Source: De-Arteaga et al. 2019; the files with embeddings as Han et al. 2022 used them. Licence: not stated; the recipe
-is MIT, and the texts belong to those who wrote them.
+{features}Source: De-Arteaga et al. 2019; the files with embeddings as Han et al. 2022 used them.
+Licence: not stated; the recipe is MIT, and the texts belong to those who wrote them.
 Contested: gender is read off the pronouns as one of two. Whoever has a biography on the web in English is no sample of
-a profession. The texts are about living people, and stay on your machine: no report quotes them.
+a profession, and the texts are about living people, who were not asked.
 """
 FEATURES = {
     "mean": "The features are the mean of BERT's last layer, padding included (the default of fairlib's loader).",
@@ -112,7 +111,7 @@ def _cohort(
         columns = {name: column[kept] for name, column in columns.items()}
     return Cohort(
         name="bios", columns=columns, target="profession", groups=("gender",), features=(feature,), split=split,
-        datasheet=DATASHEET.format(features=said),
+        datasheet=DATASHEET.format(features=f"{said}\n"),
     )  # fmt: skip
 
 

@@ -25,11 +25,11 @@ SOURCE = Source(
 )  # fmt: skip
 
 DATASHEET = """\
-Tweets as 2,304 features of DeepMoji: {train:,} to train on, {dev:,} and {test:,} to select and to test on. The class is
-happy or sad, by the emoji that the author used; the group is the dialect, African-American (AAE) or Standard American
-English (SAE), by a model of the words and of where the tweet was written. Of the training rows a share of
-{stereotyping:g} is stereotyped: happy in AAE or sad in SAE; dev and test hold as many of each of the four.
-Source: Blodgett et al. 2016 (tweets), Felbo et al. 2017 (features), in the layout that Han et al. 2022 used.
+Tweets as 2,304 features of DeepMoji. The class is happy or sad, by the emoji that the author used; the group is the
+dialect, African-American (AAE) or Standard American English (SAE), by a model of the words and of where the tweet was
+written. Most of the training rows are stereotyped, happy in AAE or sad in SAE; the published dev and test files hold as
+many of each of the four.
+{counts}Source: Blodgett et al. 2016 (tweets), Felbo et al. 2017 (features), in the layout that Han et al. 2022 used.
 Licence: not stated.
 Contested: dialect is a model's guess at a tweet and says nothing of its author's race. Balance and stereotyping are
 made by choosing rows, so no share here is that of a population. The texts are not in the files: what the features hold
@@ -78,7 +78,10 @@ def moji(path: str | os.PathLike[str] | None = None, *, rows: int = 100_000, ste
         groups=("dialect",),
         features=("features",),
         split="split",
-        datasheet=DATASHEET.format(**split_rows, stereotyping=stereotyping),
+        datasheet=DATASHEET.format(
+            counts=f"Here {split_rows['train']:,} rows are to train on, a share of {stereotyping:g} of them "
+            f"stereotyped; {split_rows['dev']:,} are to select and {split_rows['test']:,} to test on.\n"
+        ),
     )
 
 

@@ -20,8 +20,8 @@ HOW = (
 )
 
 DATASHEET = """\
-Posts on Facebook as BERT's [CLS] vector, and how pleasant two raters found each (valence, 1 to 9): fold {fold} of five.
-Groups: gender, of the person who wrote, as the number in the file; the layout does not say which is which.
+Posts on Facebook as BERT's [CLS] vector, and how pleasant two raters found each (valence, 1 to 9), in five folds.
+{fold}Groups: gender, of the person who wrote, as the number in the file; the layout does not say which is which.
 Source: Preotiuc-Pietro et al. 2016, in the layout that Han et al. 2022 used. Licence: not stated; the published posts
 without gender are GPL-3.0.
 Contested: valence is two raters' impression, on which they do not always agree. The people who shared their posts with
@@ -60,5 +60,5 @@ def valence_arousal(path: str | os.PathLike[str] | None = None, *, fold: int = 0
         features=(POINTS,),
         split="split",
         task="regression",
-        datasheet=DATASHEET.format(fold=fold),
+        datasheet=DATASHEET.format(fold=f"This is fold {fold}.\n"),
     )
