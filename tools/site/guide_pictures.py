@@ -17,7 +17,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from gallery import CENSUS, CHANGE, OUTCOMES, PICTURES, STUDY, Item, first_screen, made
+from gallery import CENSUS, CHANGE, ITEMS, OUTCOMES, PICTURES, STUDY, Item, first_screen, made
 from rich.console import Console
 from rich.text import Text
 
@@ -283,6 +283,11 @@ def record() -> str:
 
 
 DRAWINGS = {"cohorts": card, "record": record}
+# Pages of which the first screen is shown.
+SCREENS = {
+    "study-report": Item("study", "", "", "study report plan.toml", "study-report.md", STUDY, "front"),
+    "discovery": next(item for item in ITEMS if item.name == "discovery"),
+}
 
 
 def main() -> None:
@@ -299,10 +304,11 @@ def main() -> None:
         if not wanted or name in wanted:
             (PICTURES / f"{name}.svg").write_text(draw(), encoding="utf-8")
             print(name)
-    if not wanted or "study-report" in wanted:
-        (study,) = made([Item("study", "", "", "study report plan.toml", "study-report.md", STUDY, "front")])
-        first_screen(study.page, PICTURES / "study-report.png")
-        print(f"study-report: {study.sentence}")
+    for name, item in SCREENS.items():
+        if not wanted or name in wanted:
+            (report,) = made([item])
+            first_screen(report.page, PICTURES / f"{name}.png")
+            print(f"{name}: {report.sentence}")
 
 
 if __name__ == "__main__":
