@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from equipoise.training import extract as extract
     from equipoise.training.metric import MetricLearner as MetricLearner
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _DOORS = {
     "AuditResult": "equipoise.audits",
