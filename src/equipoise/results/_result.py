@@ -12,6 +12,7 @@ import importlib
 import json
 import math
 import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from equipoise.foundation import (
     write_whole,
 )
 from equipoise.results._gates import Breach, Gate, GateCheck
+from equipoise.results._help import help_tree
 from equipoise.results._record import (
     FINDING_NUMBERS,
     Finding,
@@ -380,6 +382,12 @@ class Result:
     def plot(self) -> Plots:
         """The charts by name: ``result.plot.contrasts()`` is an Altair chart, ``dir(result.plot)`` lists them."""
         return Plots(self)
+
+    def help(self) -> None:
+        """Print the tree of what is here: tables, records, plots and reports, each in one line."""
+        report = report_for(self.schema)
+        titles = {} if report is None else {name: chart.title for name, chart in report.charts(self).items()}
+        sys.stdout.write(f"{help_tree(self, titles)}\n")
 
     @classmethod
     def read_gates(cls, texts: Iterable[str]) -> list[Gate]:
