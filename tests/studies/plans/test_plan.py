@@ -426,3 +426,13 @@ def test_a_control_that_would_do_nothing_to_an_embedding_is_not_added(learner: s
     assert [arm.name for arm in named.arms] == ["inlp: refitted head alone"], "one that the plan names stays"
     with_head = Study(cohort(), group="sex", learner="scikit_learn", treatments=["inlp"], seeds=1)
     assert [arm.name for arm in with_head.arms] == ["inlp", "inlp: refitted head alone"]
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.stem)
+def test_every_example_names_its_schema_for_editors_and_keeps_to_it(example: Path) -> None:
+    directive = re.match(r"#:schema (\S+)\n", example.read_text(encoding="utf-8"))
+    assert directive is not None
+    schema = json.loads((example.parent / directive[1]).read_text(encoding="utf-8"))
+    content = tomllib.loads(example.read_text(encoding="utf-8"))
+    assert content["schema"] == schema["$id"]
+    Draft202012Validator(schema).validate(content)
