@@ -185,6 +185,18 @@ def test_an_identifier_that_only_the_whole_count_shows_is_refused_too(equipoise:
     refused(ended, "more than 1,000 different values")
 
 
+def test_a_group_column_without_any_value_is_refused(equipoise: Program, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("y,p,g\n1,1,\n0,1,\n")
+    ended = equipoise("audit", path, "--target", "y", "--prediction", "p", "--group", "g")
+    refused(ended, "Every value of the group column 'g' is missing", "name another column")
+
+
+def test_an_output_in_a_folder_that_is_not_there_is_refused_first(equipoise: Program, people: Path) -> None:
+    ended = equipoise("audit", people, *ASK, "--json", people.parent / "nowhere" / "audit.json")
+    refused(ended, "of the output path 'audit.json' does not exist", "create it first")
+
+
 def test_an_unknown_favourable_class_is_named_with_the_nearest(equipoise: Program, people: Path) -> None:
     ask = [">50k" if word == ">50K" else word for word in ASK]
     refused(equipoise("audit", people, *ask), "class '>50k' not found", "did you mean '>50K'?")
