@@ -21,7 +21,7 @@ import torch
 
 import equipoise
 from equipoise.studies.plans import Named
-from equipoise.training import Job, Material, Rows, Settings, train
+from equipoise.training import EncodedDataset, Job, Rows, Settings, train
 
 SPECIES, CLAIMED = 10, 2.0
 SHARED = {"batch_size": 30, "optimiser": "adam", "learning_rate": 1e-3}
@@ -47,15 +47,15 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.small:
         asked.epochs, asked.seeds = 1, 1
-    material, truth = material_of(asked.cub, 60 if asked.small else 300)
-    print(f"{len(material.train):,} training and {len(material.test):,} test pictures of {SPECIES} classes")
-    rows = np.arange(len(material.train))
+    dataset, truth = dataset_of(asked.cub, 60 if asked.small else 300)
+    print(f"{len(dataset.train):,} training and {len(dataset.test):,} test pictures of {SPECIES} classes")
+    rows = np.arange(len(dataset.train))
     settings = Settings(device=asked.device, selection="last")
     found: dict[str, list[float]] = {}
     for name, values in WAYS.items():
         begun = time.perf_counter()
         learner = Named("image_network", 1, {**SHARED, "epochs": asked.epochs, **values})
-        ended = train(material, learner, [Job(rows, seed=seed) for seed in range(asked.seeds)], settings)
+        ended = train(dataset, learner, [Job(rows, seed=seed) for seed in range(asked.seeds)], settings)
         assert all(one.failure is None for one in ended), ended[0].failure
         found[name] = [float((one.test.values == truth).mean()) for one in ended if one.test is not None]
         seconds = (time.perf_counter() - begun) / asked.seeds
@@ -67,7 +67,7 @@ def main() -> None:
         Path(asked.json).write_text(json.dumps({**vars(asked), "accuracy": found}, indent=1) + "\n", encoding="utf-8")
 
 
-def material_of(folder: str | None, noise: int) -> tuple[Material, np.ndarray]:
+def dataset_of(folder: str | None, noise: int) -> tuple[EncodedDataset, np.ndarray]:
     """Return the first ten species (or noise) and the classes of the test pictures, which the training does not see."""
     if folder is None:
         generator = np.random.default_rng(0)
@@ -90,7 +90,7 @@ def material_of(folder: str | None, noise: int) -> tuple[Material, np.ndarray]:
             (np.flatnonzero(tested), False),
         )
     ]
-    return Material(*splits, classes, ("even", "odd")), label[tested]
+    return EncodedDataset(*splits, classes, ("even", "odd")), label[tested]
 
 
 if __name__ == "__main__":

@@ -113,10 +113,12 @@ def with_surrogate(asked: argparse.Namespace) -> None:
         whole = one * asked.steps * asked.restarts
         print(f"{name}: {1e3 * one:.0f} ms a step of a restart, {whole:,.0f} s for {asked.steps} steps of each")
     assert quick.surrogate is not None
-    print(f"surrogate: {spent:,.0f} s, R2 {quick.surrogate.r2:.2f}; loss {quick.search.found[0].loss:.3f}")
+    print(f"surrogate: {spent:,.0f} s, R2 {quick.surrogate.r2:.2f}; loss {quick.search.directions[0].loss:.3f}")
     began = time.perf_counter()
-    short = search(generator, classifier, restarts=2, settings=replace(settings, steps=min(100, asked.steps))).found[0]
-    cosine = abs(short.plane.cosine(quick.search.found[0].plane))
+    short = search(
+        generator, classifier, restarts=2, settings=replace(settings, steps=min(100, asked.steps))
+    ).directions[0]
+    cosine = abs(short.plane.cosine(quick.search.directions[0].plane))
     print(
         f"100 steps of 2 restarts on the networks themselves: {time.perf_counter() - began:,.1f} s; "
         f"loss {short.loss:.3f}; cosine of the two directions {cosine:.2f}"
@@ -139,7 +141,7 @@ def with_a_race(asked: argparse.Namespace) -> None:
             precision=asked.precision if race else "native",
         )  # fmt: skip
         began = time.perf_counter()
-        found = search(generator, classifier, restarts=asked.restarts, settings=settings).found[0]
+        found = search(generator, classifier, restarts=asked.restarts, settings=settings).directions[0]
         spent = time.perf_counter() - began
         words = f"with a race ({asked.precision})" if race else "without one"
         print(

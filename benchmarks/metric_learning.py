@@ -29,13 +29,13 @@ import numpy as np
 import torch
 
 from equipoise.training.metric import (
-    Mined,
+    MinedTriplets,
     get_preset,
+    integer_weights,
     make_loss,
     pairs_of,
     squared_distances,
     uniforms_for,
-    whole_weights,
 )
 
 BATCH, WIDTH, CLASSES, HEADS = 128, 128, 200, 32
@@ -116,21 +116,19 @@ def check_that_they_agree() -> None:
     points, labels = batch_of(0)
     embeddings = torch.nn.functional.normalize(points.detach().double(), dim=-1).requires_grad_()
     others = pairs_of(labels)[1]
-    weights = whole_weights(MINER.log_weights(squared_distances(embeddings), WIDTH), others).double()  # type: ignore[union-attr]
+    weights = integer_weights(MINER.log_weights(squared_distances(embeddings), WIDTH), others).double()  # type: ignore[union-attr]
     distances = floored(embeddings)
     expected = np.stack([chances(distances, labels.numpy(), anchor) for anchor in range(BATCH)])
     assert np.allclose((weights / weights.sum(-1, keepdim=True)).numpy(), expected, atol=1e-9)
     mined = MINER(embeddings, labels, uniforms_for(labels))  # type: ignore[misc]
     beta = torch.full((CLASSES,), 1.2, dtype=torch.float64, requires_grad=True)
-    triplets = [
-        row for row, there in zip(zip(*_places(mined), strict=True), mined.there.tolist(), strict=True) if there
-    ]
+    triplets = [row for row, there in zip(zip(*_places(mined), strict=True), mined.mask.tolist(), strict=True) if there]
     values = LOSS(embeddings, labels, mined, {"beta": beta}), looped_loss(embeddings, labels, beta, triplets)
     fast, slow = ((value, *torch.autograd.grad(value, [embeddings, beta])) for value in values)
     assert all(torch.allclose(one, other) for one, other in zip(fast, slow, strict=True))
 
 
-def _places(mined: Mined) -> list[list[int]]:
+def _places(mined: MinedTriplets) -> list[list[int]]:
     assert mined.negatives is not None
     return [mined.anchors.tolist(), mined.positives.tolist(), mined.negatives.tolist()]
 
@@ -150,7 +148,7 @@ def library() -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor], None]:
     return step
 
 
-def alike() -> dict[str, Callable[[torch.Tensor, torch.Tensor, Mined | None], torch.Tensor]]:
+def alike() -> dict[str, Callable[[torch.Tensor, torch.Tensor, MinedTriplets | None], torch.Tensor]]:
     """Return the library's losses of one head that equal ours."""
     from pytorch_metric_learning import distances, losses, miners, reducers
 
@@ -170,7 +168,7 @@ def alike() -> dict[str, Callable[[torch.Tensor, torch.Tensor, Mined | None], to
     }
 
 
-def _triplets(mined: Mined | None) -> tuple[torch.Tensor, ...]:
+def _triplets(mined: MinedTriplets | None) -> tuple[torch.Tensor, ...]:
     assert mined is not None
     assert mined.negatives is not None
     return mined.anchors, mined.positives, mined.negatives
@@ -181,7 +179,7 @@ def stacked(rounds: int, clock: Callable[[], float]) -> None:
     labels = (torch.arange(BATCH) // 2).expand(HEADS, BATCH).contiguous()
     points = torch.nn.functional.normalize(torch.randn(HEADS, BATCH, WIDTH), dim=-1).requires_grad_()
     mined = MINER(points, labels, uniforms_for(labels))  # type: ignore[misc]
-    alone = [Mined(*(places[head] for places in _triplets(mined)), mined.there[head]) for head in range(HEADS)]
+    alone = [MinedTriplets(*(places[head] for places in _triplets(mined)), mined.mask[head]) for head in range(HEADS)]
     for name, theirs in alike().items():
         loss, spent = make_loss(name), []
         for _ in range(rounds + 1):

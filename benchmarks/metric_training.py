@@ -16,17 +16,17 @@ import equipoise
 from equipoise.studies.plans import Named, with_splits
 from equipoise.training import (
     Batch,
+    EncodedDataset,
     Job,
-    Material,
     MetricLearning,
-    Prepared,
+    PreparedJob,
     Rows,
     Settings,
     Stack,
     TrainingCallback,
     TrainingContext,
-    material_of,
-    prepared,
+    encode_dataset,
+    prepare_job,
     train,
 )
 from equipoise.training.images import Pictures, Run, Steps
@@ -44,26 +44,26 @@ def waited(device: str) -> float:
     return time.perf_counter()
 
 
-def rows_of(inputs: np.ndarray, classes: int) -> Material:
-    """Return a material of these inputs, classes in turn."""
+def rows_of(inputs: np.ndarray, classes: int) -> EncodedDataset:
+    """Return a dataset of these inputs, classes in turn."""
     target = np.arange(len(inputs)) % classes
     whole = Rows(inputs, np.arange(len(inputs)), target, target % 2, target)
     few = Rows(inputs[:2], np.arange(2), target[:2], target[:2] % 2, target[:2])
-    return Material(whole, few, few, tuple(map(str, range(classes))), ("a", "b"))
+    return EncodedDataset(whole, few, few, tuple(map(str, range(classes))), ("a", "b"))
 
 
-def trials_of(material: Material, number: int, **values: Any) -> list[Prepared]:
-    everything = np.arange(len(material.train))
-    made = MetricLearning.completed(values)
-    return [prepared(Job(everything, seed=seed), material, made) for seed in range(number)]
+def trials_of(dataset: EncodedDataset, number: int, **values: Any) -> list[PreparedJob]:
+    everything = np.arange(len(dataset.train))
+    made = MetricLearning.with_defaults(values)
+    return [prepare_job(Job(everything, seed=seed), dataset, made) for seed in range(number)]
 
 
 def heads(device: str, *, small: bool) -> None:
     """Time epochs of 32 heads together against those of one."""
     rows, features, classes = (256, 32, 20) if small else (4_794, 1_280, 200)
-    material = rows_of(np.random.default_rng(0).standard_normal((rows, features)).astype(np.float32), classes)
+    dataset = rows_of(np.random.default_rng(0).standard_normal((rows, features)).astype(np.float32), classes)
     settings, spent = Settings(device=device), {}
-    stacks = {number: heads_of(material, number, settings, small) for number in (1, HEADS)}
+    stacks = {number: heads_of(dataset, number, settings, small) for number in (1, HEADS)}
     for _ in range(2 if small else 4):  # in turns; the first round warms up
         for number, stack in stacks.items():
             began = waited(device)
@@ -77,9 +77,9 @@ def heads(device: str, *, small: bool) -> None:
     )
 
 
-def heads_of(material: Material, number: int, settings: Settings, small: bool) -> Stack:
-    trials = trials_of(material, number, batch_size=32 if small else 128, embedding_size=16 if small else 128)
-    return head_stack(trials, material, recipe_of(trials), settings)
+def heads_of(dataset: EncodedDataset, number: int, settings: Settings, small: bool) -> Stack:
+    trials = trials_of(dataset, number, batch_size=32 if small else 128, embedding_size=16 if small else 128)
+    return head_stack(trials, dataset, recipe_of(trials), settings)
 
 
 class SumOfEmbedding(MetricObjective):
@@ -93,7 +93,7 @@ class SumOfEmbedding(MetricObjective):
 class WithoutLoss(EmbeddingTask):
     """The same network and head, without miner and loss."""
 
-    def __init__(self, trial: Prepared, *context: Any) -> None:
+    def __init__(self, trial: PreparedJob, *context: Any) -> None:
         super().__init__(trial, *context)
         metric = self.metric
 
@@ -108,24 +108,24 @@ class FixedBatchRun(Run):
 
     fixed: torch.Tensor | None = None
 
-    def shown(self, pictures: torch.Tensor) -> torch.Tensor:
+    def scaled_inputs(self, pictures: torch.Tensor) -> torch.Tensor:
         """Return the pictures of the first step."""
         if self.fixed is None:
-            self.fixed = super().shown(pictures).detach().clone()
+            self.fixed = super().scaled_inputs(pictures).detach().clone()
         return self.fixed
 
 
 def run_of(
-    material: Material, device: str, kind: type[Run], task: type[EmbeddingTask], precision: str, **values: Any
+    dataset: EncodedDataset, device: str, kind: type[Run], task: type[EmbeddingTask], precision: str, **values: Any
 ) -> Run:
     settings = Settings(device=device, precision=precision)  # type: ignore[arg-type]
-    (trial,) = trials_of(material, 1, **values)
+    (trial,) = trials_of(dataset, 1, **values)
     shown = replace(trial, values=picture_values(trial))
 
-    def make_task(trial: Prepared, material: Material, features: int) -> EmbeddingTask:
-        return task(trial, material, features, recipe_of([trial]), settings)
+    def make_task(trial: PreparedJob, dataset: EncodedDataset, features: int) -> EmbeddingTask:
+        return task(trial, dataset, features, recipe_of([trial]), settings)
 
-    return kind(shown, material, Pictures(material.train.inputs, device), settings, task=make_task)
+    return kind(shown, dataset, Pictures(dataset.train.inputs, device), settings, task=make_task)
 
 
 def seconds_of(run: Run, device: str, steps: int) -> float:
@@ -145,10 +145,10 @@ def share(device: str, *, small: bool, precision: str = "tf32") -> None:
     """Time a step of ResNet-50 with margin loss and distance-weighted mining, and without them."""
     side, network, batch, rows = (16, "small", 32, 64) if small else (224, "resnet50", 128, 512)
     pictures = np.random.default_rng(0).integers(0, 256, (rows, side, side, 3), dtype=np.uint8)
-    material, steps = rows_of(pictures, 32), 3 if small else 20
+    dataset, steps = rows_of(pictures, 32), 3 if small else 20
     values = {"backbone": network, "batch_size": batch}
     whole, bare = (
-        seconds_of(run_of(material, device, Run, kind, precision, **values), device, steps)
+        seconds_of(run_of(dataset, device, Run, kind, precision, **values), device, steps)
         for kind in (EmbeddingTask, WithoutLoss)
     )
     print(
@@ -163,15 +163,15 @@ def pictures_a_second(folder: str | None, device: str, *, small: bool, precision
     if small or folder is None:
         side, rows = (16, 64) if small else (64, 5_994)
         inputs = np.random.default_rng(0).integers(0, 256, (rows, side, side, 3), dtype=np.uint8)
-        material, told = rows_of(inputs, 20 if small else 200), "noise"
+        dataset, told = rows_of(inputs, 20 if small else 200), "noise"
     else:
         cohort = equipoise.load("cub200", path=folder, pixels="pictures")
-        material, told = material_of(with_splits(cohort, dev=0.2, within="class"), "colour"), "CUB200"
+        dataset, told = encode_dataset(with_splits(cohort, dev=0.2, within="class"), "colour"), "CUB200"
     network, batch, steps = ("small", 32, 3) if small else ("resnet18", 128, 40)
     values = {"backbone": network, "batch_size": batch}
-    whole = seconds_of(run_of(material, device, Run, EmbeddingTask, precision, **values), device, steps)
-    bare = seconds_of(run_of(material, device, FixedBatchRun, WithoutLoss, precision, **values), device, steps)
-    side = material.train.inputs.shape[1]
+    whole = seconds_of(run_of(dataset, device, Run, EmbeddingTask, precision, **values), device, steps)
+    bare = seconds_of(run_of(dataset, device, FixedBatchRun, WithoutLoss, precision, **values), device, steps)
+    side = dataset.train.inputs.shape[1]
     print(
         f"{network} ({device}, {told}, {side} x {side}, batch {batch}, {precision}): {batch / whole:,.0f} pictures a "
         f"second, {max(1 - bare / whole, 0):.1%} of the time outside the network"
@@ -182,9 +182,9 @@ def whole_head(folder: str, *, rates: bool, epochs: int = 150, threads: int = 2)
     """Train a head of 150 epochs on the features of CUB200; with ``rates``, heads of several rates and losses."""
     torch.set_num_threads(threads)
     cohort = with_splits(equipoise.load("cub200", path=folder), dev=0.2, within="class")
-    material = material_of(cohort, "colour")
-    everything = np.arange(len(material.train))
-    (raw,) = train(material, Named("raw_features", 1), [Job(everything, seed=0)], Settings(selection="last"))
+    dataset = encode_dataset(cohort, "colour")
+    everything = np.arange(len(dataset.train))
+    (raw,) = train(dataset, Named("raw_features", 1), [Job(everything, seed=0)], Settings(selection="last"))
     print(f"raw features: {raw.history[0].performance:.3f} of the dev rows by their nearest training row")
     for loss in ("margin", "triplet", "contrastive", "multi_similarity", "proxy_nca", "arcface", "n_pair")[
         : None if rates else 1
@@ -192,7 +192,7 @@ def whole_head(folder: str, *, rates: bool, epochs: int = 150, threads: int = 2)
         jobs = [Job(everything, seed=0, learner={"learning_rate": rate}) for rate in (RATES if rates else RATES[-1:])]
         began = time.perf_counter()
         ended = train(
-            material, Named("metric_learner", 1, {"loss": loss, "epochs": epochs}), jobs, Settings(selection="last")
+            dataset, Named("metric_learner", 1, {"loss": loss, "epochs": epochs}), jobs, Settings(selection="last")
         )
         spent = time.perf_counter() - began
         for job, one in zip(jobs, ended, strict=True):

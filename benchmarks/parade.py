@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from equipoise.training import Batch, Settings, TrainingCallback, TrainingContext, linear_layers
-from equipoise.training.metric import Draws, MetricRecipe, pairs_of
+from equipoise.training.metric import MetricRecipe, UniformNumbers, pairs_of
 from equipoise.treatments import Parade
 
 FEATURES, WIDTH, BATCH, VALUES, ROWS, HEADS = 1280, 128, 128, 4, 4096, 4
@@ -27,7 +27,7 @@ CLAIM = 6.0
 def context_of(codes: np.ndarray, groups: int, loss: str, miner: str | None) -> TrainingContext:
     """Return a stack of heads whose rows have these codes ``[attribute, row]``, of so many values each."""
     seeds, settings = tuple(range(HEADS)), Settings()
-    nothing, draws = torch.zeros(HEADS, ROWS, dtype=torch.long), Draws(seeds, "cpu")
+    nothing, draws = torch.zeros(HEADS, ROWS, dtype=torch.long), UniformNumbers(seeds, "cpu")
     draws.begin(1, 1, BATCH)
     return TrainingContext(
         seeds=seeds, width=WIDTH, classes=("all",), groups=("all",), target=nothing, cell=nothing, group=nothing,
@@ -61,7 +61,7 @@ def parameters_of(callback: TrainingCallback) -> int:
 
 def with_positive(context: TrainingContext, batch: Batch) -> float:
     """Return the share of anchors that have another row of their group in the batch."""
-    same, _ = pairs_of(context.codes[0].gather(1, batch.places))
+    same, _ = pairs_of(context.codes[0].gather(1, batch.positions))
     return float(same.any(-1).float().mean())
 
 

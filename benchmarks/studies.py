@@ -27,7 +27,7 @@ import torch
 import equipoise
 from equipoise.studies.plans import Named, with_splits
 from equipoise.studies.running import unpack
-from equipoise.training import Job, Material, Settings, material_of, stack_size, train
+from equipoise.training import EncodedDataset, Job, Settings, encode_dataset, stack_size, train
 from equipoise.treatments import Adversarial
 
 
@@ -61,35 +61,35 @@ def main() -> None:
     if asked.small:
         asked.replicas, asked.alone, asked.rounds = 4, 1, 1
     if asked.packed:
-        material = unpack(asked.packed).material
+        dataset = unpack(asked.packed).dataset
     else:
-        material = material_of(with_splits(equipoise.load("adult"), dev=0.1), "sex")
-    rows = np.arange(2_000 if asked.small else len(material.train))
-    print(f"Adult: {len(rows):,} rows of {material.train.inputs.shape[1]} columns, {torch.get_num_threads()} threads")
+        dataset = encode_dataset(with_splits(equipoise.load("adult"), dev=0.1), "sex")
+    rows = np.arange(2_000 if asked.small else len(dataset.train))
+    print(f"Adult: {len(rows):,} rows of {dataset.train.inputs.shape[1]} columns, {torch.get_num_threads()} threads")
     for size in [size for size in SIZES if asked.hidden in (None, size.hidden)]:
-        compare(material, rows, size, asked)
+        compare(dataset, rows, size, asked)
 
 
-def compare(material: Material, rows: np.ndarray, size: Size, asked: argparse.Namespace) -> None:
+def compare(dataset: EncodedDataset, rows: np.ndarray, size: Size, asked: argparse.Namespace) -> None:
     """Time a replica's epoch together, alone and in plain torch, by turns."""
     learner = Named("mlp", 1, {"width": size.hidden, "batch_size": size.batch, "epochs": asked.epochs})
     settings = Settings(device=asked.device, precision=asked.precision)
     jobs = [Job(rows, seed, treatments=(Adversarial(width=size.hidden),)) for seed in range(asked.replicas)]
-    chosen = stack_size(learner, material, jobs, settings)
+    chosen = stack_size(learner, dataset, jobs, settings)
     jobs = jobs[: 4 * chosen]
 
     def trained(some: list[Job], stack: int | None) -> None:
-        ended = train(material, learner, some, settings, stack=stack)
+        ended = train(dataset, learner, some, settings, stack=stack)
         assert all(outcome.failure is None for outcome in ended)
 
     ways: dict[str, tuple[Callable[[], Any], int]] = {
         "together": (lambda: trained(jobs, None), len(jobs)),
         "alone": (lambda: trained(jobs[: asked.alone], 1), asked.alone),
-        "plain": (lambda: plain_training(material, rows, size, asked.epochs, asked.device), 1),
+        "plain": (lambda: plain_training(dataset, rows, size, asked.epochs, asked.device), 1),
     }
     for some in (jobs[:1], jobs):  # what is loaded on first use is no part of it
         trained(some, None)
-    plain_training(material, rows[:2_000], size, 1, asked.device)
+    plain_training(dataset, rows[:2_000], size, 1, asked.device)
     clock = time.process_time if asked.one_thread else time.perf_counter
     spent: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(asked.rounds):
@@ -106,12 +106,12 @@ def compare(material: Material, rows: np.ndarray, size: Size, asked: argparse.Na
     print(f"ratio: {each['alone'] / each['together']:.2f} (claimed on two cores: {size.claimed:g})")
 
 
-def plain_training(material: Material, rows: np.ndarray, size: Size, epochs: int, device: str) -> None:
+def plain_training(dataset: EncodedDataset, rows: np.ndarray, size: Size, epochs: int, device: str) -> None:
     """The same training as most people would write it."""
     nn = torch.nn
-    inputs = torch.tensor(material.train.inputs[rows], device=device)
-    target = torch.tensor(material.train.target[rows], device=device)  # type: ignore[index]
-    group = torch.tensor(material.train.group[rows], device=device)  # type: ignore[index]
+    inputs = torch.tensor(dataset.train.inputs[rows], device=device)
+    target = torch.tensor(dataset.train.target[rows], device=device)  # type: ignore[index]
+    group = torch.tensor(dataset.train.group[rows], device=device)  # type: ignore[index]
     width = size.hidden
     body = nn.Sequential(nn.Linear(inputs.shape[1], width), nn.Tanh(), nn.Linear(width, width), nn.Tanh()).to(device)
     head = nn.Linear(width, 2).to(device)
@@ -131,7 +131,7 @@ def plain_training(material: Material, rows: np.ndarray, size: Size, epochs: int
         (loss - nn.functional.cross_entropy(rival(hidden), group[chosen])).backward()
         main_adam.step()
     with torch.no_grad():
-        for split in (material.dev, material.test):
+        for split in (dataset.dev, dataset.test):
             head(body(torch.tensor(split.inputs, device=device))).argmax(1)
 
 

@@ -68,7 +68,7 @@ def fill(store: Store, asked: list[Trial], truth: EvaluationLabels, width: int) 
         target = truth.of("test").target
         kept |= {f"downstream.{name}.{rows}.test": said(target) for name in CLASSIFIERS for rows in ("own", "balanced")}
         predicted = {split: Predicted(said(own.target)) for split, own in truth.splits.items()}
-        store.add([Recorded(one, "done", predicted, (), 1, seconds=1.0, environment=ENVIRONMENT, kept=kept)], truth)
+        store.add([Recorded(one, "done", predicted, (), 1, seconds=1.0, environment=ENVIRONMENT, arrays=kept)], truth)
 
 
 def reported(where: Path, truth: EvaluationLabels) -> float:

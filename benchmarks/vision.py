@@ -26,7 +26,7 @@ import torch
 
 from equipoise.networks import build
 from equipoise.studies.plans import Named
-from equipoise.training import Job, Material, Rows, Settings, train
+from equipoise.training import EncodedDataset, Job, Rows, Settings, train
 from equipoise.training.images import rates, side_by_side_of
 
 CLAIMED, MARGIN = 4.0, 1.0
@@ -52,24 +52,24 @@ def main() -> None:
         asked.device, asked.precision, asked.epochs, asked.runs, asked.plain = "cpu", "float32", 1, 2, 1
     if asked.churn:
         asked.precision = "tf32"
-    material, truth = material_of(asked.data, 512 if asked.small else 20_000)
-    said: dict[str, Any] = {"pictures": len(material.train), "test": len(material.test), **vars(asked)}
-    print(f"{asked.network}, {len(material.train):,} pictures, {asked.epochs} epochs, {asked.device}")
-    said |= churn(material, asked) if asked.churn else speed(material, truth, asked)
+    dataset, truth = dataset_of(asked.data, 512 if asked.small else 20_000)
+    said: dict[str, Any] = {"pictures": len(dataset.train), "test": len(dataset.test), **vars(asked)}
+    print(f"{asked.network}, {len(dataset.train):,} pictures, {asked.epochs} epochs, {asked.device}")
+    said |= churn(dataset, asked) if asked.churn else speed(dataset, truth, asked)
     if asked.json:
         Path(asked.json).write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
 
 
-def speed(material: Material, truth: np.ndarray | None, asked: argparse.Namespace) -> dict[str, Any]:
+def speed(dataset: EncodedDataset, truth: np.ndarray | None, asked: argparse.Namespace) -> dict[str, Any]:
     """Time whole trainings of both kinds."""
     settings = Settings(device=asked.device, precision=asked.precision, selection="last")
-    ours(material, settings, asked, epochs=1, runs=1)  # what is loaded on first use is no part of it
+    ours(dataset, settings, asked, epochs=1, runs=1)  # what is loaded on first use is no part of it
     begun = time.perf_counter()
-    found = ours(material, settings, asked, epochs=asked.epochs, runs=asked.runs)
+    found = ours(dataset, settings, asked, epochs=asked.epochs, runs=asked.runs)
     each = (time.perf_counter() - begun) / asked.runs
-    plain_run(material, asked, seed=0, epochs=1)
+    plain_run(dataset, asked, seed=0, epochs=1)
     begun = time.perf_counter()
-    plain = [plain_run(material, asked, seed=seed, epochs=asked.epochs) for seed in range(asked.plain)]
+    plain = [plain_run(dataset, asked, seed=seed, epochs=asked.epochs) for seed in range(asked.plain)]
     alone = (time.perf_counter() - begun) / asked.plain
     beside = side_by_side_of({"network": asked.network}, settings)
     print(f"a run takes {alone:.1f} s in the plain loop, {each:.1f} s as one of {asked.runs} ({beside} side by side, "
@@ -87,11 +87,11 @@ def speed(material: Material, truth: np.ndarray | None, asked: argparse.Namespac
     return said
 
 
-def churn(material: Material, asked: argparse.Namespace) -> dict[str, Any]:
+def churn(dataset: EncodedDataset, asked: argparse.Namespace) -> dict[str, Any]:
     """Compare how many predictions change between identical runs side by side, and one after another."""
     settings = Settings(device=asked.device, precision=asked.precision, selection="last")
-    beside = np.stack(ours(material, settings, asked, epochs=asked.epochs, runs=asked.runs, same=True))
-    in_turn = np.stack(ours(material, settings, asked, epochs=asked.epochs, runs=asked.runs, same=True, stack=1))
+    beside = np.stack(ours(dataset, settings, asked, epochs=asked.epochs, runs=asked.runs, same=True))
+    in_turn = np.stack(ours(dataset, settings, asked, epochs=asked.epochs, runs=asked.runs, same=True, stack=1))
     moved = [100 * disagreement(one) for one in (beside, in_turn)]
     difference = _by_picture(moved[0] - moved[1])
     generator = np.random.default_rng(0)
@@ -129,27 +129,28 @@ def disagreement(predictions: np.ndarray) -> np.ndarray:
 
 
 def ours(
-    material: Material, settings: Settings, asked: argparse.Namespace, *, epochs: int, runs: int, same: bool = False,
+    dataset: EncodedDataset, settings: Settings, asked: argparse.Namespace, *, epochs: int, runs: int,
+    same: bool = False,
     stack: int | None = None,
 ) -> list[np.ndarray]:  # fmt: skip
     """Train runs with the package: of different seeds, or identical ones."""
-    rows = np.arange(len(material.train))
+    rows = np.arange(len(dataset.train))
     learner = Named("image_network", 1, {"network": asked.network, "epochs": epochs, "batch_size": BATCH,
                                          "schedule": "triangle", "learning_rate": RATE})  # fmt: skip
     jobs = [Job(rows, 0 if same else place, place) for place in range(runs)]
-    ended = train(material, learner, jobs, settings, stack=stack)
+    ended = train(dataset, learner, jobs, settings, stack=stack)
     assert all(one.failure is None for one in ended), ended[0].failure
     return [one.test.values for one in ended if one.test is not None]
 
 
-def plain_run(material: Material, asked: argparse.Namespace, *, seed: int, epochs: int) -> np.ndarray:
+def plain_run(dataset: EncodedDataset, asked: argparse.Namespace, *, seed: int, epochs: int) -> np.ndarray:
     """The same training as most people would write it."""
     device = asked.device
     torch.manual_seed(seed)
     network, features = build(asked.network, 3)
-    model = torch.nn.Sequential(network, torch.nn.Linear(features, len(material.classes))).to(device)
-    pictures = torch.from_numpy(material.train.inputs).to(device).permute(0, 3, 1, 2).float() / 255
-    target = torch.from_numpy(material.train.target).to(device)  # type: ignore[arg-type]
+    model = torch.nn.Sequential(network, torch.nn.Linear(features, len(dataset.classes))).to(device)
+    pictures = torch.from_numpy(dataset.train.inputs).to(device).permute(0, 3, 1, 2).float() / 255
+    target = torch.from_numpy(dataset.train.target).to(device)  # type: ignore[arg-type]
     mean, spread = pictures.mean((0, 2, 3), keepdim=True), pictures.std((0, 2, 3), keepdim=True)
     pictures = (pictures - mean) / spread
     padded = torch.nn.functional.pad(pictures, (4, 4, 4, 4))
@@ -173,23 +174,23 @@ def plain_run(material: Material, asked: argparse.Namespace, *, seed: int, epoch
     model.eval()
     found = []
     with torch.no_grad():
-        for part in np.array_split(material.test.inputs, max(len(material.test) // 1000, 1)):
+        for part in np.array_split(dataset.test.inputs, max(len(dataset.test) // 1000, 1)):
             shown = torch.from_numpy(part).to(device).permute(0, 3, 1, 2).float() / 255
             found.append(model((shown - mean) / spread).argmax(1).cpu().numpy())
     return np.concatenate(found)
 
 
-def material_of(folder: str | None, number: int) -> tuple[Material, np.ndarray | None]:
+def dataset_of(folder: str | None, number: int) -> tuple[EncodedDataset, np.ndarray | None]:
     """Return CIFAR-10S with the true classes of its test rows, or noise of the same shape without any."""
     if folder is not None:
         import equipoise
         from equipoise.studies.plans import with_splits
-        from equipoise.training import material_of as encoded
+        from equipoise.training import encode_dataset as encoded
 
         cohort = with_splits(equipoise.load("cifar10s", path=folder), dev=0.05)
-        material = encoded(cohort, "domain")
-        codes = {name: code for code, name in enumerate(material.classes)}
-        return material, np.array([codes[name] for name in cohort[cohort.target][material.test.ids]])
+        dataset = encoded(cohort, "domain")
+        codes = {name: code for code, name in enumerate(dataset.classes)}
+        return dataset, np.array([codes[name] for name in cohort[cohort.target][dataset.test.ids]])
     generator = np.random.default_rng(0)
 
     def split(rows: int, start: int) -> Rows:
@@ -198,7 +199,7 @@ def material_of(folder: str | None, number: int) -> tuple[Material, np.ndarray |
         return Rows(inputs, np.arange(start, start + rows), target, group, target)
 
     splits = (split(number, 0), split(number // 20, number), split(number // 2, 2 * number))
-    return Material(*splits, tuple("abcdefghij"), ("colour", "grey")), None
+    return EncodedDataset(*splits, tuple("abcdefghij"), ("colour", "grey")), None
 
 
 if __name__ == "__main__":

@@ -167,9 +167,10 @@ class Case:
         return [
             {"name": entry.name, **BRIEF.get(entry.name, {})}
             for entry in registry.entries("treatment")
-            if isinstance(entry.thing, type) and issubclass(entry.thing, Treatment)
-            if incompatibility(kind, entry.thing, cohort.task) is None and not (entry.thing.two_classes and several)
-            if not (self.cohort is pictures and Need.FLAT_INPUTS in required(entry.thing))
+            if isinstance(entry.implementation, type) and issubclass(entry.implementation, Treatment)
+            if incompatibility(kind, entry.implementation, cohort.task) is None
+            and not (entry.implementation.two_classes and several)
+            if not (self.cohort is pictures and Need.FLAT_INPUTS in required(entry.implementation))
         ]
 
     def study(self, *, conditions: Sequence[Any] = ("as_given",)) -> Study:
@@ -230,7 +231,7 @@ def learners_without_case() -> list[str]:
     ours = [
         entry.name
         for entry in registry.entries("learner")
-        if isinstance(entry.thing, type) and issubclass(entry.thing, Learner)
+        if isinstance(entry.implementation, type) and issubclass(entry.implementation, Learner)
     ]
     return sorted(set(ours) - {case.learner for case in CASES})
 
@@ -259,7 +260,7 @@ def predicted(case: Case, folder: Path) -> Arrays:
             found[f"{name} | {split} values"] = values.astype(np.uint8) if values.dtype.kind in "iu" else values
             if said.scores is not None:
                 found[f"{name} | {split} scores"] = said.scores
-        found |= {f"{name} | {kept}": array for kept, array in ended.kept.items() if array.dtype.kind == "f"}
+        found |= {f"{name} | {kept}": array for kept, array in ended.arrays.items() if array.dtype.kind == "f"}
     return found
 
 

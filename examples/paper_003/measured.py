@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from equipoise import measures
-from equipoise.audits.compare import lowest
+from equipoise.audits.compare import cut_lowest
 from equipoise.foundation import stream
 from paper_003.people import People
 
@@ -56,7 +56,7 @@ def change_of(people: People, before: np.ndarray, after: np.ndarray, kernel: str
     chosen = _scored(people, kernel, most)
     one, other = before[chosen], after[chosen]
     scores = np.round(np.asarray(measures.pnka(one, other, kernel=kernel)), DIGITS)
-    cut = lowest(scores, LOWEST, "fractional")
+    cut = cut_lowest(scores, LOWEST, "fractional")
     return {
         "cka": measures.cka(one, other, kernel=kernel),
         "mean": float(scores.mean()),

@@ -28,7 +28,7 @@ from equipoise.foundation import (
     check_writable,
     fingerprint_of,
     provenance,
-    write_whole,
+    write_file,
 )
 from reproductions.sprites.classifiers import ClassifierSettings
 from reproductions.sprites.document import document
@@ -67,7 +67,7 @@ def _run(options: Any, argv: Sequence[str]) -> dict[str, Any]:
             "jobs": options.jobs, "parts": options.parts, "torch": torch.__version__,
             "graphics": torch.cuda.get_device_name() if options.device != "cpu" else None}  # fmt: skip
     contents = document(benchmark, more)
-    write_whole(options.json, json.dumps(contents, indent=1, allow_nan=False) + "\n")
+    write_file(options.json, json.dumps(contents, indent=1, allow_nan=False) + "\n")
     _print(contents, seconds)
     return contents
 

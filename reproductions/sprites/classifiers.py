@@ -20,10 +20,10 @@ from equipoise.discovery import Classifier
 from equipoise.discovery.generative import (
     StepProgress,
     check_device,
+    picture_batch,
     read_networks,
     repeatable,
     sent,
-    taken,
     write_networks,
 )
 from equipoise.foundation import BadInput, TensorFile, require
@@ -165,7 +165,7 @@ class _Run:
         )
 
     def _take(self, step: int) -> Losses:
-        self.batch.copy_(taken(self.sprites, self.cells[step - 1], self.device))
+        self.batch.copy_(picture_batch(self.sprites, self.cells[step - 1], self.device))
         self.labels.copy_(sent(self.uppers[step - 1], self.device))
         self.recorder.take(ONE_KIND, self._step)
         return self.losses
@@ -196,6 +196,6 @@ def _told(
     parts = []
     with library.inference_mode():
         for first in range(0, len(cells), AT_ONCE):
-            batch = taken(sprites, cells[first : first + AT_ONCE], device)
+            batch = picture_batch(sprites, cells[first : first + AT_ONCE], device)
             parts.append(library.stack([module(batch)[:, 0] > 0 for module in modules]).cpu().numpy())
     return np.concatenate(parts, axis=1)

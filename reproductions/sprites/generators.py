@@ -28,7 +28,7 @@ from equipoise.discovery.generative import (
 from equipoise.foundation import (
     BadInput,
     unknown_name,
-    write_whole,
+    write_file,
 )
 from reproductions.sprites.sprite_bank import ChosenSprites, skewed_sprites
 
@@ -116,7 +116,7 @@ def keep(plan: GeneratorPlan, vae: TrainedVAE, folder: Path) -> Path:
             "skew": "which halves went together in its training data, and how often; null: every sprite as often",
         },
     }  # fmt: skip
-    return write_whole(folder / f"{plan.name}.json", json.dumps(metadata, indent=1) + "\n")
+    return write_file(folder / f"{plan.name}.json", json.dumps(metadata, indent=1) + "\n")
 
 
 def stored(folder: Path) -> dict[str, GeneratorPlan]:

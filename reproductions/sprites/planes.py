@@ -17,9 +17,17 @@ import numpy as np
 
 from equipoise.cohorts import codes_of_cells
 from equipoise.cohorts.pictures import SPRITE_FACTORS
-from equipoise.discovery import LEAST, Fit, FitReason, How, Hyperplane, hessian_directions, hyperplanes_from_labels
+from equipoise.discovery import (
+    LEAST,
+    Fit,
+    FitMethod,
+    FitReason,
+    Hyperplane,
+    hessian_directions,
+    hyperplanes_from_labels,
+)
 from equipoise.discovery.generative import TrainedVAE
-from equipoise.foundation import BadInput, write_whole
+from equipoise.foundation import BadInput, write_file
 from equipoise.results import Reason, because
 from reproductions.sprites.sprite_bank import ChosenSprites, held_out_cells, upper_half
 from reproductions.sprites.triplets import Pair
@@ -73,7 +81,7 @@ def names_of(factor: str) -> tuple[str, ...]:
 
 
 def fitted_planes(
-    vae: TrainedVAE, *, rows: int = 20_000, seed: int = 0, how: How = "orthonormal", calm_steps: int = 200,
+    vae: TrainedVAE, *, rows: int = 20_000, seed: int = 0, how: FitMethod = "orthonormal", calm_steps: int = 200,
     least: Mapping[str, float] = LEAST,
 ) -> GeneratorPlanes:  # fmt: skip
     """Fit planes to a generator's means of so many sprites, and find its calm directions (none with 0 steps).
@@ -101,7 +109,7 @@ def save_planes(path: Path, planes: GeneratorPlanes, settings: dict[str, Any]) -
         "calm": [_plain(plane) for plane in planes.calm], "words": WORDS,
         "fits": [fit_as_json(fit) | {"details": dict(fit.reason.details) if fit.reason else {}} for fit in planes.fits],
     }  # fmt: skip
-    write_whole(path, json.dumps(contents, indent=1, allow_nan=False) + "\n")
+    write_file(path, json.dumps(contents, indent=1, allow_nan=False) + "\n")
 
 
 def load_planes(path: Path, settings: dict[str, Any]) -> GeneratorPlanes:

@@ -20,7 +20,7 @@ from typing import Any
 
 from equipoise.discovery import LEAST
 from equipoise.discovery.generative import StepProgress
-from equipoise.foundation import BadInput, require, write_whole
+from equipoise.foundation import BadInput, require, write_file
 from reproductions.sprites.classifiers import (
     BiasedClassifier,
     ClassifierSettings,
@@ -200,7 +200,7 @@ def _score(benchmark: Benchmark, triplet: Triplet) -> None:
         "schema": SCHEMA, "generator": triplet.generator, **triplet.plan.said(), **asdict(triplet.pair),
         "asked": benchmark.asked(triplet.generator), **scores,
     }  # fmt: skip
-    write_whole(benchmark.triplet_file(triplet), json.dumps(contents, indent=1, allow_nan=False) + "\n")
+    write_file(benchmark.triplet_file(triplet), json.dumps(contents, indent=1, allow_nan=False) + "\n")
 
 
 def _read(benchmark: Benchmark, triplet: Triplet) -> dict[str, Any] | None:

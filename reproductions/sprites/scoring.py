@@ -13,7 +13,7 @@ from equipoise.discovery import (
     Hyperplane,
     SearchSettings,
     axes,
-    lowest,
+    lowest_loss_direction,
     random_orthogonal_directions,
     recovery,
     search,
@@ -138,14 +138,14 @@ class _Triplet:
             self.generator, self.classifier, target=self.target, known=known_planes, restarts=self.settings.restarts,
             settings=settings,
         )  # fmt: skip
-        if not investigation.found:
+        if not investigation.directions:
             return {
                 "biased": None,
                 "target": None,
                 "difference": None,
                 "reason": None if investigation.reason is None else str(investigation.reason),
             }
-        direction = investigation.found[0]
+        direction = investigation.directions[0]
         chance = self._chance((self.target, *known_planes) if settings.penalty else ())
         remainder = without(direction.plane, (self.target, *known_planes), np.zeros(direction.plane.size))
         return self._scores(direction.plane) | {
@@ -155,7 +155,7 @@ class _Triplet:
         }  # fmt: skip
 
     def _lowest(self, planes: Sequence[Hyperplane]) -> dict[str, Any]:
-        plane, losses = lowest(
+        plane, losses = lowest_loss_direction(
             self.generator, self.classifier, planes, alphas=self.settings.search.alphas, seed=self.seed,
             latents=self.settings.latents, chunk=self.settings.search.chunk,
         )  # fmt: skip

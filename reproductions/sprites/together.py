@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from equipoise.foundation import write_whole
+from equipoise.foundation import write_file
 from reproductions.sprites.document import DIGITS
 from reproductions.sprites.methods import ABLATION
 from reproductions.sprites.summary import Row, known, skewed, table
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         "skew": skewed(rows),
     }
     contents: dict[str, Any] = json.loads(json.dumps(tables), parse_float=lambda number: round(float(number), DIGITS))
-    write_whole(options.json, json.dumps(contents, indent=1) + "\n")
+    write_file(options.json, json.dumps(contents, indent=1) + "\n")
     return contents
 
 

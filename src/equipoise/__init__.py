@@ -85,7 +85,7 @@ def __getattr__(name: str) -> Any:
 
         for entry in registry.entries("audit"):
             if entry.name == name:
-                return entry.thing.load()  # type: ignore[attr-defined]
+                return entry.implementation.load()  # type: ignore[attr-defined]
     raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
 
 

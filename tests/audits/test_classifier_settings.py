@@ -26,7 +26,7 @@ from equipoise.audits.downstream import (
     stored_classifier,
 )
 from equipoise.foundation import BadInput
-from equipoise.studies.storage import kept_name
+from equipoise.studies.storage import array_name
 from equipoise.training.metric._downstream import TRAININGS, stored_name
 
 
@@ -158,7 +158,7 @@ def test_what_a_store_calls_a_classifier_says_all_its_settings(data: st.DataObje
 
 def test_stored_names_are_plain_short_and_mean_what_they_meant() -> None:
     for how in TRAININGS:
-        kept_name(stored_name(classifiers_of(["logistic_regression:C=0.01,tolerance=1e-6"])[0], how))
+        array_name(stored_name(classifiers_of(["logistic_regression:C=0.01,tolerance=1e-6"])[0], how))
     before = stored_classifier("logistic_regression")
     assert before.settings == {"C": 1.0, "standardise": True, "tolerance": 1e-4}
     assert stored_name(before, "own") == "downstream.logistic_regression.own.test"

@@ -29,7 +29,7 @@ from equipoise.audits.compare import (
     CompareResult,
     bounded_omega,
     composition,
-    lowest,
+    cut_lowest,
     omega,
 )
 from equipoise.foundation import BadInput
@@ -89,7 +89,7 @@ def one(result: CompareResult, attribute: str, group: str) -> ChangeRecord:
     some.randoms(use_true_random=False),
 )
 def test_ties_are_never_cut_at_random(scores: list[int], share: float, ties: str, shuffle: Any) -> None:
-    cut = lowest(np.array(scores, dtype=float), share, ties)
+    cut = cut_lowest(np.array(scores, dtype=float), share, ties)
     by_score: dict[int, set[float]] = {}
     for score, weight in zip(scores, cut.weights, strict=True):
         by_score.setdefault(score, set()).add(round(float(weight), 9))
@@ -105,7 +105,7 @@ def test_ties_are_never_cut_at_random(scores: list[int], share: float, ties: str
         assert abs(cut.changed - wanted) == pytest.approx(min(abs(total - wanted) for total in totals))
     order = list(range(len(scores)))
     shuffle.shuffle(order)
-    again = lowest(np.array(scores, dtype=float)[order], share, ties)
+    again = cut_lowest(np.array(scores, dtype=float)[order], share, ties)
     assert again.weights == pytest.approx(cut.weights[order])
 
 
@@ -230,7 +230,7 @@ def test_cloning_every_profile_makes_no_finding_and_changes_no_test() -> None:
 def test_one_large_profile_is_one_profile() -> None:
     times = np.repeat(np.arange(60), [100, *[15] * 59])
     sex = Attribute("sex", (np.arange(60) >= 30).astype(np.int64)[times], ("Female", "Male"))
-    cut = lowest(np.linspace(0, 1, 60)[times], 0.1, "whole")
+    cut = cut_lowest(np.linspace(0, 1, 60)[times], 0.1, "whole")
     found = composition(sex, cut, Units.of_codes(times), draws=1_000, generator=np.random.default_rng(0))
     assert found.share_changed.tolist() == [1, 0]
     assert found.share_changed_units.tolist() == [1, 0]

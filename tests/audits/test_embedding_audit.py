@@ -17,7 +17,7 @@ from equipoise import AuditResult, BadInput
 from equipoise.audits.downstream import downstream
 from equipoise.audits.embedding import EMBEDDING_EVIDENCE, EmbeddingReason, audit_embedding, embedding_map
 from equipoise.audits.leakage import leakage
-from equipoise.reports._spaces import said_by
+from equipoise.reports._spaces import finding_text
 from equipoise.results import because
 
 Space = tuple[np.ndarray, dict[str, np.ndarray]]
@@ -200,7 +200,7 @@ def test_a_group_too_small_to_compare_is_not_named_as_the_best_or_the_worst() ->
     assert widest.value == pytest.approx(max(large) - min(large))
     assert f"{100 * widest.value:.1f} points" in result.words[0]
     assert "alone" not in result.words[0]
-    assert "alone" not in said_by(result, widest)
+    assert "alone" not in finding_text(result, widest)
 
 
 def test_bad_input_says_what_is_allowed(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.audits.embedding import EMBEDDING_EVIDENCE
-from equipoise.audits.embedding._intervals import carried_codes, drawn_units, permuted_codes, permuted_units
+from equipoise.audits.embedding._intervals import carried_codes, permuted_codes, permuted_units, resampled_units
 from equipoise.foundation import registry
 from equipoise.measures import get_measure
 from equipoise.stats import wilson
@@ -115,7 +115,7 @@ def test_spreads_in_closed_form_agree_with_leaving_units_out(name: str, unit: st
     embedded = some(seed=3, by_class=unit == "classes")
     if unit == "clusters":
         embedded = replace(embedded, unit=Coded(np.arange(240) // 3, tuple(map(str, range(80)))))
-    units = drawn_units(embedded)
+    units = resampled_units(embedded)
     assert units.name == unit
     left_out = []
     for place in range(units.number):
@@ -155,7 +155,7 @@ def test_groups_are_permuted_over_what_carries_them() -> None:
     assert all(len(set(permuted[classes == own].tolist())) == 1 for own in range(24))
     assert sum(len(set(permuted[classes == own].tolist()) & {0}) for own in range(24)) == 15
     identities = replace(by_row, unit=Coded(np.arange(240) // 2, tuple(map(str, range(120)))))
-    assert drawn_units(identities).name == "clusters"
+    assert resampled_units(identities).name == "clusters"
     assert permuted_units(identities).name == "rows"  # a pair of rows may have two groups
     constant = replace(identities, codes=np.arange(240) // 2 % 2)
     assert permuted_units(constant).name == "clusters"
@@ -207,7 +207,7 @@ def flipped(embedded: EmbeddingTally, rows: list[int]) -> EmbeddingTally:
 
 def test_a_wrong_label_leaves_classes_the_units() -> None:
     embedded = flipped(some(by_class=True), [0])
-    for units in (drawn_units(embedded), permuted_units(embedded)):
+    for units in (resampled_units(embedded), permuted_units(embedded)):
         assert (units.name, units.number, units.mixed) == ("classes", 24, True)
         assert units.by_group(2).tolist() == [15, 9]
     codes = carried_codes(embedded, units)
@@ -224,7 +224,7 @@ def test_a_wrong_label_leaves_classes_the_units() -> None:
 def test_a_rare_group_in_all_classes_is_carried_by_none() -> None:
     embedded = some()
     rare = replace(embedded, codes=(np.arange(240) % 13 == 0).astype(np.int64))
-    assert permuted_units(rare).name == drawn_units(rare).name == "rows"
+    assert permuted_units(rare).name == resampled_units(rare).name == "rows"
     many = flipped(some(by_class=True), list(range(0, 240, 7)))  # one in seven disagrees
     assert permuted_units(many).name == "rows"
 
@@ -262,13 +262,13 @@ def test_clusters_inside_classes_that_carry_the_group_are_no_witnesses_of_their_
         generator = np.random.default_rng(seed)
         hits = (generator.random(400) < generator.beta(2, 1, 20)[classes]).astype(float)
         embedded = EmbeddingTally(Answered(hits, classes), (classes >= 12).astype(np.int64), ("a", "b"), day)
-        assert drawn_units(embedded).name == permuted_units(embedded).name == "classes"
+        assert resampled_units(embedded).name == permuted_units(embedded).name == "classes"
         rejected += EMBEDDING_EVIDENCE["recall_at_k_gap"](embedded, generator, 99).p <= 0.05
     assert rejected / 60 <= 0.15
     # Days that several classes share, or of groups that no class carries, stay the units.
     shared = replace(embedded, unit=Coded(np.arange(400) % 80, day.labels))
     by_day = replace(embedded, codes=day.codes % 2)
-    assert drawn_units(shared).name == drawn_units(by_day).name == permuted_units(by_day).name == "clusters"
+    assert resampled_units(shared).name == resampled_units(by_day).name == permuted_units(by_day).name == "clusters"
 
 
 @pytest.mark.parametrize(("units", "known"), [(1, False), (2, False), (3, True)])

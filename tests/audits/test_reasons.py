@@ -74,10 +74,10 @@ FEW = because(AuditReason.FEW_ON_ONE_SIDE, people=4, of="", least=30)
 def test_a_contrast_with_an_error_is_tested_by_the_normal_distribution_and_with_clusters_by_students() -> None:
     plain = contrast_by_error(ABOUT, 0.3, 0.1, undefined=None, few=None)
     assert plain.p == pytest.approx(0.0026998, rel=1e-4)  # z = 3
-    assert (plain.spread, plain.how, plain.record.status) == (0.1, "normal", Status.OK)
+    assert (plain.spread, plain.method, plain.record.status) == (0.1, "normal", Status.OK)
     clustered = contrast_by_error(ABOUT, 0.3, 0.1, undefined=None, few=None, clusters=10)
     assert clustered.spread == pytest.approx(0.1 * np.sqrt(10 / 9))
-    assert (clustered.degrees, clustered.how) == (9.0, "bootstrap")
+    assert (clustered.degrees, clustered.method) == (9.0, "bootstrap")
     assert clustered.p > plain.p
 
 

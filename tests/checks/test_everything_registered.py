@@ -375,9 +375,9 @@ def test_a_broken_plug_in_is_reported_and_stops_nothing(plug_in: Any, text: str,
 
 
 def test_a_broken_plug_in_leaves_the_measures_of_the_package_as_they_were(plug_in: Any) -> None:
-    before = registry.get("measure", "DP").thing
+    before = registry.get("measure", "DP").implementation
     plug_in(bad_plugin=PLUGIN.replace("plugged_in", "demographic_parity"))
-    assert registry.get("measure", "DP").thing is before
+    assert registry.get("measure", "DP").implementation is before
 
 
 def test_a_fresh_registry_asks_for_plug_ins_once(plug_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:

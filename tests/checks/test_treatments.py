@@ -33,7 +33,7 @@ from equipoise.training import (
     Treatment,
     all_learners,
     compatibility_matrix,
-    has_own,
+    has_hook,
     train,
 )
 
@@ -96,7 +96,7 @@ ON: dict[str, dict[str, Any]] = {
     "raw_features": {},
     "scikit_learn": {},
 }
-KINDS = {entry.name: entry.thing for entry in ENTRIES}
+KINDS = {entry.name: entry.implementation for entry in ENTRIES}
 FITTING = [
     (name, learner)
     for name, row in compatibility_matrix().items() if name in KINDS
@@ -107,7 +107,7 @@ FITTING = [
 WHOLE = {(name, first_learner(kind)) for name, kind in KINDS.items()}
 CELLS = [cell for cell in FITTING if cell not in WHOLE]
 # A treatment before training and one that acts during or after it, where both fit: some of all such pairs.
-BEFORE = [name for name, kind in KINDS.items() if any(has_own(kind, one) for one in ("choose", "weigh", "transform"))]
+BEFORE = [name for name, kind in KINDS.items() if any(has_hook(kind, one) for one in ("choose", "weigh", "transform"))]
 LATER = [name for name in KINDS if name not in (*BEFORE, "untreated")]
 PAIRS = [
     (before, later, learner)
@@ -168,7 +168,7 @@ def test_a_treatment_before_training_goes_with_one_during_or_after_it(before: st
     check_treatment_on([first, second], learner, settings=recipe_of(learner, before, later), **given)
 
 
-CHOOSING = [pair for pair in PAIRS if has_own(KINDS[pair[0]], "choose")]
+CHOOSING = [pair for pair in PAIRS if has_hook(KINDS[pair[0]], "choose")]
 
 
 @pytest.mark.parametrize(
@@ -180,14 +180,14 @@ def test_what_comes_after_a_choice_of_rows_is_trained_as_on_these_rows_alone(
 ) -> None:
     """The rows that the first treatment leaves are given to the second by hand."""
     cohort = planted_pictures() if all_learners()[learner].takes_pictures else planted()
-    material = cohort.told(target=False, group=True)
+    dataset = cohort.with_test_labels(target=False, group=True)
     first, second = (KINDS[name](**{k: v for k, v in settings_of(name)[0].items() if k != "name"})
                      for name in (before, later))  # fmt: skip
-    train_rows, seed = material.train, 3
-    seen = TrainingRows(train_rows.target, train_rows.cell, train_rows.group, material.classes, material.groups)
+    train_rows, seed = dataset.train, 3
+    seen = TrainingRows(train_rows.target, train_rows.cell, train_rows.group, dataset.classes, dataset.groups)
     rows = first.choose(seen, stream(seed, "choose", 0, type(first).__name__))
     jobs = [Job(cohort.everything, seed, treatments=(first, second)), Job(rows, seed, treatments=(second,))]
-    composed, alone = (train(material, Named(learner, 1, ON[learner]), [job])[0] for job in jobs)
+    composed, alone = (train(dataset, Named(learner, 1, ON[learner]), [job])[0] for job in jobs)
     assert composed.failure is None, composed.failure
     assert composed.test.values.tolist() == alone.test.values.tolist()
     if composed.test.scores is not None:
@@ -203,7 +203,7 @@ def test_the_papers_nine_are_there_by_their_names() -> None:
 def test_a_default_is_the_geometric_middle_of_the_papers_range(entry: Any) -> None:
     if entry.paper != "001":
         return
-    for parameter in entry.thing.parameters.values():
+    for parameter in entry.implementation.parameters.values():
         if isinstance(parameter, Parameter):
             assert parameter.default == pytest.approx((parameter.low * parameter.high) ** 0.5)
 

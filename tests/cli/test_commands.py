@@ -226,7 +226,7 @@ def test_what_needs_an_extra_is_listed_with_it(equipoise: Program, monkeypatch: 
         """A treatment that was planted by a test."""
 
     assert "(needs the extra train)" in " ".join(equipoise("list", "treatments").out.split())
-    assert registries.registry.get("treatment", "planted").thing is Planted
+    assert registries.registry.get("treatment", "planted").implementation is Planted
 
 
 def test_an_install_line_works_where_it_is_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,7 +152,11 @@ def test_every_option_is_an_argument_with_the_same_default_and_type(command: str
 @pytest.mark.parametrize("place", [("discover", "search"), ("discover", "judge")])
 def test_every_setting_of_a_search_is_an_option(place: tuple[str, str]) -> None:
     parameters, options = taken(*place)
-    fixed = {"null_latents", "nulls", "level", "threshold", "least_steadiness"} if place[1] == "judge" else NOT_TYPED
+    fixed = (
+        {"null_latents", "random_directions", "level", "threshold", "least_steadiness"}
+        if place[1] == "judge"
+        else NOT_TYPED
+    )
     assert set(parameters) - fixed == {of.in_python for of in options}
 
 

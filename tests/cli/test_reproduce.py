@@ -77,7 +77,7 @@ def test_the_plans_that_are_carried_are_plans(quick: bool, device: str, tmp_path
     text = reproduce.plan_text("004", folder, quick=quick, device=device, epochs=3, repeats=2)
     plan = tmp_path / "plan.toml"
     plan.write_text(text, encoding="utf-8")
-    said: StudyPlan = read_plan(plan).said
+    said: StudyPlan = read_plan(plan).content
     assert said.cohort.path == str(folder)
     assert (said.repeats, said.device, said.seeds) == (2, device, [1])
     assert said.rounding == ("native" if device == "cuda" else "jitter")

@@ -240,7 +240,7 @@ def test_a_worker_and_workers_use_the_folder_that_is_named(
     monkeypatch.setattr(workers, "run_workers", lambda work, truth, store, place, *given: shared.append(place))
     assert equipoise("study", "run", plan, "--artefacts", folder, "--workers", "2", "--quiet").code == 0
     study = read_plan(plan).study()
-    assert shared == [workers.Shared(str(store), study.plan_key, folder)]
+    assert shared == [workers.StoreAccess(str(store), study.plan_key, folder)]
 
     monkeypatch.setattr("equipoise.studies.storage._artefacts.MOST_IN_DATABASE", 10)
     with open_store(store, plan=study.plan_key) as opened:

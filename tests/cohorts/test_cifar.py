@@ -146,7 +146,7 @@ def test_a_study_draws_pictures_and_not_their_two_rows(tmp_path: Path) -> None:
         equipoise.load("cifar10s", path=tmp_path / "cifar"), seeds=1, repeats=2, dev=0.2, selection="last",
         rounding="jitter", learner={"name": "image_network", "network": "small", "epochs": 1, "batch_size": 20},
     )  # fmt: skip
-    cluster = study.truth.of("test").cluster
+    cluster = study.labels.of("test").cluster
     assert cluster is not None
     assert set(Counter(cluster.tolist()).values()) == {2}
     assert np.array_equal(cluster[:40], cluster[40:])

@@ -16,7 +16,7 @@ import pytest
 import equipoise
 from equipoise.cohorts import Cohort, open_embedding, open_table
 from equipoise.foundation import BadInput
-from equipoise.training import material_of
+from equipoise.training import encode_dataset
 
 ROWS = 90
 GENERATOR = np.random.default_rng(0)
@@ -55,7 +55,7 @@ def test_a_column_of_lists_is_a_block_of_numeric_features(kind: str, tmp_path: P
     assert cohort.features == ("z",)
     assert cohort["z"].shape == (ROWS, 4)
     np.testing.assert_allclose(cohort["z"], POINTS, rtol=1e-6)
-    assert material_of(cohort).train.inputs.shape == (ROWS // 3, 4)
+    assert encode_dataset(cohort).train.inputs.shape == (ROWS // 3, 4)
 
 
 @pytest.mark.parametrize("kind", ["pandas lists", "polars", "pyarrow", "parquet"])
@@ -92,7 +92,7 @@ def test_biographies_are_not_one_hot_encoded() -> None:
     frame = pd.DataFrame({**COLUMNS, "bio": [f"She was born in {place}." for place in range(ROWS)]})
     cohort = Cohort.from_frame(frame, target="y", groups=["sex"], split="split")
     with pytest.raises(BadInput, match="'bio' has 30 different texts in 30 training rows") as error:
-        material_of(cohort)
+        encode_dataset(cohort)
     assert "features" in error.value.help
     assert "embed" in error.value.help
 
@@ -102,16 +102,18 @@ def test_a_category_of_many_values_is_still_encoded() -> None:
     columns = {name: values * (rows // ROWS) for name, values in COLUMNS.items()}
     frame = pd.DataFrame({**columns, "town": [f"town {place % 149}" for place in range(rows)]})
     cohort = Cohort.from_frame(frame, target="y", groups=["sex"], split="split")
-    assert material_of(cohort).train.inputs.shape[1] == 149
+    assert encode_dataset(cohort).train.inputs.shape[1] == 149
 
 
 def test_numbers_that_name_the_rows_are_no_feature() -> None:
     frame = pd.DataFrame({**COLUMNS, "person_id": GENERATOR.permutation(ROWS)})
     cohort = Cohort.from_frame(frame, target="y", groups=["sex"], split="split")
     with pytest.raises(BadInput, match="'person_id' has a different whole number in every row"):
-        material_of(cohort)
+        encode_dataset(cohort)
     counted = frame.rename(columns={"person_id": "visits"})
-    assert material_of(Cohort.from_frame(counted, target="y", groups=["sex"], split="split")).train.inputs.shape[1] == 1
+    assert (
+        encode_dataset(Cohort.from_frame(counted, target="y", groups=["sex"], split="split")).train.inputs.shape[1] == 1
+    )
 
 
 @pytest.mark.parametrize("library", [pd, pl])

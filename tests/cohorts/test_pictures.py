@@ -219,7 +219,7 @@ def test_picture_files_are_read_in_their_order(tmp_path: Path) -> None:
     made = write_pictures(tmp_path, ["b.png", "a.bmp"])
     read = read_pictures(tmp_path, ["b.png", "a.bmp", "b.png"])
     assert np.array_equal(read.pictures, np.stack([made[0], made[1], made[0]]))
-    assert read.places.tolist() == [0, 1, 2]
+    assert read.indices.tolist() == [0, 1, 2]
 
 
 def test_pictures_of_different_sizes_are_refused_with_help(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_damaged_picture_stops_or_is_left_out_by_choice(tmp_path: Path) -> Non
         UserWarning, match=r"3 of 5 pictures cannot be read and are left out: 'b.png', 'c.jpg', 'gone.png'"
     ):
         read = read_pictures(tmp_path, names, on_damaged="skip")
-    assert read.places.tolist() == [0, 4]
+    assert read.indices.tolist() == [0, 4]
     assert read.damaged == ("b.png", "c.jpg", "gone.png")
     assert np.array_equal(read.pictures, np.stack([made[0], made[3]]))
 

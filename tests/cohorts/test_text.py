@@ -63,10 +63,12 @@ def test_other_texts_or_another_encoder_are_embedded_anew(change: str, calls: li
     if change == "text":
         texts[0] = "a Nurse"
     elif change == "version":
-        sentence_encoder("letters", paper="none", version="2")(registry.get("sentence_encoder", "letters").thing)
+        sentence_encoder("letters", paper="none", version="2")(
+            registry.get("sentence_encoder", "letters").implementation
+        )
     else:
         name = "letters_again"
-        sentence_encoder(name, paper="none", version="1")(registry.get("sentence_encoder", "letters").thing)
+        sentence_encoder(name, paper="none", version="1")(registry.get("sentence_encoder", "letters").implementation)
     embed_text(texts, name)
     assert len(calls) == 2
     assert len(kept(tmp_path)) == 2
@@ -220,7 +222,7 @@ def test_free_text_that_is_not_embedded_is_refused_with_the_key_that_embeds_it(t
     pytest.importorskip("torch", reason="needs equipoise[train]")
     plan = write_plan(tmp_path, 'dev = 0.2\ntest = 0.2\n[learner]\nname = "scikit_learn"')
     with pytest.raises(BadInput, match=r"(?s)'bio' has 2. different texts.*text = 'bio' in a plan.*with_text"):
-        read_plan(plan).study().material  # noqa: B018
+        read_plan(plan).study().dataset  # noqa: B018
 
 
 # The encoder of the extra.

@@ -53,7 +53,7 @@ def test_by_race_the_25_rich_people_called_other_are_repeated_that_often(
 ) -> None:
     said = feasibility(Interpolation("JB", alpha), adult, ROWS, group="race")
     worst = said.repeated[0]
-    assert (worst.name, worst.available, worst.wanted) == (">50K / Other", 25, wanted)
+    assert (worst.name, worst.available, worst.requested) == (">50K / Other", 25, wanted)
     assert worst.times == pytest.approx(times, abs=0.05)
     assert any(f">50K / Other {times:.1f} times" in sentence for sentence in said.words)
 

@@ -12,7 +12,7 @@ from equipoise.discovery import (
     Hyperplane,
     axes,
     hessian_directions,
-    lowest,
+    lowest_loss_direction,
     pca_directions,
     random_directions,
     random_orthogonal_directions,
@@ -44,11 +44,11 @@ def test_random_orthogonal_directions_stay_in_the_complement_and_pass_the_centre
 def test_the_axis_with_the_lowest_loss_is_the_one_the_classifier_reacts_to() -> None:
     generator = painter()
     generator.module.turned.copy_(torch.eye(LATENT))
-    best, losses = lowest(generator, reader(0.0, 5.0), axes(LATENT), alphas=quick().alphas, seed=0)
+    best, losses = lowest_loss_direction(generator, reader(0.0, 5.0), axes(LATENT), alphas=quick().alphas, seed=0)
     assert best.name == f"axis {BIAS}"
     assert np.argmin(losses) == BIAS
     with pytest.raises(BadInput, match="at least one"):
-        lowest(generator, reader(0.0, 5.0), (), alphas=quick().alphas, seed=0)
+        lowest_loss_direction(generator, reader(0.0, 5.0), (), alphas=quick().alphas, seed=0)
 
 
 def test_principal_components_of_pictures_are_the_latents_that_paint_most() -> None:
@@ -92,7 +92,7 @@ def test_calm_directions_do_not_interact() -> None:
 def test_of_the_calm_directions_the_one_is_taken_that_the_classifier_reacts_to() -> None:
     generator, classifier = painter(), reader(4.0, 4.0)
     calm = hessian_directions(generator, LATENT, 0, steps=5)
-    chosen, losses = lowest(generator, classifier, calm, alphas=quick().alphas, seed=0)
+    chosen, losses = lowest_loss_direction(generator, classifier, calm, alphas=quick().alphas, seed=0)
     assert chosen is calm[int(np.argmin(losses))]
     seen = [abs(chosen.cosine(meaning(0, place, "one"))) for place in (TARGET, BIAS)]
     assert max(seen) > 0.1

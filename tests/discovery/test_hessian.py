@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from equipoise.discovery._objective import drawn_signs, hessian_penalty
+from equipoise.discovery._objective import hessian_penalty, random_signs
 from helpers.cases.discovery import torch
 
 
@@ -37,6 +37,6 @@ def test_it_is_nothing_where_directions_do_not_interact_and_the_largest_output_c
 def test_signs_never_say_the_same_twice() -> None:
     stream = torch.Generator().manual_seed(0)
     for _ in range(50):
-        first, second = drawn_signs(2, stream)
+        first, second = random_signs(2, stream)
         assert set(first.tolist()) | set(second.tolist()) <= {-1.0, 1.0}
         assert abs(float(first @ second)) < 2.0

@@ -22,7 +22,7 @@ from equipoise.foundation import BadInput
 from equipoise.results import because
 from helpers.cases.discovery import BIAS, LATENT, TARGET, Constant, meaning, painter, quick, reader, torch
 
-JUDGED = JudgeSettings(latents=32, null_latents=8, nulls=39)
+JUDGED = JudgeSettings(latents=32, null_latents=8, random_directions=39)
 METHODS = ["axes", "pca", "hessian", "random", "random orthogonal"]
 
 
@@ -149,17 +149,17 @@ def test_a_reference_is_kept_still_and_how_far_it_goes_is_said() -> None:
     (shown,) = held.directions
     assert shown.judged.plane is not None
     assert abs(shown.judged.plane.cosine(tint)) > 0.9
-    assert 0.0 < shown.judged.reference_way < 0.1 * shown.judged.way
+    assert 0.0 < shown.judged.reference_change < 0.1 * shown.judged.total_change
     content = held.as_json()
     assert content["reference"] == "sound"
-    assert content["directions"][0]["reference_way"] == shown.judged.reference_way
+    assert content["directions"][0]["reference_way"] == shown.judged.reference_change
     # Nothing kept the baselines away from what the reference sees.
-    assert max(one["reference_way"] for one in content["methods"]) > shown.judged.reference_way
+    assert max(one["reference_way"] for one in content["methods"]) > shown.judged.reference_change
     assert content["settings"]["reference"]["logits"] is False
     said = (
         "of the reference (sound) should not change; on the same fresh latents it changes by {:.3f} along {} in total."
     )
-    assert said.format(shown.judged.reference_way, shown.judged.name) in held.notes[-1]
+    assert said.format(shown.judged.reference_change, shown.judged.name) in held.notes[-1]
     assert with_reference(reader(6.0, 0.0), settings=quick(steps=1)).reference == "reference"
     assert free.notes == ()
 
@@ -252,7 +252,7 @@ def origin(classifier: dict[str, Any] | None = None, prior: Any = "normal", **ch
         {"compare": False},
         {"surrogate": SurrogateSettings()},
         {"settings": quick(chunk=3)},
-        {"judging": replace(JUDGED, nulls=40)},
+        {"judging": replace(JUDGED, random_directions=40)},
     ],
     ids=lambda changed: "-".join(changed),
 )

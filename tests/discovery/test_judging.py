@@ -33,7 +33,7 @@ def curve(generator: Any, classifier: Any, plane: Hyperplane, z: Any) -> list[fl
 def test_variation_steadiness_and_rank_are_those_of_a_loop(offset: float, planes: int) -> None:
     generator, classifier = painter(), reader(6.0, 4.0)
     plane = Hyperplane("tint", meaning(0, BIAS, "tint").normal, offset)
-    settings = JudgeSettings(latents=12, null_latents=5, nulls=19, seed=4)
+    settings = JudgeSettings(latents=12, null_latents=5, random_directions=19, seed=4)
     target = meaning(0, TARGET, "target")
     (judged,) = judge(
         generator, classifier, [plane], target=target, search_settings=WALKED, settings=settings
@@ -43,7 +43,7 @@ def test_variation_steadiness_and_rank_are_those_of_a_loop(offset: float, planes
     curves = np.array([curve(generator, classifier, plane, z) for z in latents])
     variations = np.abs(np.diff(curves, axis=1)).mean(1)
     assert judged.variation == pytest.approx(variations.mean(), abs=1e-6)
-    assert judged.way == pytest.approx(np.abs(np.diff(curves, axis=1)).sum(1).mean(), abs=1e-6)
+    assert judged.total_change == pytest.approx(np.abs(np.diff(curves, axis=1)).sum(1).mean(), abs=1e-6)
     mean = curves.mean(0)
     assert judged.steadiness == pytest.approx(np.abs(np.diff(mean)).mean() / variations.mean(), abs=1e-6)
     assert judged.low < judged.variation < judged.high
@@ -84,7 +84,7 @@ def test_a_plane_off_the_middle_is_held_against_planes_as_far_off() -> None:
     # At a distance of 2 all traversals run from less to more, and the probability goes a long way: in every direction.
     aside = Hyperplane("aside", np.eye(8)[0], 2.0)
     (judged,) = judge(generator, classifier, [aside], search_settings=WALKED).ranked
-    assert judged.way > 0.2
+    assert judged.total_change > 0.2
     assert judged.steadiness > 0.9
     assert judged.rank_among_random is not None
     assert judged.rank_among_random / (1 + judged.random_directions) > 0.2
@@ -107,8 +107,8 @@ def test_the_way_of_a_reference_is_that_of_a_loop_and_decides_nothing(guard: flo
         inside = [evaluator.guard is None or bool(evaluator.guard.inside(one)) for one in moved]
         counted = zip(pairwise(p), pairwise(inside), strict=True)
         ways.append(sum(abs(b - a) for (a, b), both in counted if all(both)))
-    assert beside.reference_way == pytest.approx(np.mean(ways), abs=1e-6)
-    assert np.isnan(alone.reference_way)
+    assert beside.reference_change == pytest.approx(np.mean(ways), abs=1e-6)
+    assert np.isnan(alone.reference_change)
     same = ("variation", "low", "high", "way", "steadiness", "chance", "rank_among_random", "verdict", "reason")
     assert [getattr(beside, name) for name in same] == [getattr(alone, name) for name in same]
 
@@ -131,7 +131,7 @@ def test_what_is_judged_is_orthogonal_to_the_target() -> None:
     (judged,) = judge(painter(), reader(6.0, 4.0), [mixed], target=target, search_settings=WALKED).ranked
     assert judged.plane is not None
     assert judged.plane.cosine(tint) == pytest.approx(1.0)
-    assert judged.kept == pytest.approx(0.8)
+    assert judged.cosine_kept == pytest.approx(0.8)
     assert judged.cosines["target"] == pytest.approx(0.6)
     assert judged.verdict == "found"
 
@@ -159,7 +159,7 @@ def test_nothing_is_found_for_a_reason(classifier: Any, plane: int, words: str) 
     target = meaning(0, TARGET, "target")
     judged = judge(painter(), classifier(), given, target=target, search_settings=WALKED)
     assert judged.verdict == "nothing found"
-    assert judged.found == ()
+    assert judged.confirmed == ()
     assert judged.reason is not None
     assert words in str(judged.reason)
 
@@ -204,7 +204,8 @@ def test_no_directions_and_no_room_for_chance_are_said() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"latents": 8, "null_latents": 9}, {"null_latents": 1}, {"nulls": 18}, {"threshold": 0.0}, {"level": 2.0},
+        {"latents": 8, "null_latents": 9}, {"null_latents": 1}, {"random_directions": 18}, {"threshold": 0.0},
+        {"level": 2.0},
         {"threshold": float("nan")}, {"min_effect": -0.1}, {"min_effect": float("nan")}, {"min_effect": float("inf")},
     ],
 )  # fmt: skip

@@ -41,7 +41,7 @@ def flips(start: float, slope: float, level: float = 0.95) -> tuple[tuple[float,
     asked = JudgeSettings(latents=40, null_latents=8, level=level)
     evaluator = Evaluator(generator, classifier, SearchSettings(), asked)
     drawn = strips_of(generator, classifier, number=0, pictures=3, ends=(-2, 2), seed=0)
-    p, _ = evaluator.walk(PLANE, asked.latents)
+    p, _ = evaluator.probabilities_along(PLANE, asked.latents)
     crossed = int(((p >= 0.5).any(0) & (p < 0.5).any(0)).sum())
     return known_change(evaluator, PLANE, drawn).flips, crossed
 

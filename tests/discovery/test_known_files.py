@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.discovery import Hyperplane, read_known, save_directions
+from equipoise.discovery import Hyperplane, read_known_attributes, save_directions
 from equipoise.foundation import BadInput
 
 GIVEN = {
@@ -40,46 +40,46 @@ def labelled(folder: Path, **change: Any) -> Path:
 
 
 def test_hyperplanes_are_read_with_their_target(tmp_path: Path) -> None:
-    known = read_known(written(tmp_path, GIVEN), 3)
+    known = read_known_attributes(written(tmp_path, GIVEN), 3)
     assert known.target is not None
     assert (known.target.name, known.target.offset) == ("gender", 2.0)
-    assert [plane.name for plane in known.known] == ["âge"]
-    other = read_known(written(tmp_path, GIVEN), 3, target="âge")
+    assert [plane.name for plane in known.hyperplanes] == ["âge"]
+    other = read_known_attributes(written(tmp_path, GIVEN), 3, target="âge")
     assert other.target is not None
     assert other.target.name == "âge"
-    none = read_known(written(tmp_path, {**GIVEN, "target": None}), 3)
+    none = read_known_attributes(written(tmp_path, {**GIVEN, "target": None}), 3)
     assert none.target is None
-    assert len(none.known) == 2
+    assert len(none.hyperplanes) == 2
 
 
 def test_labelled_latents_are_fitted_and_what_is_dropped_is_said(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs equipoise[train]")
-    known = read_known(labelled(tmp_path), 3)
+    known = read_known_attributes(labelled(tmp_path), 3)
     assert known.target is not None
     assert abs(known.target.normal[1]) > 0.98
-    assert [plane.name for plane in known.known] == ["age"]
+    assert [plane.name for plane in known.hyperplanes] == ["age"]
     assert "age (R2" in known.notes[0]
     assert known.notes[1].startswith("Left out: coin (AUC is")
     with pytest.raises(BadInput, match=r"The target 'coin' of known\.json could not be fitted: AUC"):
-        read_known(tmp_path / "known.json", 3, target="coin")
+        read_known_attributes(tmp_path / "known.json", 3, target="coin")
 
 
 def test_labels_of_people_are_told_as_a_pseudo_ground_truth(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs equipoise[train]")
-    known = read_known(labelled(tmp_path, source="annotators' labels of real faces"), 3)
+    known = read_known_attributes(labelled(tmp_path, source="annotators' labels of real faces"), 3)
     begun = "Fitted to labelled latents (pseudo ground truth, annotators' labels of real faces), on held-out rows: age"
     assert known.notes[0].startswith(begun)
-    plain = read_known(labelled(tmp_path), 3)
+    plain = read_known_attributes(labelled(tmp_path), 3)
     assert plain.notes[0].startswith("Fitted to labelled latents, on held-out rows: age")
 
 
 def test_directions_that_were_saved_are_known_attributes(tmp_path: Path) -> None:
     path = save_directions(tmp_path / "named.safetensors", [Hyperplane("tint", np.eye(3)[1])])
-    assert read_known(path, 3).known[0].name == "tint"
-    target = read_known(path, 3, target="tint").target
+    assert read_known_attributes(path, 3).hyperplanes[0].name == "tint"
+    target = read_known_attributes(path, 3, target="tint").target
     assert target is not None
     with pytest.raises(BadInput, match="'tint' has 3 dimensions"):
-        read_known(path, 4)
+        read_known_attributes(path, 4)
 
 
 def headed(header: str) -> bytes:
@@ -127,7 +127,7 @@ def plane(**change: Any) -> dict[str, Any]:
 )
 def test_hyperplanes_that_are_none_are_refused(tmp_path: Path, content: Any, words: str) -> None:
     with pytest.raises(BadInput, match=words):
-        read_known(written(tmp_path, content), 3)
+        read_known_attributes(written(tmp_path, content), 3)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_labelled_latents_that_cannot_be_read_are_refused(tmp_path: Path, change
         file.write(headed("{'descr': '|S1000000000', 'fortran_order': False, 'shape': (3,)}"))
         file.truncate(3_000_001_000)
     with pytest.raises(BadInput, match=words):
-        read_known(labelled(tmp_path, **change), 3)
+        read_known_attributes(labelled(tmp_path, **change), 3)
 
 
 def test_a_pickle_is_never_read_and_a_link_leads_nowhere(tmp_path: Path) -> None:
@@ -186,26 +186,26 @@ def test_a_pickle_is_never_read_and_a_link_leads_nowhere(tmp_path: Path) -> None
     path = labelled(inner, latents="trap.npy")
     (inner / "trap.npy").write_bytes(pickle.dumps(Trap()))
     with pytest.raises(BadInput, match="pickles are not read"):
-        read_known(path, 3)
+        read_known_attributes(path, 3)
     assert not (tmp_path / "sprung").exists()
     (inner / "trap.npy").unlink()
     np.save(tmp_path / "outside.npy", np.zeros((400, 3)))
     (inner / "trap.npy").symlink_to(tmp_path / "outside.npy")
     with pytest.raises(BadInput, match="is outside its folder"):
-        read_known(path, 3)
+        read_known_attributes(path, 3)
     (inner / "trap.npy").unlink()
     np.savez(inner / "several.npz", a=np.zeros(3))
     with pytest.raises(BadInput, match=r"several\.npz is not an array"):
-        read_known(labelled(inner, latents="several.npz"), 3)
+        read_known_attributes(labelled(inner, latents="several.npz"), 3)
 
 
 def test_latents_with_nan_are_refused(tmp_path: Path) -> None:
     path = labelled(tmp_path)
     np.save(tmp_path / "latents.npy", np.full((400, 3), np.nan))
     with pytest.raises(BadInput, match="finite numbers"):
-        read_known(path, 3)
+        read_known_attributes(path, 3)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="There is no file"):
-        read_known(tmp_path / "none.json", 3)
+        read_known_attributes(tmp_path / "none.json", 3)

@@ -34,7 +34,7 @@ def test_a_search_in_bfloat16_finds_the_same_and_is_judged_by_the_networks_as_th
     found = {}
     for precision in ("native", "bfloat16"):
         settings = quick(precision=precision)
-        (found[precision],) = search(generator, classifier, target=target, restarts=2, settings=settings).found
+        (found[precision],) = search(generator, classifier, target=target, restarts=2, settings=settings).directions
     assert abs(found["bfloat16"].plane.cosine(meaning(0, BIAS, "bias"))) > 0.95
     assert abs(found["bfloat16"].plane.cosine(found["native"].plane)) > 0.98
     assert found["bfloat16"].loss == pytest.approx(found["native"].loss, abs=0.02)
@@ -59,7 +59,7 @@ def test_the_steps_are_taken_in_bfloat16_and_the_loss_that_is_told_is_not() -> N
     assert (gone > 0).any()
     assert gone.max() < 0.1
     # Without a step the plane is that of the start: its loss on held-out latents is the same to the last bit.
-    assert begun[0].found[0].loss == begun[1].found[0].loss
+    assert begun[0].directions[0].loss == begun[1].directions[0].loss
     assert begun[0].curves[0, 0, 0] != begun[1].curves[0, 0, 0]
 
 

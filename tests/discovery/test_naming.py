@@ -36,7 +36,7 @@ def test_the_key_tells_every_direction_and_every_decoy(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert {one.method for one in key.values()} == {"search", "axes", "pca", "hessian", "random", "random orthogonal"}
     (first,) = [one for one in key.values() if one.direction == "direction 1"]
-    np.testing.assert_allclose(first.planes[0].normal, found().directions[0].judged.given.normal, atol=1e-6)
+    np.testing.assert_allclose(first.planes[0].normal, found().directions[0].judged.original.normal, atol=1e-6)
     assert json.loads(key_path(path).read_text(encoding="utf-8"))["schema"] == "equipoise.naming/1"
 
 

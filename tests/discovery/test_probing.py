@@ -36,7 +36,7 @@ def probe() -> Probe:
 def test_a_probe_reads_every_direction_of_pictures_that_it_never_saw(probe: Probe) -> None:
     assert min(probe.r2.values()) > 0.7
     assert list(probe.r2) == [f"axis {place}" for place in range(LATENT)]
-    assert "R2 0." in probe.how
+    assert "R2 0." in probe.description
     generator = wall()
     latents = generator.sample(200, 1234)
     pictures = as_bytes(generator.images(latents))

@@ -54,14 +54,14 @@ def test_the_winner_of_a_race_is_what_that_restart_finds_without_one(seed: int) 
         painter(seed), reader(6.0, 4.0), target=meaning(seed, TARGET, "target"), directions=2, restarts=6,
         settings=asked,
     )  # fmt: skip
-    first = raced.found[0]
+    first = raced.directions[0]
     assert np.isfinite(first.losses).sum() == 1
     assert np.isfinite(first.losses[first.restart])
     np.testing.assert_allclose(raced.curves[0, first.restart], whole.curves[0, first.restart], rtol=1e-6)
-    assert first.loss == pytest.approx(whole.found[0].losses[first.restart], rel=1e-6)
+    assert first.loss == pytest.approx(whole.directions[0].losses[first.restart], rel=1e-6)
     # Restarts end close to each other here, so whoever wins is as good as the best.
-    assert first.loss < whole.found[0].loss + 0.02
-    assert abs(raced.found[0].plane.cosine(raced.found[1].plane)) < 1e-9
+    assert first.loss < whole.directions[0].loss + 0.02
+    assert abs(raced.directions[0].plane.cosine(raced.directions[1].plane)) < 1e-9
     gone = np.isnan(raced.curves[0])
     assert gone[:, -1].sum() == 5
     assert not gone[:, 0].any()

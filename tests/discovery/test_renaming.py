@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.discovery import Hyperplane, agree, agreed_names, given_names, renamed
+from equipoise.discovery import Hyperplane, agree, agreed_names, parse_names, renamed
 from equipoise.discovery._naming import Coded, Named
 from equipoise.foundation import BadInput
 
@@ -62,11 +62,11 @@ def test_a_key_of_another_search_is_refused() -> None:
 
 
 def test_one_person_can_name_a_direction() -> None:
-    assert given_names(PLANES, ["direction 1=  hair colour ", "direction 3=beard"]) == {
+    assert parse_names(PLANES, ["direction 1=  hair colour ", "direction 3=beard"]) == {
         "direction 1": "hair colour", "direction 3": "beard",
     }  # fmt: skip
     for bad in ("direction 1", "direction 1=", "direction 1=<>", "direction 1=" + "x" * 61):
         with pytest.raises(BadInput, match="The name"):
-            given_names(PLANES, [bad])
+            parse_names(PLANES, [bad])
     with pytest.raises(BadInput, match="direction 'direction 9' not found"):
-        given_names(PLANES, ["direction 9=x"])
+        parse_names(PLANES, ["direction 9=x"])

@@ -47,10 +47,10 @@ def test_what_was_planted_is_found_and_ranked_first(seed: int, planted: str) -> 
     judged = judge(generator, classifier, made)
     assert judged.verdict == "found"
     assert judged.ranked[0].name == "direction 1"
-    assert [one.name for one in judged.found] == ["direction 1"]
-    assert judged.ranked[0].given.cosine(truth) >= 0.9  # it points to where the probability rises
+    assert [one.name for one in judged.confirmed] == ["direction 1"]
+    assert judged.ranked[0].original.cosine(truth) >= 0.9  # it points to where the probability rises
     assert (judged.ranked[0].rank_among_random or 200) <= 2  # of 200
-    assert abs(judged.ranked[0].given.cosine(judged.ranked[1].given)) < 1e-9
+    assert abs(judged.ranked[0].original.cosine(judged.ranked[1].original)) < 1e-9
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -87,15 +87,15 @@ def test_a_graphics_card_finds_what_a_cpu_finds_and_the_same_again() -> None:
     classifier.module.to("cuda")
     asked: dict[str, Any] = {"target": meaning(0, TARGET, "target"), "restarts": 2, "settings": quick(0)}
     first, again = search(on_card, classifier, **asked), search(on_card, classifier, **asked)
-    assert first.found[0].plane.cosine(searched().found[0].plane) > 0.999
-    np.testing.assert_array_equal(first.found[0].plane.normal, again.found[0].plane.normal)
+    assert first.directions[0].plane.cosine(searched().directions[0].plane) > 0.999
+    np.testing.assert_array_equal(first.directions[0].plane.normal, again.directions[0].plane.normal)
     np.testing.assert_array_equal(first.curves, again.curves)
 
 
 def test_a_constant_classifier_ends_the_search_before_it_begins() -> None:
     generator, classifier = painter(), Classifier(Constant())
     made = search(generator, classifier, settings=SearchSettings())
-    assert made.found == ()
+    assert made.directions == ()
     assert made.reason is not None
     assert "nothing to find" in str(made.reason)
     assert judge(generator, classifier, made).verdict == "nothing found"
@@ -128,14 +128,14 @@ def test_networks_without_gradients_are_refused_and_not_called_sound(kind: Any) 
 def test_without_a_target_the_target_is_what_is_found() -> None:
     made = searched(bias=0.5)
     alone = search(painter(), reader(6.0, 0.5), restarts=2, settings=quick())
-    assert abs(alone.found[0].plane.cosine(meaning(0, TARGET, "target"))) > 0.9
-    assert abs(made.found[0].plane.cosine(meaning(0, TARGET, "target"))) < 0.3
+    assert abs(alone.directions[0].plane.cosine(meaning(0, TARGET, "target"))) > 0.9
+    assert abs(made.directions[0].plane.cosine(meaning(0, TARGET, "target"))) < 0.3
 
 
 def test_a_known_attribute_is_not_found_again() -> None:
     tint = meaning(0, BIAS, "tint")
     made = searched(known=(tint,), settings=quick(orthogonality="exact"))
-    assert made.found[0].cosines == pytest.approx({"target": 0.0, "tint": 0.0}, abs=1e-9)
+    assert made.directions[0].cosines == pytest.approx({"target": 0.0, "tint": 0.0}, abs=1e-9)
     assert judge(painter(), reader(6.0, 4.0), made).verdict == "nothing found"
 
 
@@ -146,7 +146,7 @@ def test_the_seed_decides_everything_and_restarts_do_not_disturb_each_other() ->
     more = searched(settings=quick(5, steps=20), restarts=3)
     other = searched(settings=quick(6, steps=20))
     assert np.array_equal(first.curves, again.curves)
-    assert np.array_equal(first.found[0].plane.normal, again.found[0].plane.normal)
+    assert np.array_equal(first.directions[0].plane.normal, again.directions[0].plane.normal)
     np.testing.assert_allclose(more.curves[:, :2], first.curves, atol=1e-5)
     assert not np.allclose(other.curves, first.curves)
 
@@ -155,7 +155,7 @@ def test_the_loss_falls_and_the_best_restart_is_chosen_on_other_latents() -> Non
     made = searched(restarts=3)
     assert made.curves.shape == (1, 3, 100)
     assert (made.curves[0, :, -10:].mean(1) < made.curves[0, :, :10].mean(1)).all()
-    found = made.found[0]
+    found = made.directions[0]
     assert found.loss == min(found.losses)
     assert found.losses[found.restart] == found.loss
 
@@ -170,9 +170,9 @@ def test_a_reference_keeps_what_it_watches_still() -> None:
     free = search(painter(), reader(6.0, 5.0), restarts=2, settings=quick())
     held = search(painter(), reader(6.0, 5.0), restarts=2, settings=quick(), reference=reader(6.0, 0.0))
     patch = meaning(0, TARGET, "target")
-    assert abs(free.found[0].plane.cosine(patch)) > 0.5
-    assert abs(held.found[0].plane.cosine(patch)) < 0.2
-    assert abs(held.found[0].plane.cosine(meaning(0, BIAS, "tint"))) > 0.9
+    assert abs(free.directions[0].plane.cosine(patch)) > 0.5
+    assert abs(held.directions[0].plane.cosine(patch)) < 0.2
+    assert abs(held.directions[0].plane.cosine(meaning(0, BIAS, "tint"))) > 0.9
 
 
 class Edge(torch.nn.Module):  # type: ignore[misc]
@@ -189,7 +189,7 @@ def test_a_guard_does_not_count_what_lies_outside_of_the_data() -> None:
     ways = {
         guard: judge(generator, Classifier(Edge()), planes, search_settings=quick(alphas=far, guard=guard))
         .ranked[0]
-        .way
+        .total_change
         for guard in (None, 0.99)
     }
     assert ways[None] > 0.3
@@ -200,7 +200,7 @@ def test_a_guard_does_not_count_what_lies_outside_of_the_data() -> None:
     )
     assert np.isfinite(guarded.curves).all()
     # What happens at the edge of the data is most of what there is; with a guard it counts for nothing.
-    assert guarded.found[0].loss > free.found[0].loss + 1.0
+    assert guarded.directions[0].loss > free.directions[0].loss + 1.0
 
 
 def test_the_signed_penalty_of_the_paper_is_lowest_where_directions_are_opposed() -> None:
@@ -208,7 +208,7 @@ def test_the_signed_penalty_of_the_paper_is_lowest_where_directions_are_opposed(
     made = searched(bias=0.0, restarts=6, settings=quick(orthogonality="signed"))
     # It points to where p rises, so a normal that was driven against the target comes out along it. Restarts that
     # began on the target's side stay there: total variation is a barrier where the cosine is 0.
-    assert abs(made.found[0].plane.cosine(target)) > 0.9
+    assert abs(made.directions[0].plane.cosine(target)) > 0.9
 
 
 def test_the_hessian_penalty_may_be_added() -> None:
@@ -223,7 +223,7 @@ def test_a_uniform_prior_is_searched_as_it_is() -> None:
         generator, reader(6.0, 4.0), target=meaning(0, TARGET, "target"), restarts=2,
         settings=quick(orthogonality="exact"),
     )  # fmt: skip
-    assert abs(made.found[0].plane.cosine(meaning(0, BIAS, "tint"))) > 0.9
+    assert abs(made.directions[0].plane.cosine(meaning(0, BIAS, "tint"))) > 0.9
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.discovery import key_path, read_key, read_sheet, write_sheet
-from equipoise.discovery._naming import Named, cleaned, same_word
+from equipoise.discovery._naming import Named, cleaned, normalised_name
 from equipoise.foundation import FORMULA_STARTS, BadInput
 from helpers.cases.investigation import found
 
@@ -104,7 +104,7 @@ def test_a_name_is_harmless_whatever_was_written(text: str) -> None:
     assert name == " ".join(name.split())
     assert name.isprintable()
     assert not set(name) & set('<>&"=+@;,{}[]()|\\`$#%/')
-    assert same_word(text.upper()) == same_word(text.upper().lower().upper())
+    assert normalised_name(text.upper()) == normalised_name(text.upper().lower().upper())
 
 
 @pytest.mark.parametrize(
@@ -115,12 +115,12 @@ def test_a_name_is_harmless_whatever_was_written(text: str) -> None:
     ],
 )  # fmt: skip
 def test_names_are_the_same_whatever_their_case_blanks_and_plural(one: str, other: str) -> None:
-    assert same_word(one) == same_word(other)
+    assert normalised_name(one) == normalised_name(other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("age", "beard"), ("focus", "focu"), ("bias", "bia s"), ("dress", "dre")])
 def test_other_names_stay_other_names(one: str, other: str) -> None:
-    assert same_word(one) != same_word(other)
+    assert normalised_name(one) != normalised_name(other)
 
 
 @pytest.mark.parametrize(

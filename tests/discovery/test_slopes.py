@@ -93,7 +93,7 @@ def test_loss_and_gradients_are_those_of_one_graph_through_both_networks(guarded
         steps = abs(seen[1][1:] - seen[1][:-1])
         expected.append(
             variation_loss(seen[0], inside)
-            + 10.0 * orthogonality(unit, made.others, variant)
+            + 10.0 * orthogonality(unit, made.other_normals, variant)
             + 7.0 * steps.sum(0).mean()
         )
     assert torch.allclose(found, torch.stack(expected))
@@ -111,7 +111,7 @@ def test_the_hessian_penalty_is_part_of_the_loss_and_of_its_gradient() -> None:
     normals = torch.randn(3, 5, dtype=torch.float64).requires_grad_()
     offsets = torch.zeros(3, dtype=torch.float64)
     plain = objective(generator, classifier)
-    for others in (plain.others, plain.others[:0]):
+    for others in (plain.other_normals, plain.other_normals[:0]):
         made, without = (
             objective(generator, classifier, weights=Weights(0.0, "squared", weight, 0.0)) for weight in (2.0, 0.0)
         )

@@ -67,7 +67,7 @@ def test_a_direction_planted_in_w_is_found_there() -> None:
     generator = style_generator(network)
     target = meaning(0, TARGET, "patch")
     found = search(generator, reader(6.0, 5.0), target=target, restarts=2, settings=quick())
-    assert abs(found.found[0].plane.cosine(meaning(0, BIAS, "tint"))) > 0.9
+    assert abs(found.directions[0].plane.cosine(meaning(0, BIAS, "tint"))) > 0.9
     judged = judge(generator, reader(6.0, 5.0), found, settings=JudgeSettings(latents=64, null_latents=32))
     assert judged.verdict == "found"
     assert set(network.synthesis.asked) == {("const", True)}, "noise is never drawn, and nothing is in half precision"

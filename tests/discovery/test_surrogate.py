@@ -24,15 +24,15 @@ def test_it_finds_the_direction_that_the_search_without_it_finds(seed: int) -> N
     target = meaning(seed, TARGET, "patch")
     with_it = surrogate_search(
         generator, classifier, target=target, restarts=2, settings=quick(seed), surrogate=SMALL
-    ).search.found[0]
-    without = search(generator, classifier, target=target, restarts=2, settings=quick(seed)).found[0]
+    ).search.directions[0]
+    without = search(generator, classifier, target=target, restarts=2, settings=quick(seed)).directions[0]
     assert abs(with_it.plane.cosine(without.plane)) > 0.98
     assert abs(with_it.plane.cosine(meaning(seed, BIAS, "tint"))) > 0.9
 
 
 def test_several_directions_are_at_right_angles_after_the_polish_too() -> None:
     found = surrogate_search(painter(), reader(3.0, 4.0), directions=2, settings=quick(), surrogate=SMALL).search
-    assert abs(found.found[0].plane.cosine(found.found[1].plane)) < 1e-9
+    assert abs(found.directions[0].plane.cosine(found.directions[1].plane)) < 1e-9
     assert found.curves.shape == (2, 1, SMALL.polish)
 
 
@@ -73,12 +73,12 @@ def test_a_seed_gives_the_same_direction_again() -> None:
         surrogate_search(painter(), reader(3.0, 4.0), settings=quick(), surrogate=replace(SMALL, steps=50, least_r2=-9))
         for _ in range(2)
     )
-    assert np.array_equal(first.search.found[0].plane.normal, second.search.found[0].plane.normal)
+    assert np.array_equal(first.search.directions[0].plane.normal, second.search.directions[0].plane.normal)
 
 
 def test_what_says_the_same_of_everything_is_told_so() -> None:
     found = surrogate_search(painter(), Classifier(Constant()), settings=quick(), surrogate=SMALL)
-    assert not found.search.found
+    assert not found.search.directions
     assert found.surrogate is None
     assert "nothing to find" in str(found.search.reason)
 
@@ -103,8 +103,12 @@ def test_settings_out_of_range_are_refused() -> None:
 
 def test_a_search_may_begin_at_a_plane() -> None:
     tint = meaning(0, BIAS, "tint")
-    found = search(painter(), reader(3.0, 4.0), restarts=1, settings=quick(steps=1, rate=1e-9), starts=[tint]).found[0]
+    found = search(
+        painter(), reader(3.0, 4.0), restarts=1, settings=quick(steps=1, rate=1e-9), starts=[tint]
+    ).directions[0]
     assert abs(found.plane.cosine(tint)) > 0.999999
     moved = Hyperplane("moved", tint.normal, 0.7)
-    found = search(painter(), reader(3.0, 4.0), restarts=1, settings=quick(steps=1, rate=1e-9), starts=[moved]).found[0]
+    found = search(
+        painter(), reader(3.0, 4.0), restarts=1, settings=quick(steps=1, rate=1e-9), starts=[moved]
+    ).directions[0]
     assert abs(abs(found.plane.offset) - 0.7) < 1e-6

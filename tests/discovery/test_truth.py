@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from equipoise.discovery import Hyperplane, hyperplanes_from_labels, leading, recovery
 from equipoise.discovery import _truth as fitting
-from equipoise.discovery._truth import Truth
+from equipoise.discovery._truth import FittedHyperplanes
 from equipoise.foundation import BadInput
 
 pytest.importorskip("torch")
@@ -90,7 +90,7 @@ def test_what_cannot_be_fitted_is_dropped_and_said() -> None:
     attributes["noise"] = np.random.default_rng(8).normal(size=ROWS)
     attributes["same"] = np.full(ROWS, 7.0)
     truth = hyperplanes_from_labels(z, attributes, circular=["angle"])
-    assert {fit.name for fit in truth.fits if not fit.kept} == {"coin", "noise", "same"}
+    assert {fit.name for fit in truth.fits if not fit.accepted} == {"coin", "noise", "same"}
     assert any(one.startswith("coin: AUC is 0.") and "below 0.65" in one for one in truth.dropped)
     assert any(one.startswith("noise: R2 is") for one in truth.dropped)
     assert "same: it has the same value in all rows" in truth.dropped
@@ -171,7 +171,7 @@ def test_methods_with_different_numbers_of_settings_are_refused() -> None:
 
 def test_a_truth_names_its_planes() -> None:
     plane = Hyperplane("a", np.array([1.0, 0.0]))
-    assert Truth((plane,), ())["a"] is plane
+    assert FittedHyperplanes((plane,), ())["a"] is plane
 
 
 def test_halves_that_are_all_but_parted_in_latents_of_little_spread_are_fitted() -> None:

@@ -21,7 +21,7 @@ ARMS = {
 
 
 def said(name: str) -> dict[str, Any]:
-    return read_plan(FOLDER / f"{name}.toml").said.model_dump()
+    return read_plan(FOLDER / f"{name}.toml").content.model_dump()
 
 
 def without(plan: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def without(plan: dict[str, Any], *names: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("plan", sorted(PAPERS.glob("*/*.toml")), ids=lambda plan: f"{plan.parent.name} {plan.stem}")
 def test_every_plan_can_be_read_and_names_itself_in_its_command(plan: Path) -> None:
-    said = read_plan(plan).said
+    said = read_plan(plan).content
     assert said.cohort.name
     assert f"docs/papers/{plan.parent.name}/{plan.name}" in plan.read_text(encoding="utf-8").partition("schema =")[0]
 

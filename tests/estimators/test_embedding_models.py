@@ -20,7 +20,7 @@ import equipoise
 from equipoise.cohorts import Cohort
 from equipoise.estimators import GroupNames, SavedModel, TreatedClassifier, TreatedEmbedding, load_model
 from equipoise.foundation import BadInput, registry
-from equipoise.training import Job, Outcome, Settings, encoder_of, material_of, train
+from equipoise.training import Job, Outcome, Settings, encode_dataset, encoder_of, train
 from equipoise.training.metric import EmbeddingModel
 from helpers.cases.training import Learns
 from helpers.picture_cohorts import embedding_cohort, picture_cohort
@@ -46,16 +46,16 @@ def saved_of(
     learner: Learns, treatment: str = "untreated", settings: Settings | None = None, seeds: tuple[int, ...] = (1, 2)
 ) -> tuple[SavedModel, Outcome, Cohort]:
     data = data_of(learner)
-    material = material_of(data, data.groups)
-    kind: Any = registry.get("treatment", treatment).thing
+    dataset = encode_dataset(data, data.groups)
+    kind: Any = registry.get("treatment", treatment).implementation
     jobs = [
-        Job(np.arange(len(material.train)), seed, treatments=(kind(**TREATMENTS.get(treatment, {})),)) for seed in seeds
+        Job(np.arange(len(dataset.train)), seed, treatments=(kind(**TREATMENTS.get(treatment, {})),)) for seed in seeds
     ]
-    ended = train(material, learner, jobs, settings, keep_models=True)[-1]
+    ended = train(dataset, learner, jobs, settings, keep_models=True)[-1]
     assert ended.failure is None, ended.failure
     assert ended.model is not None, ended.no_model
-    names = GroupNames(data.groups, material.groups)
-    return SavedModel(ended.model, encoder_of(data), material.classes, names, data.target), ended, data
+    names = GroupNames(data.groups, dataset.groups)
+    return SavedModel(ended.model, encoder_of(data), dataset.classes, names, data.target), ended, data
 
 
 @pytest.mark.parametrize(("learner", "treatment"), CASES, ids=lambda one: getattr(one, "name", one))
@@ -65,7 +65,7 @@ def test_a_loaded_embedding_is_that_of_the_training(learner: Learns, treatment: 
     assert ended.test is not None
     np.testing.assert_array_equal(loaded.predict(test), np.array(loaded.classes)[ended.test.values])
     # The trial keeps its embedding in 16 bits.
-    np.testing.assert_array_equal(loaded.transform(test).astype(np.float16), ended.kept["embedding.test"])
+    np.testing.assert_array_equal(loaded.transform(test).astype(np.float16), ended.arrays["embedding.test"])
     only = test[data.features[0]]
     np.testing.assert_array_equal(loaded.transform(only), loaded.transform(test))
     with pytest.raises(BadInput, match="no probabilities"):
@@ -77,7 +77,7 @@ def test_other_precisions(precision: Any, tmp_path: Path) -> None:
     model, ended, data = saved_of(HEAD, settings=Settings(precision=precision))
     loaded = load_model(model.save(tmp_path / "m"))
     found = loaded.transform(data.where("test")).astype(np.float16)
-    np.testing.assert_array_equal(found, ended.kept["embedding.test"])
+    np.testing.assert_array_equal(found, ended.arrays["embedding.test"])
 
 
 def test_a_head_is_a_product_and_a_class_that_of_the_nearest_training_row() -> None:

@@ -29,9 +29,9 @@ GIVEN: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 EMBEDDINGS = ("metric_learner", "raw_features")
 TREATMENTS = {
-    one.name: one.thing
+    one.name: one.implementation
     for one in registry.entries("treatment")
-    if isinstance(one.thing, type) and issubclass(one.thing, Treatment)
+    if isinstance(one.implementation, type) and issubclass(one.implementation, Treatment)
 }
 
 

@@ -27,7 +27,7 @@ from equipoise.cohorts import Cohort
 from equipoise.estimators import GroupNames, SavedModel, TreatedClassifier, TreatedEmbedding, load_model
 from equipoise.foundation import BadInput, registry
 from equipoise.networks import build
-from equipoise.training import Job, Material, Outcome, Settings, encoder_of, material_of, train
+from equipoise.training import EncodedDataset, Job, Outcome, Settings, encode_dataset, encoder_of, train
 from equipoise.training.images import _pictures as reading
 from helpers.cases.label import label_pictures
 from helpers.cases.training import Learns
@@ -53,15 +53,15 @@ def saved_of(
     settings: Settings | None = None,
     **values: Any,
 ) -> tuple[SavedModel, Outcome]:
-    material = material_of(data, data.groups, groups_at_prediction=True)
-    made = registry.get("treatment", treatment).thing(**values)  # type: ignore[operator]
-    job = Job(np.arange(len(material.train)), seed=1, treatments=(made,))
-    (ended,) = train(material, learner, [job], settings, keep_models=True)
+    dataset = encode_dataset(data, data.groups, groups_at_prediction=True)
+    made = registry.get("treatment", treatment).implementation(**values)  # type: ignore[operator]
+    job = Job(np.arange(len(dataset.train)), seed=1, treatments=(made,))
+    (ended,) = train(dataset, learner, [job], settings, keep_models=True)
     assert ended.failure is None, ended.failure
     assert ended.model is not None, ended.no_model
-    names = GroupNames(data.groups, material.groups)
+    names = GroupNames(data.groups, dataset.groups)
     return SavedModel(
-        ended.model, encoder_of(data), material.classes, names, data.target, about={"treatments": [treatment]}
+        ended.model, encoder_of(data), dataset.classes, names, data.target, about={"treatments": [treatment]}
     ), ended
 
 
@@ -192,13 +192,13 @@ def test_pictures_are_shown_as_in_the_training(values: dict[str, Any], data: Coh
 
 
 def test_several_labels_a_row_are_told_as_in_the_training() -> None:
-    material = material_of(label_pictures())
-    (ended,) = train(material, LEARNER, [Job(np.arange(len(material.train)), seed=1)], keep_models=True)
+    dataset = encode_dataset(label_pictures())
+    (ended,) = train(dataset, LEARNER, [Job(np.arange(len(dataset.train)), seed=1)], keep_models=True)
     assert ended.failure is None, ended.failure
     assert ended.model is not None
     assert ended.test is not None
     again = type(ended.model).restore(ended.model.settings(), ended.model.tensors())
-    found = again.predict(material.test.inputs)
+    found = again.predict(dataset.test.inputs)
     np.testing.assert_array_equal(found.values, ended.test.values)
     np.testing.assert_array_equal(found.scores, ended.test.scores)
 
@@ -366,20 +366,20 @@ def test_loading_draws_nothing_from_the_generators_of_the_program(folder: Path) 
 
 def test_trainings_that_are_read_in_several_ways_have_a_model_each(tmp_path: Path) -> None:
     data = picture_cohort()
-    material = material_of(data, data.groups, groups_at_prediction=True)
-    kind: Any = registry.get("treatment", "domain_independent").thing
+    dataset = encode_dataset(data, data.groups, groups_at_prediction=True)
+    kind: Any = registry.get("treatment", "domain_independent").implementation
     jobs = [Job(np.arange(96), 3, treatments=(kind(readout=one),)) for one in ("sum", "known_domain")]
-    ended = train(material, LEARNER, jobs, keep_models=True)
+    ended = train(dataset, LEARNER, jobs, keep_models=True)
     for one in ended:
         assert one.model is not None
         assert one.test is not None
-        group = material.test.group if one.model.needs_group else None
-        np.testing.assert_array_equal(one.model.predict(material.test.inputs, group).scores, one.test.scores)
+        group = dataset.test.group if one.model.needs_group else None
+        np.testing.assert_array_equal(one.model.predict(dataset.test.inputs, group).scores, one.test.scores)
     assert ended[0].model is not ended[1].model
 
 
 def test_a_killed_training_keeps_the_weights_of_its_best_epoch(data: Cohort, tmp_path: Path) -> None:
-    material: Material = material_of(data, data.groups)
+    dataset: EncodedDataset = encode_dataset(data, data.groups)
     learner = replace(LEARNER, settings={**SMALL, "epochs": 4})
     job = Job(np.arange(96), seed=2)
     settings = Settings(checkpoints=str(tmp_path), rounding="deterministic")
@@ -393,9 +393,9 @@ def test_a_killed_training_keeps_the_weights_of_its_best_epoch(data: Cohort, tmp
         patch.setattr("equipoise.training.images._side_by_side.EVERY", 0.0)
         patch.setattr("equipoise.training.images._side_by_side.TIMES", 0.0)
         with pytest.raises(KeyboardInterrupt):
-            train(material, learner, [job], settings, kill, keep_models=True)
-    (found,) = train(material, learner, [job], settings, lambda one: seen.append(one.epoch), keep_models=True)
-    (whole,) = train(material, learner, [job], replace(settings, checkpoints=None), keep_models=True)
+            train(dataset, learner, [job], settings, kill, keep_models=True)
+    (found,) = train(dataset, learner, [job], settings, lambda one: seen.append(one.epoch), keep_models=True)
+    (whole,) = train(dataset, learner, [job], replace(settings, checkpoints=None), keep_models=True)
     assert seen[0] == 4, "it went on from the third epoch"
     assert found.best_epoch == whole.best_epoch
     assert found.model is not None
@@ -405,9 +405,9 @@ def test_a_killed_training_keeps_the_weights_of_its_best_epoch(data: Cohort, tmp
 
 
 def test_keeping_models_changes_no_prediction(data: Cohort) -> None:
-    material = material_of(data, data.groups)
+    dataset = encode_dataset(data, data.groups)
     job = Job(np.arange(96), seed=2)
-    one, other = (train(material, LEARNER, [job], keep_models=keep)[0] for keep in (False, True))
+    one, other = (train(dataset, LEARNER, [job], keep_models=keep)[0] for keep in (False, True))
     assert one.model is None
     assert one.test is not None
     assert other.test is not None

@@ -26,7 +26,7 @@ from equipoise.audits import audit
 from equipoise.cohorts import Cohort
 from equipoise.estimators import GroupNames, SavedModel, is_saved_model, load_model
 from equipoise.foundation import BadInput, registry
-from equipoise.training import Job, Mixture, Outcome, encoder_of, material_of, train
+from equipoise.training import Job, Mixture, Outcome, encode_dataset, encoder_of, train
 from equipoise.training._network_models import MlpModel
 from helpers.cases.plan import cohort, columns
 from helpers.cases.training import Learns
@@ -63,16 +63,16 @@ def people(**changes: Any) -> Cohort:
 
 
 def saved_of(data: Cohort, learner: Any, treatment: str = "untreated", **values: Any) -> tuple[SavedModel, Outcome]:
-    material = material_of(data, data.groups, groups_at_prediction=True)
-    made = registry.get("treatment", treatment).thing(**values)  # type: ignore[operator]
-    job = Job(np.arange(len(material.train)), seed=1, treatments=(made,))
-    (ended,) = train(material, learner, [job], keep_models=True)
+    dataset = encode_dataset(data, data.groups, groups_at_prediction=True)
+    made = registry.get("treatment", treatment).implementation(**values)  # type: ignore[operator]
+    job = Job(np.arange(len(dataset.train)), seed=1, treatments=(made,))
+    (ended,) = train(dataset, learner, [job], keep_models=True)
     assert ended.failure is None, ended.failure
     assert ended.model is not None
-    regression = material.task == "regression"
-    names = GroupNames(data.groups, material.groups)
+    regression = dataset.task == "regression"
+    names = GroupNames(data.groups, dataset.groups)
     model = SavedModel(
-        ended.model, encoder_of(data), () if regression else material.classes, names, data.target, material.task,
+        ended.model, encoder_of(data), () if regression else dataset.classes, names, data.target, dataset.task,
         data.favourable, {"treatments": [treatment]},
     )  # fmt: skip
     return model, ended
@@ -331,7 +331,7 @@ def test_an_error_of_a_part_says_that_the_parts_do_not_fit(folder: Path, monkeyp
     def restored(*_: object) -> None:
         raise KeyError("a plug-in's own")
 
-    monkeypatch.setattr(MlpModel, "own_restore", restored)
+    monkeypatch.setattr(MlpModel, "restore_base", restored)
     with pytest.raises(BadInput, match=r"do not fit each other \(KeyError"):
         load_model(folder)
 

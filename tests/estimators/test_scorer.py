@@ -93,7 +93,7 @@ def test_weights_count() -> None:
 
 
 def test_every_measure_with_a_direction_is_a_scorer_and_others_are_refused() -> None:
-    directions = [(entry.name, entry.thing.better) for entry in registry.entries("measure")]
+    directions = [(entry.name, entry.implementation.better) for entry in registry.entries("measure")]
     assert {better for _, better in directions} == {"high", "low", "none"}
     for name, better in directions:
         if better == "none":

@@ -28,7 +28,7 @@ from equipoise.estimators import TreatedClassifier, TreatedEmbedding, TreatedReg
 from equipoise.estimators._dataset import GroupCoder, held_out
 from equipoise.foundation import BadInput, installed
 from equipoise.studies.plans import Named
-from equipoise.training import Job, Settings, material_of, train
+from equipoise.training import Job, Settings, encode_dataset, train
 from equipoise.treatments import Adversarial, DomainIndependent, Downsampling, Reweighting
 
 ROWS = 300
@@ -101,9 +101,9 @@ def test_a_perceptron_is_trained_as_in_a_study() -> None:
     again = [*range(ROWS), ROWS - 1]
     columns = {"p": X[again, 0], "q": X[again, 1], "y": y[again], "group": group[again], "split": [*split, "test"]}
     cohort = equipoise.Cohort.from_frame(columns, target="y", groups="group", split="split")
-    material = material_of(cohort)
-    job = Job(np.arange(len(material.train)), 3, treatments=(Adversarial(),))
-    (outcome,) = train(material, Named("mlp", 1, QUICK), [job], Settings())
+    dataset = encode_dataset(cohort)
+    job = Job(np.arange(len(dataset.train)), 3, treatments=(Adversarial(),))
+    (outcome,) = train(dataset, Named("mlp", 1, QUICK), [job], Settings())
     assert outcome.dev is not None
     assert outcome.dev.scores is not None
     np.testing.assert_array_equal(model.predict_proba(X[split == "dev"]), outcome.dev.scores)

@@ -80,6 +80,13 @@ def test_a_module_is_private_unless_it_is_a_door_or_in_a_folder_of_things_of_one
     assert all((SOURCE / folder / "__init__.py").is_file() for folder in FOLDERS)
 
 
+def test_every_folder_of_modules_has_a_door_or_holds_things_of_one_kind() -> None:
+    folders = {path.parent.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")} - {"."}
+    rooms = {room.removeprefix("equipoise.").replace(".", "/") for room in ROOMS}
+    without = {folder for folder in folders - rooms if not folder.startswith("reproductions/")}
+    assert without <= {*FOLDERS, "cli"}  # nothing but the program itself imports the command line
+
+
 def test_pages_examples_and_benchmarks_import_from_doors_only() -> None:
     found = list(imports_of_readers())
     assert len(found) > 100  # the search finds them

@@ -10,8 +10,8 @@ import pytest
 
 from equipoise.foundation import (
     BadInput,
+    atomic_folder,
     check_new_folder,
-    folder_when_whole,
     forget_written_files,
     written_files,
 )
@@ -19,13 +19,13 @@ from equipoise.foundation import _files as files
 
 
 def write(target: Path, text: str = "new") -> None:
-    with folder_when_whole(target, replaceable=lambda one: (one / "mine").exists()) as folder:
-        files.write_whole(folder / "mine", text)
+    with atomic_folder(target, replaceable=lambda one: (one / "mine").exists()) as folder:
+        files.write_file(folder / "mine", text)
 
 
 def half_written(target: Path) -> None:
-    with folder_when_whole(target, replaceable=lambda _: True) as folder:
-        files.write_whole(folder / "mine", "half")
+    with atomic_folder(target, replaceable=lambda _: True) as folder:
+        files.write_file(folder / "mine", "half")
         raise ZeroDivisionError
 
 

@@ -69,6 +69,6 @@ def test_stages_are_reported_as_a_share_of_all_by_their_weight() -> None:
     step = progress.stage("search")
     step(1, 2)
     step(2, 2)
-    progress.tell("judge", 1, 2)
+    progress.update("judge", 1, 2)
     assert told == [("search", 0.0), ("search", 0.375), ("search", 0.75), ("judge", 0.875)]
-    StagedProgress(None, {"search": 1.0}).tell("search", 1, 1)
+    StagedProgress(None, {"search": 1.0}).update("search", 1, 1)

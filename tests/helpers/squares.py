@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from equipoise.training import Job, Material, Rows
+from equipoise.training import EncodedDataset, Job, Rows
 
 CLASSES, GROUPS = ("down", "middle", "up"), ("colour", "grey")
 SIDE = 8
@@ -25,8 +25,8 @@ def pictures(number: int, seed: int, skew: float = 0.8) -> tuple[np.ndarray, np.
     return found.astype(np.uint8), target, group
 
 
-def material(train: int = 96, dev: int = 30, test: int = 36, *, test_groups: bool = False) -> Material:
-    """Return a material of pictures; the test rows have no targets."""
+def dataset(train: int = 96, dev: int = 30, test: int = 36, *, test_groups: bool = False) -> EncodedDataset:
+    """Return a dataset of pictures; the test rows have no targets."""
     splits = []
     start = 0
     for seed, number in enumerate((train, dev, test)):
@@ -42,10 +42,10 @@ def material(train: int = 96, dev: int = 30, test: int = 36, *, test_groups: boo
             )
         )
         start += number
-    return Material(*splits, CLASSES, GROUPS)
+    return EncodedDataset(*splits, CLASSES, GROUPS)
 
 
-def jobs(material: Material, seeds: Sequence[int] = (0,), repeats: int = 1, treatments=(), **learner) -> list[Job]:
+def jobs(dataset: EncodedDataset, seeds: Sequence[int] = (0,), repeats: int = 1, treatments=(), **learner) -> list[Job]:
     """Return one job a seed and repeat, on all training rows."""
-    rows = np.arange(len(material.train))
+    rows = np.arange(len(dataset.train))
     return [Job(rows, seed, repeat, learner, tuple(treatments)) for seed in seeds for repeat in range(repeats)]

@@ -23,6 +23,6 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "MOMENT_NUMBERS", 1)
     monkeypatch.setattr(kernels, "PANEL", 2)
     monkeypatch.setattr(kernels, "TILE", 11)
-    monkeypatch.setattr(neighbours, "HELD", 1)
+    monkeypatch.setattr(neighbours, "DISTANCES_AT_ONCE", 1)
     monkeypatch.setattr(neighbours, "TILE", 1)
     monkeypatch.setattr(neighbours, "TILE_ROWS", 5)

@@ -58,7 +58,7 @@ def test_alignment_by_hand() -> None:
     across = measures.inter_class_alignment.by_group(CLASSES, LINE, sensitive_features=SEX)
     assert across["w"] == pytest.approx((11**2 + 10**2 + 2.5**2 + 1.5**2) / 4)
     # To the letter of X x X each of the five is also paired with itself, at distance 0.
-    tally = embed(LINE, CLASSES).everyone
+    tally = embed(LINE, CLASSES).overall
     letter = measures.intra_class_alignment.from_counts(tally, variant="literal")
     assert letter == pytest.approx(2 * (1 + 1 + 7.5**2 + 8.5**2) / (2 * 4 + 5))
 

@@ -57,7 +57,7 @@ def test_performances_are_means_over_labels_of_scikit_learns(seed: int) -> None:
         "f1": f1_score(present, said, average="macro"),
     }
     for name, value in expected.items():
-        assert class_performance(name, counts.everyone) == pytest.approx(value)  # type: ignore[arg-type]
+        assert class_performance(name, counts.overall) == pytest.approx(value)  # type: ignore[arg-type]
     assert label_scores("auc", scores, present) == pytest.approx(roc_auc_score(present, scores, average="macro"))
     expected_precision = average_precision_score(present, scores, average="macro")
     assert label_scores("average_precision", scores, present) == pytest.approx(expected_precision)
@@ -100,7 +100,7 @@ def test_selection_counts_what_objectives_count_and_leaves_unknown_rows_out(perf
     if performance in ("auc", "average_precision"):
         expected = label_scores(performance, scores[5:], present[5:])
     else:
-        expected = class_performance(performance, known.everyone)
+        expected = class_performance(performance, known.overall)
     assert found.performance[0] == pytest.approx(float(expected))
     assert found.fairness[0] == pytest.approx(float(class_fairness("DP", known, "f1")))
     worst = scores_of(
@@ -109,7 +109,7 @@ def test_selection_counts_what_objectives_count_and_leaves_unknown_rows_out(perf
     own = [np.flatnonzero(group[5:] == one) + 5 for one in range(3)]
     each = [
         float(label_scores(performance, scores[chosen], present[chosen])) if performance in ("auc", "average_precision")
-        else float(class_performance(performance, counts_of(present[chosen], said[chosen], group[chosen], 3).everyone))
+        else float(class_performance(performance, counts_of(present[chosen], said[chosen], group[chosen], 3).overall))
         for chosen in own
     ]  # fmt: skip
     assert worst == pytest.approx(min(each))
@@ -126,7 +126,7 @@ def test_a_label_that_a_group_lacks_is_left_out_and_never_zero() -> None:
     assert np.isnan(class_fairness("GAP", silent, "f1"))
     assert np.isnan(label_scores("auc", said, 0 * present))
     assert np.isnan(label_scores("average_precision", said, 0 * present))
-    assert np.isnan(class_performance("f1", counts_of(0 * present, 0 * said, group, 3).everyone))
+    assert np.isnan(class_performance("f1", counts_of(0 * present, 0 * said, group, 3).overall))
 
 
 def test_a_constant_has_collapsed_and_a_rare_label_that_is_found_has_not() -> None:
@@ -134,23 +134,23 @@ def test_a_constant_has_collapsed_and_a_rare_label_that_is_found_has_not() -> No
     present = np.zeros((rows, 2), dtype=int)
     present[:5, 0], present[:400, 1] = 1, 1
     group = np.arange(rows) % 2
-    perfect = counts_of(present, present, group, 2).everyone
+    perfect = counts_of(present, present, group, 2).overall
     assert not labels_have_collapsed(perfect).any()
     assert not all_labels_have_collapsed(perfect)
-    nothing = counts_of(present, 0 * present, group, 2).everyone
+    nothing = counts_of(present, 0 * present, group, 2).overall
     assert labels_have_collapsed(nothing).all()
     assert all_labels_have_collapsed(nothing)
     half = present.copy()
     half[:, 0] = 0
-    one = counts_of(present, half, group, 2).everyone
+    one = counts_of(present, half, group, 2).overall
     assert labels_have_collapsed(one).tolist() == [True, False]
     assert not all_labels_have_collapsed(one)
     # A coin for each row is no better than a constant.
     coin = np.random.default_rng(0).integers(0, 2, (rows * 20, 1))
     truth = np.random.default_rng(1).integers(0, 2, (rows * 20, 1))
-    assert all_labels_have_collapsed(counts_of(truth, coin, np.zeros(rows * 20, dtype=int), 1).everyone)
+    assert all_labels_have_collapsed(counts_of(truth, coin, np.zeros(rows * 20, dtype=int), 1).overall)
     # Nothing can be said where every row has a label.
-    assert not all_labels_have_collapsed(counts_of(truth * 0 + 1, coin, np.zeros(rows * 20, dtype=int), 1).everyone)
+    assert not all_labels_have_collapsed(counts_of(truth * 0 + 1, coin, np.zeros(rows * 20, dtype=int), 1).overall)
 
 
 def test_macro_f1_is_the_usual_performance_and_numbers_have_none() -> None:

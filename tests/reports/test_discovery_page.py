@@ -168,7 +168,7 @@ def test_a_direction_is_told_in_words_and_numbers() -> None:
 
 def test_the_reference_is_told_of() -> None:
     one = found().directions[0]
-    held = replace(one, judged=replace(one.judged, reference_way=0.031))
+    held = replace(one, judged=replace(one.judged, reference_change=0.031))
     told = reports.markdown(investigation(directions=(held,), reference="sound.py:net"))
     assert "The probability of the reference (sound.py:net) changes by 0.031 in total." in told
 
@@ -301,12 +301,17 @@ def test_an_investigation_is_a_result_like_any_other(tmp_path: Path) -> None:
     ]
     judged = made.directions[0].judged
     first = made.findings[0]
-    assert (first.estimate, first.low, first.high, first.n) == (judged.way, judged.way_low, judged.way_high, 256)
+    assert (first.estimate, first.low, first.high, first.n) == (
+        judged.total_change,
+        judged.total_change_low,
+        judged.total_change_high,
+        256,
+    )
     made.to_json(tmp_path / "found.json")
     assert json.loads((tmp_path / "found.json").read_text(encoding="utf-8")) == json.loads(json.dumps(made.as_json()))
     assert made.to_csv().splitlines()[0].startswith("kind,method,name,verdict,reason,variation,low,high,total_change")
     assert len(made.to_csv().splitlines()) == 1 + len(made.records)
-    assert made.to_dict()["direction/direction 1/total_change"] == judged.way
+    assert made.to_dict()["direction/direction 1/total_change"] == judged.total_change
     assert made.to_dict()["known/age/change"] == -0.06
     assert "baseline/random orthogonal/variation" in made.to_dict()
     assert made.to_latex().count(r"\begin{longtable}") == 3

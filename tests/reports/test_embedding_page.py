@@ -13,7 +13,7 @@ from equipoise.audits import AuditResult, SpaceMap
 from equipoise.foundation import report_of
 from equipoise.reports._formats import fine, safe_name
 from equipoise.reports._records import Subject, is_embedding
-from equipoise.reports._spaces import RULES, main_gaps, map_caution, said_by
+from equipoise.reports._spaces import RULES, finding_text, main_gaps, map_caution
 from equipoise.reports.charts.chart import COLOURS, MOST_MARKS, Chart
 from equipoise.reports.charts.forest import GAP_LOOKS
 from equipoise.reports.charts.maps import MOST_POINTS_ON_A_PAGE, OTHERS
@@ -128,8 +128,8 @@ def test_a_gap_is_told_by_its_own_rule_with_its_interval_and_in_words() -> None:
     words = " ".join(tree_of("plain").by_id("gaps").words.split())
     assert f"Recall@1 {fine(gap.value)} {fine(gap.low)} to {fine(gap.high)}" in words
     assert "for b, nearest neighbours are of the same class less often" in words
-    assert said_by(result, replace(gap, value=-0.1)).startswith("for a, nearest")
-    assert said_by(result, replace(gap, finding=False)) == "", "what is not significant says nothing"
+    assert finding_text(result, replace(gap, value=-0.1)).startswith("for a, nearest")
+    assert finding_text(result, replace(gap, finding=False)) == "", "what is not significant says nothing"
     # Where no group is the largest the others are compared with the first.
     assert {record.variant for _, record in main_gaps(result, Subject(("half",)))} == {"paper"}
 

@@ -202,7 +202,7 @@ def test_without_a_finding_the_first_sentence_says_how_many_people_it_would_take
     alone = needed_for(result.records)
     assert alone is not None
     assert 1.3 * alone.people < needed.people < 7_000, "one test of several, after correction"
-    assert needed.here == 400
+    assert needed.people_now == 400
     assert result.words[0].startswith("No difference between groups is confirmed")
     assert "Detecting a difference of 5.0 points in the selection rate of '1' would take about" in result.words[0]
     assert "people (80% power); 400 were compared." in result.words[0]
@@ -218,8 +218,11 @@ def test_with_weights_the_people_compared_are_an_effective_number_and_it_says_so
     assert needed is not None
     assert needed.effective
     # Weights that have nothing to do with the outcome: about (sum of w)^2 / sum of w^2 (Kish), of each group.
-    assert needed.here == pytest.approx(400 * 2**2 / 5, rel=0.05)
-    assert f"those compared count as {needed.here:,.0f} (their effective number, with these weights" in result.words[0]
+    assert needed.people_now == pytest.approx(400 * 2**2 / 5, rel=0.05)
+    assert (
+        f"those compared count as {needed.people_now:,.0f} (their effective number, with these weights"
+        in result.words[0]
+    )
     assert "were compared" not in result.words[0]
 
 

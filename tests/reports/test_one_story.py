@@ -8,7 +8,7 @@ from equipoise.audits import AuditResult
 from equipoise.foundation import report_of
 from equipoise.reports import formats
 from equipoise.reports._document import Cell, DataTable, Details, Document, Meaning, plain
-from equipoise.reports._records import bound_says_no, class_of, record_verdict, subjects_of, title_of
+from equipoise.reports._records import bound_includes_zero, class_of, record_verdict, subjects_of, title_of
 from equipoise.reports._spaces import main_gaps
 from equipoise.reports.charts.forest import main_forest, space_gaps
 from equipoise.reports.narrative._study_words import LONGEST_SENTENCE, unknown
@@ -80,7 +80,7 @@ def test_a_small_p_that_is_no_finding_says_why() -> None:
     assert gap.finding is False
     assert gap.p_adjusted is not None
     assert gap.p_adjusted < 0.05
-    assert bound_says_no(gap)
+    assert bound_includes_zero(gap)
     [table] = tables(AUDITS.document(result), "gaps")[:1]
     place = [plain(cell.text) for cell in cells_of(table, "Measure")].index("Mean absolute error difference")
     assert cells_of(table, "Verdict")[place].below == ("its bound is 0: p and bound must both say so",)

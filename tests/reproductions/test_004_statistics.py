@@ -150,6 +150,6 @@ def test_a_study_would_count_the_same_by_the_papers_rule(rows: dict[str, list[ob
         table.setdefault(str(technique), {}).setdefault(str(metric), []).append(float(str(value)))
     baselines = dict(zip(map(str, rows["technique"]), map(str, rows["baseline"]), strict=True))
     found = by_the_papers_rule(table, baselines, "accuracy").values()
-    assert Counter(one.found.verdict for one in found) == {"lower": 103, "higher": 47, "none": 4}
+    assert Counter(one.record.verdict for one in found) == {"lower": 103, "higher": 47, "none": 4}
     # The paper counts 14.
-    assert sum(one.found.mean > one.baseline.mean and one.found.min < one.baseline.max for one in found) == 15
+    assert sum(one.record.mean > one.baseline.mean and one.record.min < one.baseline.max for one in found) == 15

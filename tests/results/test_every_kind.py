@@ -52,7 +52,7 @@ def test_findings_are_the_confirmed_statements(result: Result) -> None:
     assert tuple(result.findings) == tuple(statement for statement in result.statements if statement.confirmed)
     for finding in result.statements:
         source = getattr(result, finding.source)
-        assert not isinstance(source, tuple) or 0 <= finding.place < len(source)
+        assert not isinstance(source, tuple) or 0 <= finding.index < len(source)
 
 
 def test_an_interval_has_its_level(result: Result) -> None:

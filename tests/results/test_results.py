@@ -94,11 +94,11 @@ def test_a_view_shows_hostile_names_harmlessly() -> None:
 def test_findings_of_an_audit_are_the_records_that_say_so() -> None:
     result = audited()
     contrasts = [statement for statement in result.statements if statement.kind == "contrast"]
-    assert [contrast.place for contrast in contrasts] == [
+    assert [contrast.index for contrast in contrasts] == [
         index for index, record in enumerate(result.records) if record.kind == "contrast"
     ]
     for statement in result.statements:
-        record = result.records[statement.place]
+        record = result.records[statement.index]
         assert (statement.measure, statement.estimate, statement.low, statement.p_adjusted) == (
             record.measure, pytest.approx(record.value, nan_ok=True), record.low, record.p_adjusted,
         )  # fmt: skip
@@ -127,7 +127,7 @@ def test_findings_of_runs_point_by_what_is_better() -> None:
     result = evidence_cases.plain()
     assert len(result.statements) == len(result.contrasts) > 0
     for statement in result.statements:
-        record = result.records[statement.place]
+        record = result.records[statement.index]
         assert record.verdict is not None
         assert statement.confirmed == (record.verdict.significant or bool(record.equivalent))
         better = statement.measure in result.performance
@@ -142,14 +142,14 @@ def test_findings_of_a_study_are_those_that_its_records_call_good_or_not() -> No
     for statement in result.statements:
         if statement.source == "records":
             expected = {True: Direction.BETTER, False: Direction.WORSE}
-            good = result.records[statement.place].good
+            good = result.records[statement.index].good
             assert good is None or statement.direction == expected[good]
-            assert statement.condition == result.records[statement.place].condition
+            assert statement.condition == result.records[statement.index].condition
 
 
 def test_findings_of_the_other_kinds() -> None:
     compared = compare_cases.planted()
-    assert [finding.place for finding in compared.findings if finding.source == "records"] == [
+    assert [finding.index for finding in compared.findings if finding.source == "records"] == [
         index for index, record in enumerate(compared.records) if record.finding
     ]
     assert [finding.direction for finding in diagnosed().findings] == [Direction.DIFFERENT]

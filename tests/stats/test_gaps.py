@@ -157,7 +157,7 @@ def test_bounds_are_the_best_of_the_pairs_and_the_pair_is_named() -> None:
         for a, b in pairs
     ]  # fmt: skip
     assert ratio == pytest.approx(min(map(float, uppers)))
-    assert pair_bounds([PairBound(np.empty((0, 4)), 0.9, known=0.25)]) == [0.25]
+    assert pair_bounds([PairBound(np.empty((0, 4)), 0.9, exact=0.25)]) == [0.25]
 
 
 def test_every_pair_must_be_within_the_margin() -> None:

@@ -204,8 +204,8 @@ def test_a_study_decided_by_the_auc_reports_the_auc_of_its_scores(tmp_path: Path
     with open_store(str(tmp_path / "study.db"), create=False, plan=made.plan_key) as store:
         keys = [trial.key for trial in made.trials() if trial.treatment == "untreated"]
         found = store.predictions_of(keys, "test")
-    rows = made.truth.of("test")
-    expected = [roc_auc_score(rows.target[rows.known], found[key].scores[rows.known, 1]) for key in keys]  # type: ignore[index]
+    rows = made.labels.of("test")
+    expected = [roc_auc_score(rows.target[rows.is_known], found[key].scores[rows.is_known, 1]) for key in keys]  # type: ignore[index]
     [record] = result.find(treatment="untreated", measure="auc")
     assert record.mean == pytest.approx(sum(expected) / len(expected))
     assert result.constant is not None

@@ -128,12 +128,12 @@ def test_a_constant_says_of_each_label_what_most_training_rows_say(ran: Ran) -> 
 
 def test_people_are_drawn_again_with_all_of_their_labels(ran: Ran) -> None:
     with open_store(str(ran.store), create=False, read_only=True, plan=ran.study.plan_key) as store:
-        data = data_of(store, name="labels", truth=ran.study.truth, ids=rows_of(ran.study.cohort, "test"))
+        data = data_of(store, name="labels", truth=ran.study.labels, ids=rows_of(ran.study.cohort, "test"))
         counted = Counted(data.rows, data.layout)  # type: ignore[arg-type]
         said = data.predictions([0])  # type: ignore[misc]
         generator = np.random.default_rng(0)
         weights = counted.weights(3, generator)
-        tables = counted.tables(counted.told(said), np.concatenate([np.ones_like(weights[:1]), weights]))
+        tables = counted.tables(counted.row_sums(said), np.concatenate([np.ones_like(weights[:1]), weights]))
         assert np.array_equal(tables[0], data.tables["test"][0])
         # A drawn table is that of the drawn rows, each with all of its labels.
         order = counted._order
@@ -141,10 +141,10 @@ def test_people_are_drawn_again_with_all_of_their_labels(ran: Ran) -> None:
         f1 = quantities_of(data.layout, [("sex",)])[0]
         expected = f1_score(ran.target[drawn], np.asarray(said[0])[drawn], average="macro")
         assert measured([f1], tables[1:2], data.layout)[0, 0] == pytest.approx(expected)
-        assert not _implausible(store.readouts("test", ran.study.truth), ran.study.truth)
-        readouts = store.readouts("test", ran.study.truth)
+        assert not _implausible(store.readouts("test", ran.study.labels), ran.study.labels)
+        readouts = store.readouts("test", ran.study.labels)
         readouts.counts[0, 0, 0] += [1, 0, 0, -1]
-        assert _implausible(readouts, ran.study.truth) == [readouts.keys[0]]
+        assert _implausible(readouts, ran.study.labels) == [readouts.keys[0]]
     assert all(one.spread_people > 0 for one in ran.result.find(measure="macro_f1"))
     assert all(one.verdict is not None for one in ran.result.find(treatment="reweighting"))
 
@@ -205,10 +205,10 @@ def test_mean_average_precision_decides_where_it_is_asked_for(tmp_path: Path) ->
 def test_a_packed_study_keeps_its_labels(ran: Ran, tmp_path: Path) -> None:
     pack(ran.study.work, tmp_path / "pack")
     again = unpack(tmp_path / "pack")
-    assert again.material.labels == LABELS
-    assert again.material.task == "multilabel"
-    assert np.array_equal(again.material.train.target, ran.study.material.train.target)  # type: ignore[arg-type]
-    assert again.material.test.target is None
+    assert again.dataset.labels == LABELS
+    assert again.dataset.task == "multilabel"
+    assert np.array_equal(again.dataset.train.target, ran.study.dataset.train.target)  # type: ignore[arg-type]
+    assert again.dataset.test.target is None
 
 
 def test_a_plan_names_labels_as_a_list(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_a_refitted_model_predicts_what_the_store_holds(
     loaded = load_model(tmp_path / "model")
     test = {name: column[rows_of(made.cohort, "test")] for name, column in made.cohort.columns.items()}
     expected = stored(made, store, done.trial.key)
-    np.testing.assert_array_equal(loaded.predict(test), np.array(made.material.classes)[expected.values])
+    np.testing.assert_array_equal(loaded.predict(test), np.array(made.dataset.classes)[expected.values])
     np.testing.assert_allclose(loaded.predict_proba(test), expected.scores, atol=1e-6)
     assert loaded.about["agreement"] == {"dev": 1.0, "test": 1.0}
     assert loaded.provenance["fingerprint"] == made.fingerprint
@@ -109,7 +109,7 @@ def test_the_audit_is_that_of_the_test_rows(ran: tuple[Study, Path], tmp_path: P
     made, store = ran
     done = made.refit("reweighting", tmp_path / "m", store, seed=1)
     rows = rows_of(made.cohort, "test")
-    predicted = np.array(made.material.classes)[stored(made, store, done.trial.key).values]
+    predicted = np.array(made.dataset.classes)[stored(made, store, done.trial.key).values]
     sex, hired = made.cohort["sex"][rows], made.cohort["hired"][rows]
     values = {
         record.value
@@ -196,7 +196,7 @@ def test_kept_weights_need_no_training(tmp_path: Path, monkeypatch: pytest.Monke
     result = made.run(store, keep_models=True)
     assert result is not None
     with open_store(store, plan=made.plan_key, read_only=True) as opened:
-        assert opened.kept_names() == {MODEL: len(made.trials())}
+        assert opened.stored_array_names() == {MODEL: len(made.trials())}
     monkeypatch.setattr("equipoise.studies.running.Work.outcomes", lambda *_: pytest.fail("it was trained"))
     for treatment in ("inlp", "adversarial(strength=2)", "domain_independent(readout=known_domain)"):
         done = refit(made, store, treatment=treatment, to=tmp_path / "m")
@@ -220,7 +220,7 @@ def test_a_network_that_is_too_large_is_not_kept_and_says_so(tmp_path: Path, mon
     result = made.run(tmp_path / "study.db", keep_models=True)
     assert result is not None
     with open_store(tmp_path / "study.db", plan=made.plan_key, read_only=True) as opened:
-        assert opened.kept_names() == {}
+        assert opened.stored_array_names() == {}
         assert any("was not kept" in note for trial in opened.trials() for note in trial.notes)
 
 

@@ -36,7 +36,7 @@ def study(learner: dict[str, Any], **changes: Any) -> Study:
 
 def stored(made: Study, store: Path, key: str) -> tuple[Any, Any]:
     with open_store(store, plan=made.plan_key, read_only=True) as opened:
-        return opened.predictions(key, "test"), opened.kept([key], "embedding.test")[key]
+        return opened.predictions(key, "test"), opened.stored_arrays([key], "embedding.test")[key]
 
 
 @pytest.mark.parametrize("learner", [HEAD, NETWORK, RAW], ids=["head", "network", "raw"])
@@ -49,7 +49,7 @@ def test_a_refitted_embedding_is_what_the_store_holds(learner: dict[str, Any], t
         assert done.equal, done.words
         predicted, embedding = stored(made, store, done.trial.key)
         loaded, test = load_model(tmp_path / str(number)), made.cohort.where("test")
-        np.testing.assert_array_equal(loaded.predict(test), np.array(made.material.classes)[predicted.values])
+        np.testing.assert_array_equal(loaded.predict(test), np.array(made.dataset.classes)[predicted.values])
         np.testing.assert_allclose(loaded.transform(test), embedding.astype(np.float32), atol=2e-3)
 
 
@@ -90,7 +90,7 @@ def test_kept_embeddings_need_no_training(tmp_path: Path, monkeypatch: pytest.Mo
     made, store = study(HEAD, rounding="native"), tmp_path / "study.db"
     made.run(store, keep_models=True)
     with open_store(store, plan=made.plan_key, read_only=True) as opened:
-        assert opened.kept_names()[MODEL] == len(made.trials())
+        assert opened.stored_array_names()[MODEL] == len(made.trials())
     monkeypatch.setattr("equipoise.studies.running.Work.outcomes", lambda *_: pytest.fail("it was trained"))
     for treatment in CELLS:
         done = refit(made, store, treatment=treatment, to=tmp_path / "m")

@@ -59,7 +59,7 @@ def test_a_refitted_network_predicts_what_the_store_holds(
     loaded, test = load_model(tmp_path / "model"), made.cohort.where("test")
     expected = stored(made, store, done.trial.key)
     rows = rows_of(made.cohort, "test")
-    np.testing.assert_array_equal(loaded.predict(test, ids=rows), np.array(made.material.classes)[expected.values])
+    np.testing.assert_array_equal(loaded.predict(test, ids=rows), np.array(made.dataset.classes)[expected.values])
     np.testing.assert_allclose(loaded.predict_proba(test, ids=rows), expected.scores, atol=1e-6)
     assert loaded.audit is not None
     assert loaded.audit["schema"] == "equipoise.audit/1"
@@ -71,7 +71,7 @@ def test_a_refitted_network_predicts_what_the_store_holds(
 def test_the_audit_is_that_of_the_test_pictures(ran: tuple[Study, Path], tmp_path: Path) -> None:
     made, store = ran
     done = refit(made, store, treatment="reweighting", to=tmp_path / "m", seed=1)
-    test, classes = made.cohort.where("test"), np.array(made.material.classes)
+    test, classes = made.cohort.where("test"), np.array(made.dataset.classes)
     predicted = classes[stored(made, store, done.trial.key).values]
     rows = (test["group"] == "grey") & (test["label"] == "up")
     (value,) = {
@@ -87,7 +87,7 @@ def test_kept_weights_of_small_networks_need_no_training(tmp_path: Path, monkeyp
     made, store = study(rounding="native"), tmp_path / "study.db"
     made.run(store, keep_models=True)
     with open_store(store, plan=made.plan_key, read_only=True) as opened:
-        assert opened.kept_names()[MODEL] == len(made.trials())
+        assert opened.stored_array_names()[MODEL] == len(made.trials())
     monkeypatch.setattr("equipoise.studies.running.Work.outcomes", lambda *_: pytest.fail("it was trained"))
     for treatment in CELLS:
         done = refit(made, store, treatment=treatment, to=tmp_path / "m")
@@ -100,7 +100,7 @@ def test_a_large_network_is_not_kept_and_says_so(tmp_path: Path) -> None:
     made = study(treatments=["untreated"], seeds=1, learner=learner)
     made.run(tmp_path / "study.db", keep_models=True)
     with open_store(tmp_path / "study.db", plan=made.plan_key, read_only=True) as opened:
-        assert MODEL not in opened.kept_names()
+        assert MODEL not in opened.stored_array_names()
         assert any("and was not kept: up to 4,194,304 are" in note for trial in opened.trials() for note in trial.notes)
 
 
@@ -121,10 +121,10 @@ def test_a_network_of_ones_own_is_refitted_and_loaded_with_its_code(name: str, t
     made = study(treatments=["untreated", "reweighting"], seeds=1, learner=learner)
     made.run(tmp_path / "study.db", keep_models=True)
     with open_store(tmp_path / "study.db", plan=made.plan_key, read_only=True) as opened:
-        assert MODEL not in opened.kept_names(), "weights without the code are of no use in a store"
+        assert MODEL not in opened.stored_array_names(), "weights without the code are of no use in a store"
     done = refit(made, tmp_path / "study.db", treatment="reweighting", to=tmp_path / "m")
     assert done.equal, done.words
     assert done.words[-1] == f"Load it: equipoise.load_model({str(tmp_path / 'm')!r}, module=MyNet)"
     loaded, test = load_model(tmp_path / "m", module=own_network), made.cohort.where("test")
     expected = stored(made, tmp_path / "study.db", done.trial.key)
-    np.testing.assert_array_equal(loaded.predict(test), np.array(made.material.classes)[expected.values])
+    np.testing.assert_array_equal(loaded.predict(test), np.array(made.dataset.classes)[expected.values])

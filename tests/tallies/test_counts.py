@@ -23,8 +23,8 @@ from equipoise.foundation import BadInput, registry
 from equipoise.tallies import (
     Cells,
     label_of,
+    label_text,
     ordered,
-    shown,
 )
 
 pytestmark = pytest.mark.once
@@ -346,7 +346,7 @@ def test_numbers_are_ordered_by_size_in_groups_and_classes() -> None:
 
 def test_the_missing_group_has_a_name_and_stands_last() -> None:
     counts = Counts().update([0, 1, 1], [0, 1, 0], sensitive_features=["z", None, "a"])
-    assert shown(None) == "(missing)"
+    assert label_text(None) == "(missing)"
     assert counts.confusion(["group"]).groups == ("a", "z")
     assert counts.confusion(["group"], include_missing=True).groups == ("a", "z", "(missing)")
 

@@ -114,5 +114,5 @@ def test_work_is_done_once_for_all_attributes() -> None:
     found = embed(POINTS, CLASSES, GROUPS)
     other = EmbeddingTally(found.space, np.arange(40) % 2, ("a", "b"))
     assert other.space.hits is found.space.hits
-    assert found.everyone.space is found.space
+    assert found.overall.space is found.space
     assert found.options == EmbeddingOptions()

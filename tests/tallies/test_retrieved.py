@@ -74,7 +74,7 @@ def test_small_blocks_find_the_same_neighbours_as_one_sort(
     k: int, norms: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(neighbours, "TILE", 17)
-    monkeypatch.setattr(neighbours, "HELD", 3000)
+    monkeypatch.setattr(neighbours, "SIMILARITIES_AT_ONCE", 3000)
     monkeypatch.setattr(neighbours, "BAND", 8)
     generator = np.random.default_rng(2)
     points = generator.normal(size=(230, 5)) * np.exp(generator.normal(size=(230, 1)))

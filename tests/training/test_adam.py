@@ -39,7 +39,7 @@ def test_every_trial_moves_as_with_an_optimiser_of_its_own(same: bool) -> None:
             kept = [0, 2, 4] if step == 10 else [1, 2]
             running = [running[place] for place in kept]
             stacked = [one.detach()[kept].requires_grad_() for one in stacked]
-            ours.keep(torch.tensor(kept), stacked)
+            ours.select_trials(torch.tensor(kept), stacked)
         for place, trial in enumerate(running):
             for one, own in zip(stacked, alone[trial], strict=True):
                 assert torch.allclose(one[place], own, rtol=0, atol=1e-13)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.training import COLLAPSED, Material, Rows, Scores, Settings, scores_of, train
+from equipoise.training import COLLAPSED, EncodedDataset, Rows, Scores, Settings, scores_of, train
 from equipoise.training import _trainer as trainer
 from equipoise.treatments import Adversarial
 from helpers.cases.training import Learns, jobs_of
@@ -15,7 +15,7 @@ from helpers.cases.training import Learns, jobs_of
 pytest.importorskip("torch")
 
 
-def census(rows: int = 1500, *, seed: int = 0) -> Material:
+def census(rows: int = 1500, *, seed: int = 0) -> EncodedDataset:
     """People of whom 6% are positive; the class can be told, and goes with the group."""
     generator = np.random.default_rng(seed)
 
@@ -28,7 +28,7 @@ def census(rows: int = 1500, *, seed: int = 0) -> Material:
         shown = signal.astype(np.float32)
         return Rows(shown, np.arange(number), target, group, target) if seen else Rows(shown, np.arange(number))
 
-    return Material(split(rows, True), split(rows, True), split(rows, False), ("no", "yes"), ("a", "b"))
+    return EncodedDataset(split(rows, True), split(rows, True), split(rows, False), ("no", "yes"), ("a", "b"))
 
 
 def trained(monkeypatch: pytest.MonkeyPatch, strength: float, **values: Any) -> tuple[Any, list[bool]]:
@@ -41,9 +41,9 @@ def trained(monkeypatch: pytest.MonkeyPatch, strength: float, **values: Any) -> 
         return found
 
     monkeypatch.setattr(trainer, "scores_of", spy)
-    material = census()
+    dataset = census()
     settings = {"width": 16, "batch_size": 128, "epochs": 30, "learning_rate": 3e-3, **values}
-    (ended,) = train(material, Learns("mlp", settings), jobs_of(material, [0], [Adversarial(strength=strength)]))
+    (ended,) = train(dataset, Learns("mlp", settings), jobs_of(dataset, [0], [Adversarial(strength=strength)]))
     assert ended.failure is None, ended.failure
     return ended, seen
 
@@ -75,23 +75,23 @@ def test_a_model_that_never_learnt_says_so_and_trains_to_the_end(monkeypatch: py
 
 
 def test_the_last_epoch_stays_the_last_whatever_it_predicts() -> None:
-    material = census(400)
+    dataset = census(400)
     settings = Settings(selection="last")
     (ended,) = train(
-        material, Learns("mlp", {"width": 8, "epochs": 3, "learning_rate": 1e-6}), jobs_of(material, [0]), settings
+        dataset, Learns("mlp", {"width": 8, "epochs": 3, "learning_rate": 1e-6}), jobs_of(dataset, [0]), settings
     )
     assert ended.best_epoch == 3
     assert COLLAPSED in ended.notes
 
 
 def test_epochs_are_chosen_by_the_performance_and_the_fairness_that_are_asked_for() -> None:
-    material = census()
+    dataset = census()
     values = {"width": 16, "batch_size": 128, "epochs": 12, "learning_rate": 3e-3, "patience": 12}
     for performance, fairness in (("balanced_accuracy", "DP"), ("auc", "worst_group"), ("f1", "EO")):
         settings = Settings(performance=performance, fairness=fairness)  # type: ignore[arg-type]
-        (ended,) = train(material, Learns("mlp", values), jobs_of(material, [0]), settings)
+        (ended,) = train(dataset, Learns("mlp", values), jobs_of(dataset, [0]), settings)
         found = scores_of(
-            ended.dev.values[None], material.dev, 2, 2, "class", performance=performance, fairness=fairness,  # type: ignore
+            ended.dev.values[None], dataset.dev, 2, 2, "class", performance=performance, fairness=fairness,  # type: ignore
             scores=ended.dev.scores[None],  # type: ignore[union-attr,index]
         )  # fmt: skip
         kept = ended.history[ended.best_epoch - 1]

@@ -101,8 +101,8 @@ def test_moments_say_what_a_treatment_needs() -> None:
 def test_a_treatment_of_classes_is_refused_for_numbers() -> None:
     with pytest.raises(BadInput, match="it is for classes, and the target is a number"):
         check_compatible(all_learners()["mlp"], "mlp", DomainIndependent, "domain_independent", "regression")
-    material = planted(60, task="regression")
-    (ended,) = train(material, Learns("mlp"), [Job(np.arange(60), 0, treatments=(DomainIndependent(),))], Settings())
+    dataset = planted(60, task="regression")
+    (ended,) = train(dataset, Learns("mlp"), [Job(np.arange(60), 0, treatments=(DomainIndependent(),))], Settings())
     assert ended.failure is not None
     assert "the target is a number" in ended.failure
 

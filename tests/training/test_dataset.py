@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput, Cohort
-from equipoise.training import QUARTERS, material_of
+from equipoise.training import QUARTERS, encode_dataset
 
 SPLIT = ["train"] * 6 + ["dev"] * 3 + ["test"] * 3
 
@@ -29,8 +29,8 @@ def cohort(**changes: Any) -> Cohort:
 
 
 def test_numbers_are_standardised_and_text_is_one_hot_by_the_training_rows() -> None:
-    material = material_of(cohort(), "sex")
-    train, dev, test = material.train.inputs, material.dev.inputs, material.test.inputs
+    dataset = encode_dataset(cohort(), "sex")
+    train, dev, test = dataset.train.inputs, dataset.dev.inputs, dataset.test.inputs
     # age, wealth, wealth missing, then job: a, b, c and missing in a person's order
     assert train.shape == (6, 7)
     ages = np.array([20, 30, 40, 50, 60, 70])
@@ -52,49 +52,49 @@ def test_what_dev_and_test_rows_hold_changes_nothing_about_training_rows() -> No
     columns = {name: column.copy() for name, column in other.columns.items()}
     columns["age"][6:] = 1000
     columns["job"][6:] = "zzz"
-    changed = material_of(replace(other, columns=columns), "sex")
-    assert np.array_equal(changed.train.inputs, material_of(cohort(), "sex").train.inputs)
+    changed = encode_dataset(replace(other, columns=columns), "sex")
+    assert np.array_equal(changed.train.inputs, encode_dataset(cohort(), "sex").train.inputs)
 
 
 def test_test_rows_have_no_target_and_groups_only_where_they_are_asked_for() -> None:
-    material = material_of(cohort(), "sex")
-    assert material.test.target is None
-    assert material.test.cell is None
-    assert material.test.group is None
-    assert material_of(cohort(), "sex", groups_at_prediction=True).test.group is not None
-    assert material.dev.target is not None
-    assert material.dev.ids.tolist() == [6, 7, 8]
-    assert material.classes == ("high", "low")
-    assert material.train.target.tolist() == [1, 0, 1, 0, 1, 0]  # type: ignore[union-attr]
+    dataset = encode_dataset(cohort(), "sex")
+    assert dataset.test.target is None
+    assert dataset.test.cell is None
+    assert dataset.test.group is None
+    assert encode_dataset(cohort(), "sex", groups_at_prediction=True).test.group is not None
+    assert dataset.dev.target is not None
+    assert dataset.dev.ids.tolist() == [6, 7, 8]
+    assert dataset.classes == ("high", "low")
+    assert dataset.train.target.tolist() == [1, 0, 1, 0, 1, 0]  # type: ignore[union-attr]
 
 
 def test_groups_cross_and_what_training_rows_do_not_have_has_no_code() -> None:
     changed = cohort(columns={"race": np.array(["a", "b"] * 3 + ["a", "c", None] + ["a"] * 3, dtype=object)})
-    material = material_of(changed, ("sex", "race"))
-    assert material.groups == ("f & a", "f & b", "m & a", "m & b")
-    assert material.train.group.tolist() == [0, 3, 2, 1, 0, 3]  # type: ignore[union-attr]
-    assert material.dev.group.tolist() == [0, -1, -1]  # type: ignore[union-attr]
+    dataset = encode_dataset(changed, ("sex", "race"))
+    assert dataset.groups == ("f & a", "f & b", "m & a", "m & b")
+    assert dataset.train.group.tolist() == [0, 3, 2, 1, 0, 3]  # type: ignore[union-attr]
+    assert dataset.dev.group.tolist() == [0, -1, -1]  # type: ignore[union-attr]
 
 
 def test_a_regression_has_numbers_and_quarters_of_the_training_targets() -> None:
     numbers = np.array([1.0, 2, 3, 4, 5, 6, -100, 100, np.nan, 1, 1, 1])
-    material = material_of(cohort(task="regression", columns={"income": numbers}), "sex")
-    assert material.classes == QUARTERS
-    assert material.task == "regression"
-    assert material.train.cell.tolist() == [0, 0, 1, 2, 3, 3]  # type: ignore[union-attr]
-    assert material.dev.cell.tolist() == [0, 3, -1]  # type: ignore[union-attr]
-    assert material.dev.target.dtype == np.float32  # type: ignore[union-attr]
+    dataset = encode_dataset(cohort(task="regression", columns={"income": numbers}), "sex")
+    assert dataset.classes == QUARTERS
+    assert dataset.task == "regression"
+    assert dataset.train.cell.tolist() == [0, 0, 1, 2, 3, 3]  # type: ignore[union-attr]
+    assert dataset.dev.cell.tolist() == [0, 3, -1]  # type: ignore[union-attr]
+    assert dataset.dev.target.dtype == np.float32  # type: ignore[union-attr]
     equal = np.array([1.0] * 5 + [9.0] + [1.0] * 6)
-    tied = material_of(cohort(task="regression", columns={"income": equal}), "sex")
+    tied = encode_dataset(cohort(task="regression", columns={"income": equal}), "sex")
     assert tied.classes == ("highest quarter",)  # all three quartiles are 1
 
 
 def test_a_matrix_of_numbers_passes_as_it_is() -> None:
     points = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float16)
-    material = material_of(cohort(features=("points",), columns={"points": points}), "sex")
-    assert np.array_equal(material.train.inputs, points[:6].astype(np.float32))
+    dataset = encode_dataset(cohort(features=("points",), columns={"points": points}), "sex")
+    assert np.array_equal(dataset.train.inputs, points[:6].astype(np.float32))
     with pytest.raises(BadInput, match="not all finite"):
-        material_of(cohort(features=("points",), columns={"points": points * np.float16(np.nan)}), "sex")
+        encode_dataset(cohort(features=("points",), columns={"points": points * np.float16(np.nan)}), "sex")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_matrix_of_numbers_passes_as_it_is() -> None:
 )
 def test_what_cannot_be_trained_on_is_refused(changes: Any, group: Any, said: str) -> None:
     with pytest.raises(BadInput, match=said):
-        material_of(cohort(**changes), group)
+        encode_dataset(cohort(**changes), group)
 
 
 def test_free_text_is_refused() -> None:
@@ -123,7 +123,7 @@ def test_free_text_is_refused() -> None:
     }  # fmt: skip
     free = Cohort(name="free", columns=columns, target="y", groups=("g",), features=("note",), split="split")
     with pytest.raises(BadInput, match="1,800 different texts"):
-        material_of(free)
+        encode_dataset(free)
 
 
 def test_crossed_groups_come_apart_again() -> None:
@@ -134,12 +134,12 @@ def test_crossed_groups_come_apart_again() -> None:
         "split": np.array(["train"] * 4 + ["dev", "dev", "dev", "test"], dtype=object),
     }  # fmt: skip
     cohort = Cohort("few", columns, target="c", groups=("g", "h"), features=("f",), split="split")
-    material = material_of(cohort, group=["g", "h"])
-    assert material.attributes == ("g", "h")
-    assert material.attribute_values == (("a", "b"), ("x", "y"))
-    assert material.train.group is not None
-    assert material.dev.group is not None
-    codes = material.attribute_codes(material.train.group)
+    dataset = encode_dataset(cohort, group=["g", "h"])
+    assert dataset.attributes == ("g", "h")
+    assert dataset.attribute_values == (("a", "b"), ("x", "y"))
+    assert dataset.train.group is not None
+    assert dataset.dev.group is not None
+    codes = dataset.attribute_codes(dataset.train.group)
     assert codes.tolist() == [[0, 0, 1, 1], [1, 0, 0, 0]]
     # Of a dev row whose crossed group no training row has, nothing is known.
-    assert material.attribute_codes(material.dev.group).tolist() == [[0, 1, -1], [1, 0, -1]]
+    assert dataset.attribute_codes(dataset.dev.group).tolist() == [[0, 1, -1], [1, 0, -1]]

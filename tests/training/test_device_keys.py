@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from equipoise.training import (  # noqa: E402
     device_keys,
-    prepared,
+    prepare_job,
     sample_keys,
 )
 from equipoise.training._seeding import Orders  # noqa: E402
@@ -41,8 +41,8 @@ def test_several_seeds_at_once_are_each_by_itself() -> None:
 
 
 def test_orders_made_there_are_those_made_here() -> None:
-    material = planted()
-    trials = [prepared(job, material, {}) for job in jobs_of(material, [3, 1, 3])]
-    orders = Orders(trials, material.train.ids, "cpu")
+    dataset = planted()
+    trials = [prepare_job(job, dataset, {}) for job in jobs_of(dataset, [3, 1, 3])]
+    orders = Orders(trials, dataset.train.ids, "cpu")
     for running in ([0, 1, 2], [2]):
-        assert torch.equal(orders._places_there(4, running), orders.places(4, running))
+        assert torch.equal(orders._device_positions(4, running), orders.positions(4, running))

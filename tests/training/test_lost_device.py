@@ -25,7 +25,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A learner that always fails, on what looks like a card; the list says how many trials were tried together."""
     asked: list[int] = []
 
-    def broken(self: Any, material: Any, stack: Any, *_: Any) -> Any:
+    def broken(self: Any, dataset: Any, stack: Any, *_: Any) -> Any:
         asked.append(len(stack))
         raise RuntimeError("CUDA error: an illegal memory access was encountered\nand much more")
 
@@ -39,9 +39,9 @@ def test_nothing_more_is_tried_on_a_card_that_is_lost(tried: list[int], monkeypa
         raise RuntimeError("CUDA error: an illegal memory access was encountered\nand much more")
 
     monkeypatch.setattr(torch.cuda, "synchronize", lost)
-    material = planted()
+    dataset = planted()
     with pytest.raises(LostDevice, match=r"(?s)illegal memory access was encountered\); .*help: run the study"):
-        train(material, LEARNER, jobs_of(material, [0, 1, 2, 3]), Settings(device="cuda"), stack=4)
+        train(dataset, LEARNER, jobs_of(dataset, [0, 1, 2, 3]), Settings(device="cuda"), stack=4)
     assert tried == [4]
 
 
@@ -49,9 +49,9 @@ def test_a_card_that_still_works_and_a_processor_go_on_by_halves(
     tried: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    material = planted()
+    dataset = planted()
     for device in ("cuda", "cpu"):
         tried.clear()
-        found = train(material, LEARNER, jobs_of(material, [0, 1, 2, 3]), Settings(device=device), stack=4)
+        found = train(dataset, LEARNER, jobs_of(dataset, [0, 1, 2, 3]), Settings(device=device), stack=4)
         assert tried == [4, 2, 1, 1, 2, 1, 1]
         assert all("illegal memory access" in str(one.failure) for one in found)

@@ -12,8 +12,8 @@ pytest.importorskip("torch")
 
 from equipoise.foundation import BadInput, registry
 from equipoise.training import (
+    EncodedDataset,
     FittedModel,
-    Material,
     Outcome,
     Settings,
     Transformation,
@@ -72,11 +72,11 @@ CASES = [
 
 
 def made(name: str, **values: Any) -> Any:
-    return registry.get("treatment", name).thing(**values)  # type: ignore[operator]
+    return registry.get("treatment", name).implementation(**values)  # type: ignore[operator]
 
 
-def trained(material: Material, learner: str, *treatments: Any, **how: Any) -> Outcome:
-    (ended,) = train(material, LEARNERS[learner], jobs_of(material, [3], treatments), Settings(**how), keep_models=True)
+def trained(dataset: EncodedDataset, learner: str, *treatments: Any, **how: Any) -> Outcome:
+    (ended,) = train(dataset, LEARNERS[learner], jobs_of(dataset, [3], treatments), Settings(**how), keep_models=True)
     assert ended.failure is None, ended.failure
     return ended
 
@@ -91,19 +91,19 @@ def again(model: FittedModel) -> FittedModel:
     return kind.restore(settings, tensors, module)
 
 
-def with_groups(material: Material) -> Material:
+def with_groups(dataset: EncodedDataset) -> EncodedDataset:
     """Test rows whose groups are known: every other row is of another group, and one of none."""
     from dataclasses import replace
 
-    group = np.arange(len(material.test)) % 2
+    group = np.arange(len(dataset.test)) % 2
     group[0] = -1
-    return replace(material, test=replace(material.test, group=group))
+    return replace(dataset, test=replace(dataset.test, group=group))
 
 
-def check(material: Material, ended: Outcome) -> None:
+def check(dataset: EncodedDataset, ended: Outcome) -> None:
     assert ended.model is not None
     for model in (ended.model, again(ended.model)):
-        for rows, said in ((material.dev, ended.dev), (material.test, ended.test)):
+        for rows, said in ((dataset.dev, ended.dev), (dataset.test, ended.test)):
             assert said is not None
             found = model.predict(rows.inputs, rows.group if model.needs_group else None)
             np.testing.assert_array_equal(found.values, said.values)
@@ -116,9 +116,9 @@ def check(material: Material, ended: Outcome) -> None:
 
 @pytest.mark.parametrize(("learner", "treatment"), CASES)
 def test_a_model_predicts_what_the_training_predicted(learner: str, treatment: str) -> None:
-    material = with_groups(planted())
-    ended = trained(material, learner, made(treatment, **TREATMENTS[treatment]))
-    check(material, ended)
+    dataset = with_groups(planted())
+    ended = trained(dataset, learner, made(treatment, **TREATMENTS[treatment]))
+    check(dataset, ended)
     assert ended.model is not None
     assert ended.model.needs_group == (treatment == "domain_independent")
     assert ended.model.kind == learner
@@ -127,15 +127,15 @@ def test_a_model_predicts_what_the_training_predicted(learner: str, treatment: s
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("treatment", ["untreated", "inlp"])
 def test_a_model_of_numbers_predicts_them_in_the_unit_of_the_target(learner: str, treatment: str) -> None:
-    material = planted(task="regression")
+    dataset = planted(task="regression")
     if learner == "scikit_learn":
         ended = train(
-            material, Learns("scikit_learn", {"estimator": "sklearn.linear_model.Ridge"}),
-            jobs_of(material, [3], [made(treatment, **TREATMENTS[treatment])]), keep_models=True,
+            dataset, Learns("scikit_learn", {"estimator": "sklearn.linear_model.Ridge"}),
+            jobs_of(dataset, [3], [made(treatment, **TREATMENTS[treatment])]), keep_models=True,
         )[0]  # fmt: skip
     else:
-        ended = trained(material, learner, made(treatment, **TREATMENTS[treatment]))
-    check(material, ended)
+        ended = trained(dataset, learner, made(treatment, **TREATMENTS[treatment]))
+    check(dataset, ended)
     assert ended.dev is not None
     assert abs(float(ended.dev.values.mean()) - 50) < 20
 
@@ -143,40 +143,40 @@ def test_a_model_of_numbers_predicts_them_in_the_unit_of_the_target(learner: str
 @pytest.mark.parametrize("layers", [0, 2])
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_models_of_all_depths_and_precisions(layers: int, precision: str) -> None:
-    material = planted(classes=3)
+    dataset = planted(classes=3)
     (ended,) = train(
-        material, Learns("mlp", {**SMALL, "layers": layers}), jobs_of(material, [0]), Settings(precision=precision),  # type: ignore[arg-type]
+        dataset, Learns("mlp", {**SMALL, "layers": layers}), jobs_of(dataset, [0]), Settings(precision=precision),  # type: ignore[arg-type]
         keep_models=True,
     )  # fmt: skip
-    check(material, ended)
+    check(dataset, ended)
 
 
 def test_each_trial_of_a_stack_has_its_own_model_at_its_own_best_epoch() -> None:
-    material = planted(600)
+    dataset = planted(600)
     ended = train(
-        material, Learns("mlp", {**SMALL, "epochs": 12, "patience": 2}), jobs_of(material, [0, 1, 2]), keep_models=True
+        dataset, Learns("mlp", {**SMALL, "epochs": 12, "patience": 2}), jobs_of(dataset, [0, 1, 2]), keep_models=True
     )
     assert len({one.best_epoch for one in ended} | {0}) > 2  # they stop apart
     for one in ended:
         assert one.model is not None
         assert one.test is not None
-        found = one.model.predict(material.test.inputs)
+        found = one.model.predict(dataset.test.inputs)
         np.testing.assert_array_equal(found.values, one.test.values)
         np.testing.assert_allclose(found.scores, one.test.scores, atol=1e-6)
 
 
 def test_without_being_asked_no_model_is_kept() -> None:
-    material = planted()
-    (ended,) = train(material, LEARNERS["mlp"], jobs_of(material, [0]))
+    dataset = planted()
+    (ended,) = train(dataset, LEARNERS["mlp"], jobs_of(dataset, [0]))
     assert ended.model is None
     assert ended.no_model is None
 
 
 def test_asking_for_models_changes_no_prediction() -> None:
-    material = planted()
+    dataset = planted()
     treated = [made("adversarial", strength=0.5)]
     asked, plain = (
-        train(material, LEARNERS["mlp"], jobs_of(material, [0], treated), keep_models=keep)[0] for keep in (True, False)
+        train(dataset, LEARNERS["mlp"], jobs_of(dataset, [0], treated), keep_models=keep)[0] for keep in (True, False)
     )
     assert asked.test is not None
     assert plain.test is not None
@@ -184,37 +184,37 @@ def test_asking_for_models_changes_no_prediction() -> None:
 
 
 def test_a_readout_of_all_test_rows_together_is_refused_with_the_reason() -> None:
-    material = with_groups(planted())
-    ended = trained(material, "mlp", made("domain_discriminative", readout="rba"))
+    dataset = with_groups(planted())
+    ended = trained(dataset, "mlp", made("domain_discriminative", readout="rba"))
     assert ended.model is None
     assert ended.no_model is not None
     assert "depends on the other rows" in ended.no_model
 
 
 def test_a_balance_found_on_dev_rows_is_part_of_the_model() -> None:
-    material = with_groups(planted())
-    ended = trained(material, "mlp", made("domain_discriminative", readout="rba_dev"))
+    dataset = with_groups(planted())
+    ended = trained(dataset, "mlp", made("domain_discriminative", readout="rba_dev"))
     assert ended.model is not None
     assert ended.test is not None
-    found = again(ended.model).predict(material.test.inputs, material.test.group)
+    found = again(ended.model).predict(dataset.test.inputs, dataset.test.group)
     np.testing.assert_array_equal(found.scores, ended.test.scores)
 
 
 def test_a_model_that_needs_groups_refuses_to_guess_them() -> None:
-    material = with_groups(planted())
-    ended = trained(material, "mlp", made("domain_independent", readout="known_domain"))
+    dataset = with_groups(planted())
+    ended = trained(dataset, "mlp", made("domain_independent", readout="known_domain"))
     assert ended.model is not None
     with pytest.raises(BadInput, match="the group of every row"):
-        ended.model.predict(material.test.inputs)
+        ended.model.predict(dataset.test.inputs)
 
 
 def test_the_hidden_layer_is_that_which_makes_the_outputs() -> None:
-    material = planted()
-    ended = trained(material, "mlp")
+    dataset = planted()
+    ended = trained(dataset, "mlp")
     assert ended.model is not None
-    hidden, tensors = ended.model.transform(material.dev.inputs), ended.model.tensors()
-    assert hidden.shape == (len(material.dev), 8)
-    by_hand = np.tanh(material.dev.inputs.astype(np.float64) @ tensors["weight.0"] + tensors["bias.0"])
+    hidden, tensors = ended.model.transform(dataset.dev.inputs), ended.model.tensors()
+    assert hidden.shape == (len(dataset.dev), 8)
+    by_hand = np.tanh(dataset.dev.inputs.astype(np.float64) @ tensors["weight.0"] + tensors["bias.0"])
     np.testing.assert_allclose(hidden, by_hand, atol=1e-5)
     outputs = by_hand @ tensors["weight.1"] + tensors["bias.1"]
     assert ended.dev is not None
@@ -222,34 +222,34 @@ def test_the_hidden_layer_is_that_which_makes_the_outputs() -> None:
 
 
 def test_after_inlp_the_hidden_layer_has_lost_the_directions() -> None:
-    material = planted(600)
-    ended = trained(material, "mlp", made("inlp", iterations=3))
+    dataset = planted(600)
+    ended = trained(dataset, "mlp", made("inlp", iterations=3))
     assert ended.model is not None
     basis = ended.model.tensors()["postprocessor.basis"]
     assert len(basis)
-    np.testing.assert_allclose(ended.model.transform(material.dev.inputs) @ basis.T, 0, atol=1e-5)
+    np.testing.assert_allclose(ended.model.transform(dataset.dev.inputs) @ basis.T, 0, atol=1e-5)
 
 
 def test_an_estimator_has_no_hidden_layer_and_neither_has_a_perceptron_without_layers() -> None:
-    material = planted()
-    ended = trained(material, "scikit_learn")
+    dataset = planted()
+    ended = trained(dataset, "scikit_learn")
     assert ended.model is not None
     with pytest.raises(BadInput, match="has no hidden layer"):
-        ended.model.transform(material.dev.inputs)
-    (flat,) = train(material, Learns("mlp", {**SMALL, "layers": 0}), jobs_of(material, [0]), keep_models=True)
+        ended.model.transform(dataset.dev.inputs)
+    (flat,) = train(dataset, Learns("mlp", {**SMALL, "layers": 0}), jobs_of(dataset, [0]), keep_models=True)
     assert flat.model is not None
     with pytest.raises(BadInput, match="no hidden layer"):
-        flat.model.transform(material.dev.inputs)
+        flat.model.transform(dataset.dev.inputs)
 
 
 def test_rows_of_another_width_are_refused_and_none_at_all_are_no_rows() -> None:
-    material = planted()
+    dataset = planted()
     for learner in LEARNERS:
-        ended = trained(material, learner)
+        ended = trained(dataset, learner)
         assert ended.model is not None
         with pytest.raises(BadInput, match="shape"):
-            ended.model.predict(material.dev.inputs[:, :2])
-        assert len(ended.model.predict(material.dev.inputs[:0]).values) == 0
+            ended.model.predict(dataset.dev.inputs[:, :2])
+        assert len(ended.model.predict(dataset.dev.inputs[:0]).values) == 0
 
 
 @pytest.mark.parametrize(
@@ -271,8 +271,8 @@ def test_rows_of_another_width_are_refused_and_none_at_all_are_no_rows() -> None
     ],
 )
 def test_settings_that_do_not_fit_the_arrays_are_refused(change: dict[str, Any], says: str) -> None:
-    material = planted()
-    model = trained(material, "mlp").model
+    dataset = planted()
+    model = trained(dataset, "mlp").model
     assert model is not None
     kind = learner_of("mlp").model
     assert kind is not None
@@ -295,8 +295,8 @@ def test_arrays_that_do_not_fit_the_settings_are_refused() -> None:
 
 
 def test_a_module_is_made_again_by_the_user_and_never_by_its_name() -> None:
-    material = planted()
-    model = trained(material, "module").model
+    dataset = planted()
+    model = trained(dataset, "module").model
     assert model is not None
     assert model.settings()["arguments"] == {"width": 5}
     kind = type(model)
@@ -307,13 +307,13 @@ def test_a_module_is_made_again_by_the_user_and_never_by_its_name() -> None:
             model.settings(), model.tensors(), lambda features, classes, width: small_net(features, classes, 6)
         )
     whole = kind.restore(model.settings(), model.tensors(), small_net(6, 2, 5))
-    np.testing.assert_array_equal(whole.predict(material.dev.inputs).scores, model.predict(material.dev.inputs).scores)
+    np.testing.assert_array_equal(whole.predict(dataset.dev.inputs).scores, model.predict(dataset.dev.inputs).scores)
 
 
 def test_a_transformation_of_inputs_is_part_of_the_model() -> None:
-    material = planted()
-    model = trained(material, "mlp").model
+    dataset = planted()
+    model = trained(dataset, "mlp").model
     assert model is not None
-    plain = model.predict(2 * material.dev.inputs)
+    plain = model.predict(2 * dataset.dev.inputs)
     model.transformations = (Doubled(),)
-    np.testing.assert_array_equal(again(model).predict(material.dev.inputs).scores, plain.scores)
+    np.testing.assert_array_equal(again(model).predict(dataset.dev.inputs).scores, plain.scores)

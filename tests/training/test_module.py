@@ -55,11 +55,11 @@ SMALL = {"batch_size": 64, "epochs": 5, "learning_rate": 2e-2}
 @pytest.mark.parametrize("factory", [plain, Shows, with_state, "test_module_factories:plain"])
 def test_a_network_of_ones_own_learns_with_treatments(factory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "test_module_factories", SimpleNamespace(plain=plain))  # type: ignore[arg-type]
-    material = planted()
+    dataset = planted()
     learner = Learns("module", {"factory": factory, **SMALL})
-    jobs = jobs_of(material, [0, 1, 0], [Rival()])
-    first = train(material, learner, jobs)
-    again = train(material, learner, jobs)
+    jobs = jobs_of(dataset, [0, 1, 0], [Rival()])
+    first = train(dataset, learner, jobs)
+    again = train(dataset, learner, jobs)
     for ended, other in zip(first, again, strict=True):
         assert ended.failure is None
         assert max(one.performance for one in ended.history) > 0.75
@@ -69,52 +69,52 @@ def test_a_network_of_ones_own_learns_with_treatments(factory: Any, monkeypatch:
 
 
 def test_modules_train_together_as_alone_and_those_with_state_alone() -> None:
-    material = planted()
+    dataset = planted()
     learner = Learns("module", {"factory": plain, **SMALL})
-    jobs = jobs_of(material, [0, 1, 2], [Rival()])
+    jobs = jobs_of(dataset, [0, 1, 2], [Rival()])
     exact = Settings(precision="float64")
-    assert stack_size(learner, material, jobs) == 32
-    assert stack_size(Learns("module", {"factory": with_state}), material, jobs) == 1
-    stacked, alone = (train(material, learner, jobs, exact, stack=size) for size in (3, 1))
+    assert stack_size(learner, dataset, jobs) == 32
+    assert stack_size(Learns("module", {"factory": with_state}), dataset, jobs) == 1
+    stacked, alone = (train(dataset, learner, jobs, exact, stack=size) for size in (3, 1))
     for one, other in zip(stacked, alone, strict=True):
         assert one.best_epoch == other.best_epoch
         assert np.allclose(one.test.scores, other.test.scores, atol=1e-6)  # type: ignore[union-attr]
 
 
 def test_running_statistics_belong_to_the_best_epoch() -> None:
-    material = planted()
+    dataset = planted()
     learner = Learns("module", {"factory": with_state, **SMALL, "epochs": 12, "learning_rate": 0.2})
-    (ended,) = train(material, learner, jobs_of(material, [3]))
+    (ended,) = train(dataset, learner, jobs_of(dataset, [3]))
     best = ended.history[ended.best_epoch - 1]
     assert ended.best_epoch < len(ended.history)
-    assert (ended.dev.values == material.dev.target).mean() == best.performance  # type: ignore[union-attr]
+    assert (ended.dev.values == dataset.dev.target).mean() == best.performance  # type: ignore[union-attr]
 
 
 def test_a_network_that_shows_no_hidden_layer_is_refused_where_one_is_needed() -> None:
-    material = planted()
+    dataset = planted()
     hides = Learns("module", {"factory": Shows, "settings": {"hidden": False}, **SMALL})
-    needing, not_needing = train(material, hides, [*jobs_of(material, [0], [Rival()]), *jobs_of(material, [0])])
+    needing, not_needing = train(dataset, hides, [*jobs_of(dataset, [0], [Rival()]), *jobs_of(dataset, [0])])
     assert "return (logits, hidden)" in (needing.failure or "")
     assert not_needing.failure is None
 
 
 def test_dropout_under_jitter_is_noted_and_what_is_no_factory_is_refused() -> None:
-    material = planted()
+    dataset = planted()
     (ended,) = train(
-        material,
+        dataset,
         Learns("module", {"factory": with_state, **SMALL}),
-        jobs_of(material, [0]),
+        jobs_of(dataset, [0]),
         Settings(rounding="jitter"),
     )
     assert "dropout" in ended.notes[-1]
     kind = learner_of("module")
     with pytest.raises(BadInput, match="factory of the learner module is None"):
-        kind.completed({})
-    (broken,) = train(material, Learns("module", {"factory": lambda *_: 3, **SMALL}), jobs_of(material, [0]))
+        kind.with_defaults({})
+    (broken,) = train(dataset, Learns("module", {"factory": lambda *_: 3, **SMALL}), jobs_of(dataset, [0]))
     assert "returned int" in (broken.failure or "")
-    (unnamed,) = train(material, Learns("module", {"factory": "nothing", **SMALL}), jobs_of(material, [0]))
+    (unnamed,) = train(dataset, Learns("module", {"factory": "nothing", **SMALL}), jobs_of(dataset, [0]))
     assert "package.module:name" in (unnamed.failure or "")
-    assert kind.described(kind.completed({"factory": plain}))["factory"].endswith("test_module:plain")
+    assert kind.described(kind.with_defaults({"factory": plain}))["factory"].endswith("test_module:plain")
 
 
 class Frozen(torch.nn.Module):  # type: ignore[misc, name-defined]
@@ -132,11 +132,11 @@ class Frozen(torch.nn.Module):  # type: ignore[misc, name-defined]
 
 
 def test_frozen_and_unused_parameters_stay_as_they_are() -> None:
-    material = planted()
+    dataset = planted()
     learner = Learns("module", {"factory": Frozen, **SMALL, "weight_decay": 0.01})
-    jobs = jobs_of(material, [0, 1])
+    jobs = jobs_of(dataset, [0, 1])
     exact = Settings(precision="float64")
-    assert stack_size(learner, material, jobs) == 32
+    assert stack_size(learner, dataset, jobs) == 32
     fits: list[Any] = []
     finish = StackedNetworks.finish
 
@@ -146,7 +146,7 @@ def test_frozen_and_unused_parameters_stay_as_they_are() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(StackedNetworks, "finish", kept)
-        stacked, alone = (train(material, learner, jobs, exact, stack=size) for size in (2, 1))
+        stacked, alone = (train(dataset, learner, jobs, exact, stack=size) for size in (2, 1))
     for one, other in zip(stacked, alone, strict=True):
         assert one.failure is None
         assert np.allclose(one.test.scores, other.test.scores, atol=1e-6)  # type: ignore[union-attr]
@@ -159,8 +159,8 @@ def test_frozen_and_unused_parameters_stay_as_they_are() -> None:
 
 
 def test_a_network_with_nothing_to_train_is_refused() -> None:
-    material = planted()
-    (ended,) = train(material, Learns("module", {"factory": still, **SMALL}), jobs_of(material, [0]))
+    dataset = planted()
+    (ended,) = train(dataset, Learns("module", {"factory": still, **SMALL}), jobs_of(dataset, [0]))
     assert "no parameters to train" in (ended.failure or "")
 
 
@@ -172,19 +172,19 @@ def still(features: int, classes: int) -> Any:
     "treatment", [EqualOpportunityClass(), EqualOpportunityGlobal(), FairBatch(), Adversarial(), DiverseAdversarial()]
 )
 def test_only_a_treatment_that_reads_the_hidden_layer_needs_one(treatment: Any) -> None:
-    material = planted()
+    dataset = planted()
     hides = Learns("module", {"factory": Shows, "settings": {"hidden": False}, **SMALL, "epochs": 2})
-    (ended,) = train(material, hides, jobs_of(material, [0], [treatment]))
+    (ended,) = train(dataset, hides, jobs_of(dataset, [0], [treatment]))
     reads = isinstance(treatment, Adversarial | DiverseAdversarial)
     assert ("return (logits, hidden)" in (ended.failure or "")) == reads
     assert (ended.failure is None) != reads
 
 
 def test_modules_with_state_train_alone_however_many_are_asked_for() -> None:
-    material = planted()
+    dataset = planted()
     learner = Learns("module", {"factory": with_state, **SMALL, "epochs": 2})
-    jobs = jobs_of(material, [0, 1, 2])
-    together, alone = (train(material, learner, jobs, stack=size) for size in (3, 1))
+    jobs = jobs_of(dataset, [0, 1, 2])
+    together, alone = (train(dataset, learner, jobs, stack=size) for size in (3, 1))
     for one, other in zip(together, alone, strict=True):
         assert one.failure is None
         assert np.array_equal(one.test.scores, other.test.scores)  # type: ignore[union-attr]
@@ -219,23 +219,23 @@ def test_a_factory_that_shares_its_name_with_others_names_no_trial() -> None:
 
     for factory in (lambda f, c: plain(f, c), inner, partial(plain, width=3), Makes(3), Makes(3).of_this_width):
         with pytest.raises(BadInput, match="shares its name with others"):
-            kind.described(kind.completed({"factory": factory}))
-    named = [kind.described(kind.completed({"factory": one}))["factory"] for one in (Makes.small, MakesMore.small)]
+            kind.described(kind.with_defaults({"factory": factory}))
+    named = [kind.described(kind.with_defaults({"factory": one}))["factory"] for one in (Makes.small, MakesMore.small)]
     assert [name.rpartition(":")[2] for name in named] == ["Makes.small", "MakesMore.small"]
     with pytest.raises(BadInput, match="setting of a factory"):
-        kind.described(kind.completed({"factory": plain, "settings": {"width": lambda: 3}}))
+        kind.described(kind.with_defaults({"factory": plain, "settings": {"width": lambda: 3}}))
 
 
 def test_a_version_names_changed_code_and_a_hash_of_the_source_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
     kind = learner_of("module")
-    values = kind.completed({"factory": plain})
+    values = kind.with_defaults({"factory": plain})
     assert kind.described(values)["version"] == 1
-    assert kind.described(kind.completed({"factory": plain, "version": 2})) != kind.described(values)
+    assert kind.described(kind.with_defaults({"factory": plain, "version": 2})) != kind.described(values)
     with pytest.raises(BadInput, match="version is 0"):
-        kind.completed({"factory": plain, "version": 0})
+        kind.with_defaults({"factory": plain, "version": 0})
     monkeypatch.setitem(sys.modules, "test_module_factories", SimpleNamespace(plain=plain))  # type: ignore[arg-type]
-    assert kind.source(values) == kind.source(kind.completed({"factory": "test_module_factories:plain"}))
-    assert kind.source(values) != kind.source(kind.completed({"factory": with_state}))
+    assert kind.source(values) == kind.source(kind.with_defaults({"factory": "test_module_factories:plain"}))
+    assert kind.source(values) != kind.source(kind.with_defaults({"factory": with_state}))
     assert len(kind.source(values) or "") == 16
     assert learner_of("mlp").source({}) is None
     assert source_hash(Makes(3)) == source_hash(Makes) != source_hash(plain)

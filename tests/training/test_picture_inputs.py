@@ -18,12 +18,12 @@ from equipoise.training import (
     Afterwards,
     Choice,
     Job,
-    Prepared,
+    PreparedJob,
     Representations,
     Settings,
     Table,
     Treatment,
-    material_of,
+    encode_dataset,
     train,
 )
 from equipoise.training._prediction import representations_of
@@ -48,18 +48,18 @@ def pictures(**changes: Any) -> Cohort:
 
 def test_pictures_pass_as_they_are() -> None:
     cohort = pictures()
-    material = material_of(cohort)
-    assert material.train.inputs.dtype == np.uint8
-    assert material.train.inputs.shape == (40, 4, 5, 3)
+    dataset = encode_dataset(cohort)
+    assert dataset.train.inputs.dtype == np.uint8
+    assert dataset.train.inputs.shape == (40, 4, 5, 3)
     for split in ("train", "dev", "test"):
-        assert np.array_equal(getattr(material, split).inputs, cohort.where(split)["image"])
-    assert material.classes == ("cat", "dog", "frog")
-    assert material.test.group is None
+        assert np.array_equal(getattr(dataset, split).inputs, cohort.where(split)["image"])
+    assert dataset.classes == ("cat", "dog", "frog")
+    assert dataset.test.group is None
 
 
 def test_pictures_with_anything_beside_them_are_refused() -> None:
     with pytest.raises(BadInput, match=r"(?s)'image' holds pictures.* other features: age.*features=\('image',\)"):
-        material_of(pictures(features=("age", "image")))
+        encode_dataset(pictures(features=("age", "image")))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_pictures_with_anything_beside_them_are_refused() -> None:
 )  # fmt: skip
 def test_what_is_no_picture_is_refused_with_its_shape(image: np.ndarray) -> None:
     with pytest.raises(BadInput, match=r"(?s)'image' holds .* of the shape .*uint8 \[row, height, width, channel\]"):
-        material_of(pictures(columns={"image": image}))
+        encode_dataset(pictures(columns={"image": image}))
 
 
 @pytest.mark.parametrize("name", ["mlp", "scikit_learn"])
@@ -93,9 +93,9 @@ def linear(features: int, classes: int) -> Any:
 def test_a_training_on_pictures_fails_with_the_same_words(name: str, values: dict[str, Any]) -> None:
     if name != "scikit_learn":
         pytest.importorskip("torch")
-    material = material_of(pictures())
+    dataset = encode_dataset(pictures())
     jobs = [Job(np.arange(40), seed=seed) for seed in range(2)]
-    for outcome in train(material, Learns(name, values), jobs, Settings()):
+    for outcome in train(dataset, Learns(name, values), jobs, Settings()):
         assert outcome.failure is not None
         assert "was given pictures" in outcome.failure
         assert "image_network" in outcome.failure
@@ -115,7 +115,7 @@ def test_a_function_of_ones_own_gets_the_pictures_of_its_rows() -> None:
     assert outcome.failure is None
     (given,) = seen
     assert given["image"].shape[1:] == (4, 5, 3)
-    rows = study.material.train.ids[next(iter(study.work.draws.values()))]
+    rows = study.dataset.train.ids[next(iter(study.work.draws.values()))]
     assert np.array_equal(given["image"][: len(rows)], cohort["image"][rows])
     assert np.array_equal(given["image"][-10:], cohort["image"][50:])
 
@@ -181,8 +181,8 @@ def test_a_study_knows_test_groups_only_if_a_treatment_as_it_is_made_needs_them(
 ) -> None:
     treatments = ["untreated", {"name": "reads_groups", "readout": readout}]
     study = Study(numbers(), learner="scikit_learn", treatments=treatments, seeds=1)
-    assert (study.material.test.group is not None) == told
-    again = unpack(pack(study.work, tmp_path / "pack")).material.test
+    assert (study.dataset.test.group is not None) == told
+    again = unpack(pack(study.work, tmp_path / "pack")).dataset.test
     assert (again.group is not None) == told
     assert again.target is None
 
@@ -198,18 +198,18 @@ class Looks(Treatment):
 
 
 def test_a_treatment_that_does_not_declare_it_never_sees_test_groups_that_another_needs() -> None:
-    material = material_of(numbers(), groups_at_prediction=True)
+    dataset = encode_dataset(numbers(), groups_at_prediction=True)
 
     def shown(treatment: Treatment) -> Representations:
         job = Job(np.arange(40), seed=0, treatments=(treatment,))
-        prepared = Prepared(job, job.rows, None, {})
-        return representations_of(material, prepared, Settings(), lambda rows: rows)
+        prepared = PreparedJob(job, job.rows, None, {})
+        return representations_of(dataset, prepared, Settings(), lambda rows: rows)
 
     assert shown(Looks()).test.group is None
     assert shown(Reads(readout="blind")).test.group is None
     assert shown(Reads(readout="told")).test.group is not None
     Looks.shown.clear()
-    (outcome,) = train(material, Learns("scikit_learn"), [Job(np.arange(40), seed=0, treatments=(Looks(),))])
+    (outcome,) = train(dataset, Learns("scikit_learn"), [Job(np.arange(40), seed=0, treatments=(Looks(),))])
     assert outcome.failure is None
     assert Looks.shown[0].test.group is None
 
@@ -221,16 +221,16 @@ def test_a_pack_carries_pictures_byte_for_byte(tmp_path: Path) -> None:
     write_binary(tmp_path / "cifar")
     cohort = equipoise.load("cifar10s", path=tmp_path / "cifar", skew=0.8)
     study = Study(cohort, learner="scikit_learn", dev=0.2, seeds=1)
-    material = study.material
+    dataset = study.dataset
     # The learner takes no pictures, and a pack asks no learner.
-    again = unpack(pack(Work(material, (), {}), tmp_path / "pack")).material
+    again = unpack(pack(Work(dataset, (), {}), tmp_path / "pack")).dataset
     for split in ("train", "dev", "test"):
-        one, other = getattr(material, split), getattr(again, split)
+        one, other = getattr(dataset, split), getattr(again, split)
         assert other.inputs.dtype == np.uint8
         assert np.array_equal(one.inputs, other.inputs)
         assert np.array_equal(one.ids, other.ids)
     assert again.test.target is None
-    assert again.classes == material.classes
+    assert again.classes == dataset.classes
 
 
 def test_conditions_draw_pictures_as_they_draw_anything(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ class Written(PlainTraining):
                 self.log.append((self.name, step))
             yield {"loss": torch.tensor(loss), "other": torch.tensor(2 * loss)}
 
-    def keep(self, epoch: int, losses: Mapping[str, float]) -> None:
+    def on_epoch_end(self, epoch: int, losses: Mapping[str, float]) -> None:
         self.kept.append((epoch, dict(losses)))
 
 

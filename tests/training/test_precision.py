@@ -45,10 +45,10 @@ def test_bfloat16_casts_products_and_nothing_else_is_cast() -> None:
 
 
 def test_on_a_cpu_tf32_is_float32() -> None:
-    material = planted()
+    dataset = planted()
     learner = Learns("mlp", {"width": 5, "batch_size": 32, "epochs": 2})
     plain, short = (
-        train(material, learner, jobs_of(material, [0]), Settings(precision=precision))[0]  # type: ignore[arg-type]
+        train(dataset, learner, jobs_of(dataset, [0]), Settings(precision=precision))[0]  # type: ignore[arg-type]
         for precision in ("float32", "tf32")
     )
     assert plain.failure is None

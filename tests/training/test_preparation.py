@@ -18,7 +18,7 @@ from equipoise.training import (
     Need,
     Outcome,
     Parameter,
-    Prepared,
+    PreparedJob,
     Readout,
     Table,
     Treatment,
@@ -84,9 +84,9 @@ class Nowhere(Treatment):
 TABLE: Table = {"rate": Parameter("rate", 1.0, 0.0, 0.1, 10.0)}
 
 
-def prepared(seed: int = 0, repeat: int = 0, rows: int = 5, rate: float = 1.0, **values: Any) -> Prepared:
+def prepared(seed: int = 0, repeat: int = 0, rows: int = 5, rate: float = 1.0, **values: Any) -> PreparedJob:
     places = np.arange(rows)
-    return Prepared(Job(places, seed, repeat, treatments=(Read(**values),)), places, None, {"rate": rate})
+    return PreparedJob(Job(places, seed, repeat, treatments=(Read(**values),)), places, None, {"rate": rate})
 
 
 def test_jobs_that_differ_in_their_readouts_alone_are_one_training() -> None:
@@ -95,7 +95,7 @@ def test_jobs_that_differ_in_their_readouts_alone_are_one_training() -> None:
         prepared(seed=1), prepared(repeat=1), prepared(rate=2.0), prepared(strength=2.0), prepared(variant="two"),
     ]  # fmt: skip
     shuffled = prepared()
-    moved = Prepared(shuffled.job, shuffled.rows[::-1].copy(), None, shuffled.values)
+    moved = PreparedJob(shuffled.job, shuffled.rows[::-1].copy(), None, shuffled.values)
     assert trainings_of([jobs[0], *others, jobs[1], moved, jobs[2]]) == [[0, 6, 8], [1], [2], [3], [4], [5], [7]]
 
 
@@ -121,7 +121,7 @@ def test_what_shapes_the_loop_parts_stacks_and_what_scales_does_not() -> None:
 
 def test_jobs_without_readouts_are_dealt_as_they_always_were() -> None:
     places = np.arange(4)
-    jobs = [Prepared(Job(places, seed % 2), places, None, {}) for seed in range(7)]
+    jobs = [PreparedJob(Job(places, seed % 2), places, None, {}) for seed in range(7)]
     stacks = stacks_of(list(enumerate(jobs)), {}, lambda alike: 3)
     assert [[place for place, _ in stack] for stack in stacks] == [[0, 1], [2, 3], [4, 5, 6]]
 
@@ -132,10 +132,10 @@ class Alone(Learner):
     offers: ClassVar[frozenset[Need]] = NETWORK_OFFERS
     asked: ClassVar[list[list[int]]] = []
 
-    def stack_size(self, material: Any, jobs: Any, settings: Any) -> int:
+    def stack_size(self, dataset: Any, jobs: Any, settings: Any) -> int:
         return 4
 
-    def train(self, material: Any, stack: Any, settings: Any, report: Any) -> list[Outcome]:
+    def train(self, dataset: Any, stack: Any, settings: Any, report: Any) -> list[Outcome]:
         self.asked.append([trial.seed for trial in stack])
         if any(trial.seed == 2 for trial in stack):
             raise BadInput("Seed 2 cannot be trained")
@@ -154,10 +154,10 @@ def learner() -> Any:
 
 
 def test_a_training_that_fails_fails_for_all_its_readouts_at_once_and_for_no_other(learner: str) -> None:
-    material = planted(40)
+    dataset = planted(40)
     rows = np.arange(40)
     jobs = [Job(rows, seed, treatments=(Read(readout=one),)) for one in "abc" for seed in range(4)]
-    ended = train(material, Learns(learner), jobs)
+    ended = train(dataset, Learns(learner), jobs)
     for job, one in zip(jobs, ended, strict=True):
         if job.seed == 2:
             assert one.failure is not None
@@ -188,7 +188,7 @@ class Later(Treatment):
 
 
 def test_a_treatment_after_training_is_refused_where_nobody_would_ask_it() -> None:
-    metric_learner = registry.get("learner", "metric_learner").thing
+    metric_learner = registry.get("learner", "metric_learner").implementation
     assert incompatibility(metric_learner, Later) == Incompatibility((Need.REPRESENTATIONS,))
     assert {"mlp", "image_network"} <= set(learners_for(Later))
     words = r"(?s)'Later' does not fit.*shows no representation after training.*image_network, mlp.*'mlp' takes it"
@@ -224,7 +224,7 @@ NO_LOGITS = "it has no logits, an output for each class"
 def test_a_learner_refuses_a_treatment_that_it_would_never_ask(
     treatment: Any, learner: str, reason: str | None
 ) -> None:
-    kind = Bare if learner == "bare" else registry.get("learner", learner).thing
+    kind = Bare if learner == "bare" else registry.get("learner", learner).implementation
     found = incompatibility(kind, treatment)
     assert (None if found is None else str(found)) == reason
 
@@ -237,16 +237,16 @@ def test_who_is_refused_hears_which_learners_take_it_and_the_one_most_like_it() 
     ):
         check_compatible(Bare, "bare", Both, "Both")
     with pytest.raises(BadInput, match=r"learner = 'metric_learner' takes it"):
-        check_compatible(registry.get("learner", "image_network").thing, "image_network", Pairs, "Pairs")
+        check_compatible(registry.get("learner", "image_network").implementation, "image_network", Pairs, "Pairs")
     with pytest.raises(BadInput, match="equipoise list treatments --matrix shows what fits"):
         check_compatible(Bare, "bare", Nowhere, "Nowhere")
 
 
 def test_training_refuses_it_too_and_trains_the_others() -> None:
     pytest.importorskip("torch")
-    material = planted(40)
+    dataset = planted(40)
     rows = np.arange(40)
     jobs = [Job(rows, 0, treatments=(kind(),)) for kind in (Treatment, Pairs, Acting)]
-    ended = train(material, Learns("mlp", {"width": 4, "epochs": 1}), jobs)
+    ended = train(dataset, Learns("mlp", {"width": 4, "epochs": 1}), jobs)
     assert [one.failure is None for one in ended] == [True, False, True]
     assert "learner = 'metric_learner' takes it" in str(ended[1].failure)

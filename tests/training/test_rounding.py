@@ -39,10 +39,10 @@ def test_jitter_permutes_inside_each_batch_and_by_seed_and_repeat() -> None:
 
 
 def first_gradient(precision: str, rounding: str, repeat: int, treatments: Any = ()) -> Any:
-    material = planted(512)
+    dataset = planted(512)
     settings = Settings(rounding=rounding, precision=precision)  # type: ignore[arg-type]
-    jobs = jobs_of(material, [0], treatments, repeat=repeat)
-    stack = stack_of(material, jobs, settings, width=32, batch_size=256)
+    jobs = jobs_of(dataset, [0], treatments, repeat=repeat)
+    stack = stack_of(dataset, jobs, settings, width=32, batch_size=256)
     taken: list[Any] = []
     stack.optimisers[NETWORK].step = lambda: taken.append(
         [parameter.grad.clone() for parameter in stack.network.parameters]
@@ -64,24 +64,24 @@ def test_jitter_leaves_the_gradient_unchanged_in_float64_and_rounds_otherwise_in
 
 
 def test_the_same_seed_gives_the_same_result_and_jitter_another_rounding() -> None:
-    material = planted()
-    jobs = [*jobs_of(material, [0, 1]), *jobs_of(material, [0, 1], repeat=1)]
-    first, again = (train(material, SMALL, jobs) for _ in range(2))
+    dataset = planted()
+    jobs = [*jobs_of(dataset, [0, 1]), *jobs_of(dataset, [0, 1], repeat=1)]
+    first, again = (train(dataset, SMALL, jobs) for _ in range(2))
     for one, other in zip(first, again, strict=True):
         assert np.array_equal(one.test.scores, other.test.scores)  # type: ignore[union-attr]
         assert one.history == other.history
     assert np.array_equal(first[0].test.scores, first[2].test.scores)  # type: ignore[union-attr]  # a repeat is the same run
-    moved = train(material, SMALL, jobs, Settings(rounding="jitter"))
+    moved = train(dataset, SMALL, jobs, Settings(rounding="jitter"))
     gap = np.abs(moved[0].test.scores - moved[2].test.scores).max()  # type: ignore[union-attr]
     assert 0 < gap < 1e-2
     assert not np.array_equal(moved[0].test.scores, moved[1].test.scores)  # type: ignore[union-attr]
 
 
 def test_deterministic_says_its_overhead_and_gives_the_same_result_twice() -> None:
-    material = planted()
-    jobs = jobs_of(material, [0, 1], [Rival()])
+    dataset = planted()
+    jobs = jobs_of(dataset, [0, 1], [Rival()])
     fixed = Settings(rounding="deterministic")
-    first, again = (train(material, SMALL, jobs, fixed) for _ in range(2))
+    first, again = (train(dataset, SMALL, jobs, fixed) for _ in range(2))
     assert all(np.array_equal(a.test.scores, b.test.scores) for a, b in zip(first, again, strict=True))  # type: ignore[union-attr]
     assert "times as long as native" in first[0].notes[-1]
     assert "every operation has one" in first[0].notes[-1]
@@ -94,15 +94,15 @@ def test_deterministic_jitter_differs_by_its_permutations_and_comes_out_the_same
         "native": (False, False), "jitter": (False, True), "deterministic": (True, False),
         "deterministic jitter": (True, True),
     }  # fmt: skip
-    material = planted()
-    jobs = [*jobs_of(material, [0]), *jobs_of(material, [0], repeat=1)]
+    dataset = planted()
+    jobs = [*jobs_of(dataset, [0]), *jobs_of(dataset, [0], repeat=1)]
     both = Settings(rounding="deterministic jitter")
-    first, again = (train(material, SMALL, jobs, both) for _ in range(2))
+    first, again = (train(dataset, SMALL, jobs, both) for _ in range(2))
     assert all(np.array_equal(a.test.scores, b.test.scores) for a, b in zip(first, again, strict=True))  # type: ignore[union-attr]
     assert 0 < np.abs(first[0].test.scores - first[1].test.scores).max() < 1e-2  # type: ignore[union-attr]
     assert "every operation has one" in first[0].notes[-1]
     # The permutations are those of jitter, so a CPU that repeats itself rounds as jitter alone does.
-    alone = train(material, SMALL, jobs, Settings(rounding="jitter"))
+    alone = train(dataset, SMALL, jobs, Settings(rounding="jitter"))
     assert np.allclose(alone[1].test.scores, first[1].test.scores, atol=1e-2)  # type: ignore[union-attr]
 
 
@@ -136,9 +136,9 @@ def test_cublas_is_asked_for_its_workspace_before_anything_is_built(monkeypatch:
         return built(*given, **more)
 
     monkeypatch.setattr(mlp, "stacked_mlp", spy)
-    material = planted()
-    train(material, SMALL, jobs_of(material, [0]))
-    (ended,) = train(material, SMALL, jobs_of(material, [0]), Settings(rounding="deterministic"))
+    dataset = planted()
+    train(dataset, SMALL, jobs_of(dataset, [0]))
+    (ended,) = train(dataset, SMALL, jobs_of(dataset, [0]), Settings(rounding="deterministic"))
     assert seen == [None, ":4096:8", ":4096:8"]  # native; rehearsed and trained
     assert ended.failure is None
     assert "CUDA had started" not in ended.notes[-1]

@@ -42,71 +42,71 @@ def test_every_learner_is_registered_and_described() -> None:
 
 
 def test_an_estimator_by_name_says_what_it_says_by_itself() -> None:
-    material = planted(classes=3)
+    dataset = planted(classes=3)
     learner = Learns("scikit_learn", {"settings": {"C": 0.1}})
-    (ended,) = train(material, learner, jobs_of(material, [0]))
-    own = LogisticRegression(C=0.1).fit(material.train.inputs, material.train.target)
-    assert np.array_equal(ended.test.values, own.predict(material.test.inputs))  # type: ignore[union-attr]
-    assert np.allclose(ended.test.scores, own.predict_proba(material.test.inputs), atol=1e-6)  # type: ignore[union-attr]
+    (ended,) = train(dataset, learner, jobs_of(dataset, [0]))
+    own = LogisticRegression(C=0.1).fit(dataset.train.inputs, dataset.train.target)
+    assert np.array_equal(ended.test.values, own.predict(dataset.test.inputs))  # type: ignore[union-attr]
+    assert np.allclose(ended.test.scores, own.predict_proba(dataset.test.inputs), atol=1e-6)  # type: ignore[union-attr]
     assert ended.best_epoch == 1
-    assert ended.history[0].performance == pytest.approx(own.score(material.dev.inputs, material.dev.target))
+    assert ended.history[0].performance == pytest.approx(own.score(dataset.dev.inputs, dataset.dev.target))
 
 
 @pytest.mark.parametrize("pipeline", [False, True])
 def test_weights_of_a_treatment_reach_the_estimator(pipeline: bool) -> None:
-    material = planted()
+    dataset = planted()
     plain = LogisticRegression()
     given = make_pipeline(StandardScaler(), LogisticRegression()) if pipeline else plain
-    (ended,) = train(material, Learns("scikit_learn", {"estimator": given}), jobs_of(material, [0], [Double()]))
-    inputs = StandardScaler().fit(material.train.inputs) if pipeline else None
-    rows = material.train.inputs if inputs is None else inputs.transform(material.train.inputs)
-    test = material.test.inputs if inputs is None else inputs.transform(material.test.inputs)
-    plain.fit(rows, material.train.target, sample_weight=1.0 + (material.train.target == 0))
+    (ended,) = train(dataset, Learns("scikit_learn", {"estimator": given}), jobs_of(dataset, [0], [Double()]))
+    inputs = StandardScaler().fit(dataset.train.inputs) if pipeline else None
+    rows = dataset.train.inputs if inputs is None else inputs.transform(dataset.train.inputs)
+    test = dataset.test.inputs if inputs is None else inputs.transform(dataset.test.inputs)
+    plain.fit(rows, dataset.train.target, sample_weight=1.0 + (dataset.train.target == 0))
     assert np.allclose(ended.test.scores, plain.predict_proba(test), atol=1e-5)  # type: ignore[union-attr]
 
 
 def test_an_estimator_without_weights_or_a_treatment_during_training_is_refused_in_words() -> None:
-    material = planted()
+    dataset = planted()
     neighbours = Learns("scikit_learn", {"estimator": KNeighborsClassifier()})
-    (weighed,) = train(material, neighbours, jobs_of(material, [0], [Double()]))
+    (weighed,) = train(dataset, neighbours, jobs_of(dataset, [0], [Double()]))
     assert "KNeighborsClassifier takes no sample_weight" in (weighed.failure or "")
-    (during,) = train(material, neighbours, jobs_of(material, [0], [Rival()]))
+    (during,) = train(dataset, neighbours, jobs_of(dataset, [0], [Rival()]))
     assert "'Rival' does not fit the learner 'scikit_learn': it is not trained step by step" in (during.failure or "")
     assert "learner = 'mlp' takes it." in (during.failure or "")
-    assert train(material, neighbours, jobs_of(material, [0]))[0].failure is None
+    assert train(dataset, neighbours, jobs_of(dataset, [0]))[0].failure is None
 
 
 def test_treatments_after_training_see_the_inputs() -> None:
-    material = planted()
-    (ended,) = train(material, Learns("scikit_learn"), jobs_of(material, [0], [Flipped()]))
+    dataset = planted()
+    (ended,) = train(dataset, Learns("scikit_learn"), jobs_of(dataset, [0], [Flipped()]))
     assert ended.failure is None
     assert ended.test.values.all()  # type: ignore[union-attr]
 
 
 def test_a_seed_fixes_what_an_estimator_draws_and_jitter_permutes_its_rows() -> None:
-    material = planted()
-    jobs = jobs_of(material, [0, 0, 1])
-    same, again, other = train(material, FOREST, jobs)
+    dataset = planted()
+    jobs = jobs_of(dataset, [0, 0, 1])
+    same, again, other = train(dataset, FOREST, jobs)
     assert np.array_equal(same.test.scores, again.test.scores)  # type: ignore[union-attr]
     assert not np.array_equal(same.test.scores, other.test.scores)  # type: ignore[union-attr]
     moved = train(
-        material, Learns("scikit_learn"), [*jobs_of(material, [0]), *jobs_of(material, [0], repeat=1)],
+        dataset, Learns("scikit_learn"), [*jobs_of(dataset, [0]), *jobs_of(dataset, [0], repeat=1)],
         Settings(rounding="jitter"),
     )  # fmt: skip
     assert "Jitter permuted the training rows" in moved[0].notes[0]
     assert np.allclose(moved[0].test.scores, moved[1].test.scores, atol=1e-3)  # type: ignore[union-attr]
-    (fixed,) = train(material, FOREST, jobs[:1], Settings(rounding="deterministic"))
+    (fixed,) = train(dataset, FOREST, jobs[:1], Settings(rounding="deterministic"))
     assert "one thread" in fixed.notes[0]
-    (both,) = train(material, Learns("scikit_learn"), jobs[:1], Settings(rounding="deterministic jitter"))
+    (both,) = train(dataset, Learns("scikit_learn"), jobs[:1], Settings(rounding="deterministic jitter"))
     assert "Jitter permuted" in both.notes[0]
     assert "one thread" in both.notes[1]
 
 
 def test_a_regression_and_what_an_estimator_warns_of() -> None:
-    material = planted(task="regression")
-    (ridge,) = train(material, Learns("scikit_learn"), jobs_of(material, [0]))
+    dataset = planted(task="regression")
+    (ridge,) = train(dataset, Learns("scikit_learn"), jobs_of(dataset, [0]))
     assert ridge.history[0].performance > 0.95
-    (plain,) = train(material, Learns("scikit_learn", {"estimator": LinearRegression}), jobs_of(material, [0]))
+    (plain,) = train(dataset, Learns("scikit_learn", {"estimator": LinearRegression}), jobs_of(dataset, [0]))
     assert plain.failure is None
     few = Learns("scikit_learn", {"settings": {"max_iter": 1}})
     (short,) = train(planted(), few, jobs_of(planted(), [0]))
@@ -114,14 +114,14 @@ def test_a_regression_and_what_an_estimator_warns_of() -> None:
     wrong = Learns("scikit_learn", {"estimator": LinearRegression()})
     assert "is a regressor, and the target is a class" in train(planted(), wrong, jobs_of(planted(), [0]))[0].failure
     other = Learns("scikit_learn", {"estimator": LogisticRegression()})
-    assert "is a classifier, and the target is a number" in train(material, other, jobs_of(material, [0]))[0].failure
+    assert "is a classifier, and the target is a number" in train(dataset, other, jobs_of(dataset, [0]))[0].failure
 
 
 def test_a_class_that_no_training_row_has_gets_no_score() -> None:
-    material = planted(classes=3)
-    rows = np.flatnonzero(material.train.target != 1)  # type: ignore[arg-type]
-    jobs = [type(job)(rows, job.seed) for job in jobs_of(material, [0])]
-    (ended,) = train(material, Learns("scikit_learn"), jobs)
+    dataset = planted(classes=3)
+    rows = np.flatnonzero(dataset.train.target != 1)  # type: ignore[arg-type]
+    jobs = [type(job)(rows, job.seed) for job in jobs_of(dataset, [0])]
+    (ended,) = train(dataset, Learns("scikit_learn"), jobs)
     assert ended.test.scores.shape == (120, 3)  # type: ignore[union-attr]
     assert not ended.test.scores[:, 1].any()  # type: ignore[union-attr]
 
@@ -144,15 +144,15 @@ def test_a_class_that_no_training_row_has_gets_no_score() -> None:
 def test_what_is_no_estimator_is_refused(values: Any, said: str) -> None:
     kind = learner_of("scikit_learn")
     with pytest.raises(BadInput, match=said):
-        kind.verify(kind.completed(values))
+        kind.verify(kind.with_defaults(values))
 
 
 def test_an_object_is_described_by_its_class_and_parameters() -> None:
     kind = learner_of("scikit_learn")
-    described = kind.described(kind.completed({"estimator": LogisticRegression(C=3.0)}))
+    described = kind.described(kind.with_defaults({"estimator": LogisticRegression(C=3.0)}))
     assert described["estimator"].endswith(":LogisticRegression")
     assert described["settings"]["C"] == 3.0
-    again = kind.described(kind.completed({"estimator": described["estimator"], "settings": described["settings"]}))
+    again = kind.described(kind.with_defaults({"estimator": described["estimator"], "settings": described["settings"]}))
     assert again == described
 
 
@@ -172,7 +172,7 @@ class Bare:
 
 def described(estimator: Any, **settings: Any) -> dict[str, Any]:
     kind = learner_of("scikit_learn")
-    return kind.described(kind.completed({"estimator": estimator, "settings": settings}))
+    return kind.described(kind.with_defaults({"estimator": estimator, "settings": settings}))
 
 
 def test_an_object_that_does_not_say_what_it_was_made_with_names_no_trial() -> None:
@@ -221,8 +221,8 @@ class FunctionTransformerThatPredicts(FunctionTransformer):  # type: ignore[misc
 
 def test_own_estimators_have_a_source_and_scikit_learns_have_not() -> None:
     kind = learner_of("scikit_learn")
-    own = kind.source(kind.completed({"estimator": Bare()}))
-    assert own == kind.source(kind.completed({"estimator": Bare})) is not None
-    assert kind.source(kind.completed({})) is None
-    assert kind.source(kind.completed({"estimator": LogisticRegression()})) is None
-    assert kind.described(kind.completed({"version": 3}))["version"] == 3
+    own = kind.source(kind.with_defaults({"estimator": Bare()}))
+    assert own == kind.source(kind.with_defaults({"estimator": Bare})) is not None
+    assert kind.source(kind.with_defaults({})) is None
+    assert kind.source(kind.with_defaults({"estimator": LogisticRegression()})) is None
+    assert kind.described(kind.with_defaults({"version": 3}))["version"] == 3

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
-from equipoise.training import copies_of, fix_seeds, prepared, sample_keys, sample_uniforms, seed_of
+from equipoise.training import copies_of, fix_seeds, prepare_job, sample_keys, sample_uniforms, seed_of
 from equipoise.training._seeding import Orders
 from helpers.cases.training import jobs_of, planted, stack_of
 
@@ -71,18 +71,18 @@ def test_copies_count_the_equal_ids_before_a_row(ids: list[int]) -> None:
 
 
 def test_the_order_of_an_epoch_is_the_seeds_and_every_repeat_shares_it() -> None:
-    material = planted()
-    jobs = [*jobs_of(material, [0, 1]), *jobs_of(material, [0], repeat=5)]
-    places = stack_of(material, jobs).arranged(1).places
-    keys = sample_keys(0, 1, material.train.ids, np.zeros(240, dtype=np.int64), "order")
+    dataset = planted()
+    jobs = [*jobs_of(dataset, [0, 1]), *jobs_of(dataset, [0], repeat=5)]
+    places = stack_of(dataset, jobs).arranged(1).positions
+    keys = sample_keys(0, 1, dataset.train.ids, np.zeros(240, dtype=np.int64), "order")
     assert places[0].tolist() == np.argsort(keys).tolist() == places[2].tolist()
     assert places[0].tolist() != places[1].tolist()
 
 
 def test_a_device_that_sorts_for_itself_finds_the_same_order() -> None:
-    material = planted()
-    trials = [prepared(job, material, {}) for job in jobs_of(material, [0, 1])]
-    here, there = (Orders(trials, material.train.ids, device).places(2, [0, 1]) for device in ("cpu", "cpu:0"))
+    dataset = planted()
+    trials = [prepare_job(job, dataset, {}) for job in jobs_of(dataset, [0, 1])]
+    here, there = (Orders(trials, dataset.train.ids, device).positions(2, [0, 1]) for device in ("cpu", "cpu:0"))
     assert torch.equal(here, there)
 
 
@@ -109,8 +109,8 @@ class Draws(BaseEstimator):
         return np.zeros(len(X), dtype=np.int64)
 
 drawn = []
-material = planted()
-ended = train(material, Learns("scikit_learn", {"estimator": Draws}), jobs_of(material, [3, 3]))
+dataset = planted()
+ended = train(dataset, Learns("scikit_learn", {"estimator": Draws}), jobs_of(dataset, [3, 3]))
 assert all(one.failure is None for one in ended), ended[0].failure
 print(json.dumps(drawn))
 """

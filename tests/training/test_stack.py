@@ -40,15 +40,15 @@ def twenty_steps(stack: Any) -> Any:
 @pytest.mark.parametrize("treatments", [(), (Untreated(),), (Rival(),), (Heavy(), Rival(strength=2.0))])
 @pytest.mark.parametrize("task", ["class", "regression"])
 def test_the_first_20_steps_of_a_stack_are_those_of_each_trial_alone(treatments: Any, task: str) -> None:
-    material = planted(task=task, classes=3, groups=3)
+    dataset = planted(task=task, classes=3, groups=3)
     jobs = [
         replace(job, learner={"learning_rate": rate, "weight_decay": decay})
-        for job, rate, decay in zip(jobs_of(material, SEEDS, treatments), RATES, DECAYS, strict=True)
+        for job, rate, decay in zip(jobs_of(dataset, SEEDS, treatments), RATES, DECAYS, strict=True)
     ]
-    together = twenty_steps(stack_of(material, jobs, batch_size=32))
-    begun = stack_of(material, jobs, batch_size=32).network.values
+    together = twenty_steps(stack_of(dataset, jobs, batch_size=32))
+    begun = stack_of(dataset, jobs, batch_size=32).network.values
     for index, job in enumerate(jobs):
-        alone = twenty_steps(stack_of(material, [job], batch_size=32))
+        alone = twenty_steps(stack_of(dataset, [job], batch_size=32))
         for stacked, own, first in zip(together, alone, begun, strict=True):
             assert (stacked[index] - own[0]).abs().max() <= 1e-10
             assert (own[0] - first[index]).abs().max() > 1e-4  # it has moved at all
@@ -56,9 +56,9 @@ def test_the_first_20_steps_of_a_stack_are_those_of_each_trial_alone(treatments:
 
 def test_the_steps_are_those_of_a_plain_torch_loop() -> None:
     """The oracle is torch's own layers and optimiser, and an order that is sorted by hand."""
-    material = planted(classes=3)
-    job = jobs_of(material, [5])[0]
-    stack = stack_of(material, [job], learning_rate=1e-2, weight_decay=1e-2)
+    dataset = planted(classes=3)
+    job = jobs_of(dataset, [5])[0]
+    stack = stack_of(dataset, [job], learning_rate=1e-2, weight_decay=1e-2)
     weights, biases = stack.network.weights, stack.network.biases
     layers = []
     for index, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
@@ -69,13 +69,13 @@ def test_the_steps_are_those_of_a_plain_torch_loop() -> None:
     adam = torch.optim.Adam(network.parameters(), lr=1e-2, weight_decay=1e-2)
     for epoch in (1, 2):
         stack.epoch(epoch)
-        keys = sample_keys(5, epoch, material.train.ids, np.zeros(240, dtype=np.int64), "order")
+        keys = sample_keys(5, epoch, dataset.train.ids, np.zeros(240, dtype=np.int64), "order")
         order = sorted(range(240), key=lambda row: keys[row])
         for begin in range(0, 240, 30):
             rows = order[begin : begin + 30]  # eight even batches of at most 32
             adam.zero_grad()
-            said = network(torch.tensor(material.train.inputs[rows], dtype=torch.float64))
-            torch.nn.functional.cross_entropy(said, torch.tensor(material.train.target[rows])).backward()
+            said = network(torch.tensor(dataset.train.inputs[rows], dtype=torch.float64))
+            torch.nn.functional.cross_entropy(said, torch.tensor(dataset.train.target[rows])).backward()
             adam.step()
     for place, weight in enumerate(stack.network.weights):
         assert torch.allclose(weight[0].T, network[2 * place].weight, rtol=0, atol=1e-12)
@@ -83,19 +83,19 @@ def test_the_steps_are_those_of_a_plain_torch_loop() -> None:
 
 
 def test_trials_that_stop_leave_the_others_as_they_were() -> None:
-    material = planted()
+    dataset = planted()
     jobs = [
         replace(job, learner={"learning_rate": rate})
-        for job, rate in zip(jobs_of(material, SEEDS, [Rival()]), RATES, strict=True)
+        for job, rate in zip(jobs_of(dataset, SEEDS, [Rival()]), RATES, strict=True)
     ]
-    whole, cut = stack_of(material, jobs), stack_of(material, jobs)
+    whole, cut = stack_of(dataset, jobs), stack_of(dataset, jobs)
     for stack in (whole, cut):
         stack.epoch(1)
-    cut.keep([1, 3])
+    cut.select_trials([1, 3])
     assert cut.running == [1, 3]
     for stack in (whole, cut):
         stack.epoch(2)
-    cut.keep([1])
+    cut.select_trials([1])
     for stack in (whole, cut):
         stack.epoch(3)
     assert cut.running == [3]
@@ -105,22 +105,22 @@ def test_trials_that_stop_leave_the_others_as_they_were() -> None:
 
 def test_full_trainings_have_the_same_distribution_stacked_and_alone() -> None:
     """Other seeds on either side, so that nothing is equal by construction; the seeds are fixed."""
-    material = planted(200)
+    dataset = planted(200)
     small = Learns("mlp", {"width": 8, "layers": 1, "batch_size": 64, "epochs": 12, "learning_rate": 2e-2})
-    together = train(material, small, jobs_of(material, range(40), [Rival()]), stack=40)
-    alone = train(material, small, jobs_of(material, range(100, 140), [Rival()]), stack=1)
-    found = [measured(material, outcomes) for outcomes in (together, alone)]
+    together = train(dataset, small, jobs_of(dataset, range(40), [Rival()]), stack=40)
+    alone = train(dataset, small, jobs_of(dataset, range(100, 140), [Rival()]), stack=1)
+    found = [measured(dataset, outcomes) for outcomes in (together, alone)]
     for stacked, single in zip(*found, strict=True):
         assert np.std(stacked) > 0
         assert ks_2samp(stacked, single).pvalue > 0.05
-    worse = [measured(material, train(material, small, jobs_of(material, range(40), learner={"epochs": 1}), stack=40))]
+    worse = [measured(dataset, train(dataset, small, jobs_of(dataset, range(40), learner={"epochs": 1}), stack=40))]
     assert ks_2samp(worse[0][0], found[1][0]).pvalue < 0.01  # the test can tell
 
 
-def measured(material: Any, outcomes: Any) -> tuple[Any, Any]:
+def measured(dataset: Any, outcomes: Any) -> tuple[Any, Any]:
     assert all(outcome.failure is None for outcome in outcomes)
     values = np.stack([outcome.dev.values for outcome in outcomes])
-    scores = scores_of(values, material.dev, 2, 2, "class")
+    scores = scores_of(values, dataset.dev, 2, 2, "class")
     return scores.performance, scores.fairness
 
 
@@ -143,40 +143,40 @@ class Fixed(TrainingCallback):
         return torch.arange(32).reshape(1, 4, 8).expand(self.trials, -1, -1)
 
     def penalty(self, batch: Any) -> None:
-        self.seen.append(batch.places)
+        self.seen.append(batch.positions)
 
 
 def test_a_treatment_may_make_the_batches_and_is_told_the_loss_of_every_row() -> None:
-    material = planted(classes=3)
-    stack = stack_of(material, jobs_of(material, SEEDS, [OwnBatches()]))
+    dataset = planted(classes=3)
+    stack = stack_of(dataset, jobs_of(dataset, SEEDS, [OwnBatches()]))
     expected = []
     for place in range(len(SEEDS)):
         said = stack.network(stack.inputs.expand(len(SEEDS), -1, -1))[0][place].detach()
-        expected.append(torch.nn.functional.cross_entropy(said, torch.tensor(material.train.target), reduction="none"))
+        expected.append(torch.nn.functional.cross_entropy(said, torch.tensor(dataset.train.target), reduction="none"))
     stack.epoch(1)
     losses, *places = stack.callbacks[0].seen
     assert torch.allclose(losses, torch.stack(expected), rtol=0, atol=1e-12)
     assert [place[2].tolist() for place in places] == np.arange(32).reshape(4, 8).tolist()
     with pytest.raises(BadInput, match=r"both decide the batches \(Fixed, Fixed\)"):
-        stack_of(material, jobs_of(material, [0], [OwnBatches(), OwnBatches()]))
+        stack_of(dataset, jobs_of(dataset, [0], [OwnBatches(), OwnBatches()]))
 
 
 def test_repeated_rows_are_told_apart_and_each_comes_once_an_epoch() -> None:
-    material = planted()
+    dataset = planted()
     rows = np.array([3, 3, 3, 7, 9, 9])
     assert copies_of(rows).tolist() == [0, 1, 2, 0, 0, 1]
-    job = replace(jobs_of(material, [0])[0], rows=rows)
-    places = stack_of(material, [job], Settings()).arranged(1).places
+    job = replace(jobs_of(dataset, [0])[0], rows=rows)
+    places = stack_of(dataset, [job], Settings()).arranged(1).positions
     assert sorted(places[0].tolist()) == list(range(6))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_gpu_takes_the_same_first_steps() -> None:
-    material = planted()
-    jobs = jobs_of(material, SEEDS, [Adversarial(width=6)])
+    dataset = planted()
+    jobs = jobs_of(dataset, SEEDS, [Adversarial(width=6)])
     learner = Learns("mlp", {"width": 7, "batch_size": 32, "epochs": 2})
     here, there = (
-        train(material, learner, jobs, Settings(precision="float64", device=device)) for device in ("cpu", "cuda")
+        train(dataset, learner, jobs, Settings(precision="float64", device=device)) for device in ("cpu", "cuda")
     )
     for one, other in zip(here, there, strict=True):
         assert (one.failure, other.failure) == (None, None)

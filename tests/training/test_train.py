@@ -24,7 +24,7 @@ from equipoise.training import (
     TrainingCallback,
     Treatment,
     learner_of,
-    prepared,
+    prepare_job,
     scores_of,
     stack_size,
     train,
@@ -78,11 +78,11 @@ class Zeros(Treatment):
 
 
 def test_a_planted_signal_is_learnt_and_predictions_are_those_of_the_best_epoch() -> None:
-    material = planted()
-    (ended,) = train(material, SMALL, jobs_of(material, [0]))
+    dataset = planted()
+    (ended,) = train(dataset, SMALL, jobs_of(dataset, [0]))
     assert ended.failure is None
     assert ended.seconds > 0
-    found = scores_of(ended.dev.values[None], material.dev, 2, 2, "class")  # type: ignore[union-attr]
+    found = scores_of(ended.dev.values[None], dataset.dev, 2, 2, "class")  # type: ignore[union-attr]
     best = ended.history[ended.best_epoch - 1]
     assert (found.performance[0], found.fairness[0]) == (best.performance, best.fairness)
     assert best.performance > 0.8
@@ -94,26 +94,26 @@ def test_a_planted_signal_is_learnt_and_predictions_are_those_of_the_best_epoch(
 
 
 def test_selection_by_performance_takes_the_most_accurate_epoch() -> None:
-    material = planted()
-    (ended,) = train(material, SMALL, jobs_of(material, [0]), Settings(selection="performance"))
+    dataset = planted()
+    (ended,) = train(dataset, SMALL, jobs_of(dataset, [0]), Settings(selection="performance"))
     assert ended.best_epoch == 1 + int(np.argmax([one.performance for one in ended.history]))
 
 
 def test_the_last_epoch_is_kept_without_stopping_where_the_selection_is_last() -> None:
-    material = planted()
+    dataset = planted()
     steep = replace(SMALL, settings={**SMALL.settings, "epochs": 12, "patience": 1, "learning_rate": 0.5})
-    ended = train(material, steep, jobs_of(material, range(4)), Settings(selection="last"))
+    ended = train(dataset, steep, jobs_of(dataset, range(4)), Settings(selection="last"))
     assert [(len(one.history), one.best_epoch) for one in ended] == [(12, 12)] * 4
     for one in ended:
-        found = scores_of(one.dev.values[None], material.dev, 2, 2, "class")  # type: ignore[union-attr]
+        found = scores_of(one.dev.values[None], dataset.dev, 2, 2, "class")  # type: ignore[union-attr]
         assert (found.performance[0], found.fairness[0]) == (one.history[-1].performance, one.history[-1].fairness)
     # The others do stop here, and keep another epoch.
-    chosen = train(material, steep, jobs_of(material, range(4)), Settings(selection="performance"))
+    chosen = train(dataset, steep, jobs_of(dataset, range(4)), Settings(selection="performance"))
     assert any(one.best_epoch < len(one.history) < 12 for one in chosen)
 
 
 def test_a_trial_that_diverges_has_no_last_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    material = planted()
+    dataset = planted()
     plain, looks = stacked.StackedNetworks.read, []
 
     def read(self: Any, trials: Any) -> Any:
@@ -122,32 +122,32 @@ def test_a_trial_that_diverges_has_no_last_epoch(monkeypatch: pytest.MonkeyPatch
         return replace(reading, losses=[np.nan], finite=[False]) if len(looks) > 3 else reading
 
     monkeypatch.setattr(stacked.StackedNetworks, "read", read)
-    (ended,) = train(material, SMALL, jobs_of(material, [0]), Settings(selection="last"))
+    (ended,) = train(dataset, SMALL, jobs_of(dataset, [0]), Settings(selection="last"))
     assert ended.failure is not None
     assert "no longer finite after epoch 4" in ended.failure
     assert (len(ended.history), ended.best_epoch, ended.dev, ended.test) == (3, 0, None, None)
 
 
 def test_every_trial_stops_on_its_own_and_ends_as_it_would_alone() -> None:
-    material = planted()
+    dataset = planted()
     patient = replace(SMALL, settings={**SMALL.settings, "epochs": 25, "patience": 2})
-    jobs = jobs_of(material, range(8), [Rival()])
+    jobs = jobs_of(dataset, range(8), [Rival()])
     settings = Settings(precision="float64")
-    together = train(material, patient, jobs, settings, stack=8)
+    together = train(dataset, patient, jobs, settings, stack=8)
     lengths = [len(one.history) for one in together]
     assert len(set(lengths)) > 2
     for ended in together:
         waited = len(ended.history) - ended.best_epoch
         assert waited == 2 or (len(ended.history) == 25 and waited < 2)
         assert [one.number for one in ended.history] == list(range(1, len(ended.history) + 1))
-    for ended, alone in zip(together, train(material, patient, jobs, settings, stack=1), strict=True):
+    for ended, alone in zip(together, train(dataset, patient, jobs, settings, stack=1), strict=True):
         assert (len(ended.history), ended.best_epoch) == (len(alone.history), alone.best_epoch)
         assert np.allclose(ended.test.scores, alone.test.scores, atol=1e-6)  # type: ignore[union-attr]
 
 
 def test_a_regression_is_learnt_in_its_own_units() -> None:
-    material = planted(task="regression")
-    (ended,) = train(material, Learns("mlp", {"epochs": 20}), jobs_of(material, [0]))
+    dataset = planted(task="regression")
+    (ended,) = train(dataset, Learns("mlp", {"epochs": 20}), jobs_of(dataset, [0]))
     assert ended.failure is None
     assert ended.history[ended.best_epoch - 1].performance > 0.9
     assert 40 < ended.test.values.mean() < 65  # type: ignore[union-attr]
@@ -158,24 +158,24 @@ def test_the_learners_begin_with_the_papers_recipes() -> None:
     mlp = learner_of("mlp")
     plain = {"layers": 2, "width": 300, "activation": "tanh", "learning_rate": 3e-3, "weight_decay": 0.0,
              "batch_size": 1024, "epochs": 100, "patience": 5}  # fmt: skip
-    assert mlp.completed({}) == plain
+    assert mlp.with_defaults({}) == plain
     changed = {"layers": 1, "width": 200, "learning_rate": 7e-4, "weight_decay": 1e-3, "batch_size": 64}
-    assert mlp.completed({}, "regression") == {**plain, **changed}
-    assert mlp.completed({"width": 5}, "regression")["width"] == 5
+    assert mlp.with_defaults({}, "regression") == {**plain, **changed}
+    assert mlp.with_defaults({"width": 5}, "regression")["width"] == 5
     with pytest.raises(BadInput, match="did you mean 'width'"):
-        mlp.completed({"widht": 3})
+        mlp.with_defaults({"widht": 3})
 
 
 def test_one_failing_job_stops_no_other() -> None:
-    material = planted()
+    dataset = planted()
     jobs = [
-        *jobs_of(material, [0, 1, 2, 3, 4], [Picky()]),
-        replace(jobs_of(material, [5])[0], rows=np.array([], dtype=np.int64)),
-        replace(jobs_of(material, [6])[0], rows=np.array([9_999])),
-        jobs_of(material, [7], learner={"width": -1})[0],
-        jobs_of(material, [8])[0],
+        *jobs_of(dataset, [0, 1, 2, 3, 4], [Picky()]),
+        replace(jobs_of(dataset, [5])[0], rows=np.array([], dtype=np.int64)),
+        replace(jobs_of(dataset, [6])[0], rows=np.array([9_999])),
+        jobs_of(dataset, [7], learner={"width": -1})[0],
+        jobs_of(dataset, [8])[0],
     ]
-    ended = train(material, SMALL, jobs)
+    ended = train(dataset, SMALL, jobs)
     failures = [one.failure for one in ended]
     assert [failure is None for failure in failures] == [True, False, True, False, True, False, False, False, True]
     assert failures[1].startswith("The cell (class 1, group 1) is empty")  # type: ignore[union-attr]
@@ -186,9 +186,9 @@ def test_one_failing_job_stops_no_other() -> None:
 
 
 def test_a_trial_that_diverges_fails_alone_and_says_so() -> None:
-    material = planted(task="regression")
-    jobs = [*jobs_of(material, [0], learner={"learning_rate": 1e30}), *jobs_of(material, [1])]
-    wild, calm = train(material, Learns("mlp", {"width": 8, "epochs": 5}), jobs)
+    dataset = planted(task="regression")
+    jobs = [*jobs_of(dataset, [0], learner={"learning_rate": 1e30}), *jobs_of(dataset, [1])]
+    wild, calm = train(dataset, Learns("mlp", {"width": 8, "epochs": 5}), jobs)
     assert "The loss was no longer a finite number in epoch 1, step 2 of 4" in (wild.failure or "")
     assert (wild.dev, wild.test, wild.notes) == (None, None, ())
     assert calm.failure is None
@@ -196,26 +196,26 @@ def test_a_trial_that_diverges_fails_alone_and_says_so() -> None:
 
 
 def test_treatments_before_training_compose_in_order() -> None:
-    material = planted()
-    first = prepared(jobs_of(material, [0], [Double(), Half(), Double()])[0], material, {})
-    again = prepared(jobs_of(material, [0], [Double(), Half(), Double()])[0], material, {})
+    dataset = planted()
+    first = prepare_job(jobs_of(dataset, [0], [Double(), Half(), Double()])[0], dataset, {})
+    again = prepare_job(jobs_of(dataset, [0], [Double(), Half(), Double()])[0], dataset, {})
     assert len(first.rows) == 120
     assert np.array_equal(first.rows, again.rows)
-    expected = np.where(material.train.cell[first.rows] == 0, 4.0, 1.0)  # type: ignore[index]
+    expected = np.where(dataset.train.cell[first.rows] == 0, 4.0, 1.0)  # type: ignore[index]
     assert np.array_equal(first.weights, expected)  # type: ignore[arg-type]
-    other = prepared(jobs_of(material, [1], [Half()])[0], material, {})
+    other = prepare_job(jobs_of(dataset, [1], [Half()])[0], dataset, {})
     assert not np.array_equal(first.rows, other.rows)
     assert other.weights is None
 
 
 def test_treatments_after_training_replace_the_predictions_and_fail_by_themselves() -> None:
-    material = planted()
-    jobs = [jobs_of(material, [0], [Half(), Zeros()])[0], jobs_of(material, [1], [Half(), Zeros(fails=True)])[0]]
-    told, broken = train(material, SMALL, jobs)
+    dataset = planted()
+    jobs = [jobs_of(dataset, [0], [Half(), Zeros()])[0], jobs_of(dataset, [1], [Half(), Zeros(fails=True)])[0]]
+    told, broken = train(dataset, SMALL, jobs)
     assert not told.test.values.any()  # type: ignore[union-attr]
     assert told.notes == ("120 rows", COLLAPSED)
     assert broken.failure == "RuntimeError: no"
-    (two,) = train(material, SMALL, jobs_of(material, [0], [Zeros(), Zeros()]))
+    (two,) = train(dataset, SMALL, jobs_of(dataset, [0], [Zeros(), Zeros()]))
     assert "Two treatments act after training" in (two.failure or "")
 
 
@@ -225,7 +225,7 @@ class Counted(Treatment):
     sizes: ClassVar[list[int]] = []
     parameters: ClassVar[Table] = {
         "kind": Choice("a choice", "a", ("a", "b")),
-        "number": Parameter("a whole number", 1, 1, 1, 9, whole=True),
+        "number": Parameter("a whole number", 1, 1, 1, 9, integer=True),
         "strength": Parameter("a number", 1.0, 0.0, 0.1, 9.0),
     }
 
@@ -236,7 +236,7 @@ class Counted(Treatment):
 
 
 def test_jobs_train_together_where_only_seeds_and_real_numbers_differ() -> None:
-    material = planted()
+    dataset = planted()
     Counted.sizes.clear()
     rows = np.arange(200)
     jobs = [
@@ -247,35 +247,35 @@ def test_jobs_train_together_where_only_seeds_and_real_numbers_differ() -> None:
         Job(rows, 0, treatments=(Counted(number=2),)),
         Job(rows[:100], 0, treatments=(Counted(),)),
     ]
-    ended = train(material, replace(SMALL, settings={**SMALL.settings, "epochs": 1}), jobs)
+    ended = train(dataset, replace(SMALL, settings={**SMALL.settings, "epochs": 1}), jobs)
     assert all(one.failure is None for one in ended)
     assert Counted.sizes == [4, 1, 1, 1, 1]
     Counted.sizes.clear()
-    train(material, replace(SMALL, settings={**SMALL.settings, "epochs": 1}), jobs[:4], stack=3)
+    train(dataset, replace(SMALL, settings={**SMALL.settings, "epochs": 1}), jobs[:4], stack=3)
     assert Counted.sizes == [2, 2]
     Counted.sizes.clear()
-    many = jobs_of(material, range(40), [Counted()])
-    assert stack_size(SMALL, material, many) == 32
-    train(material, replace(SMALL, settings={**SMALL.settings, "epochs": 1}), many, stack=40)
+    many = jobs_of(dataset, range(40), [Counted()])
+    assert stack_size(SMALL, dataset, many) == 32
+    train(dataset, replace(SMALL, settings={**SMALL.settings, "epochs": 1}), many, stack=40)
     assert Counted.sizes == [40]  # more than would be chosen
 
 
 def test_stacks_are_large_where_steps_are_small_and_small_where_they_are_large() -> None:
-    material = planted(features=100)
-    jobs = jobs_of(material, [0])
+    dataset = planted(features=100)
+    jobs = jobs_of(dataset, [0])
     sizes = [
-        stack_size(Learns("mlp", {"width": width, "batch_size": batch}), material, jobs)
+        stack_size(Learns("mlp", {"width": width, "batch_size": batch}), dataset, jobs)
         for width, batch in ((64, 128), (64, 1024), (300, 1024))
     ]
     assert sizes == [32, 8, 2]
     assert size_for(1024, 600, 100, Settings(device="cuda")) == 128
-    assert stack_size(Learns("scikit_learn"), material, jobs) == 1
+    assert stack_size(Learns("scikit_learn"), dataset, jobs) == 1
 
 
 def test_progress_is_told_after_every_epoch() -> None:
-    material = planted()
+    dataset = planted()
     told: list[Progress] = []
-    train(material, SMALL, jobs_of(material, [0, 1]), progress=told.append)
+    train(dataset, SMALL, jobs_of(dataset, [0, 1]), progress=told.append)
     assert [one.epoch for one in told] == list(range(1, len(told) + 1))
     assert {(one.trials, one.epochs) for one in told} == {(2, 6)}
 
@@ -290,34 +290,34 @@ class Curious(Treatment):
 
 
 def test_test_labels_and_groups_never_reach_a_training() -> None:
-    material = planted()
-    assert material.test.target is None
+    dataset = planted()
+    assert dataset.test.target is None
     Curious.found.clear()
-    (ended,) = train(material, SMALL, jobs_of(material, [0], [Curious()]))
+    (ended,) = train(dataset, SMALL, jobs_of(dataset, [0], [Curious()]))
     assert Curious.found == [None, None, None]
     assert ended.failure is None
     assert ended.test is not None
 
 
 def test_undefined_fairness_on_dev_rows_is_noted_and_performance_selects() -> None:
-    material = planted()
-    alone = replace(material.dev, group=np.zeros(len(material.dev), dtype=np.int64))
-    (ended,) = train(replace(material, dev=alone), SMALL, jobs_of(material, [0]))
+    dataset = planted()
+    alone = replace(dataset.dev, group=np.zeros(len(dataset.dev), dtype=np.int64))
+    (ended,) = train(replace(dataset, dev=alone), SMALL, jobs_of(dataset, [0]))
     assert "Fairness on the dev rows is not defined" in ended.notes[0]
     assert ended.best_epoch == 1 + int(np.argmax([one.performance for one in ended.history]))
     assert sum("Fairness" in note for note in ended.notes) == 1
-    (blind,) = train(replace(material, dev=replace(alone, target=None)), SMALL, jobs_of(material, [0]))
+    (blind,) = train(replace(dataset, dev=replace(alone, target=None)), SMALL, jobs_of(dataset, [0]))
     assert "No dev row" in (blind.failure or "")
 
 
 def test_an_unknown_learner_is_refused_with_the_nearest() -> None:
-    material = planted()
+    dataset = planted()
     with pytest.raises(BadInput, match="did you mean 'mlp'"):
-        train(material, Learns("mpl"), jobs_of(material, [0]))
+        train(dataset, Learns("mpl"), jobs_of(dataset, [0]))
 
 
 def test_an_epoch_of_undefined_fairness_gives_way_to_a_defined_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    material = planted(task="regression")
+    dataset = planted(task="regression")
 
     def scored(values: Any, *given: Any, **more: Any) -> Scores:
         found = scores_of(values, *given, **more)
@@ -328,17 +328,17 @@ def test_an_epoch_of_undefined_fairness_gives_way_to_a_defined_one(monkeypatch: 
 
     count: list[int] = []
     monkeypatch.setattr(trainer, "scores_of", scored)
-    (ended,) = train(material, Learns("mlp", {"epochs": 3, "width": 8}), jobs_of(material, [0]))
+    (ended,) = train(dataset, Learns("mlp", {"epochs": 3, "width": 8}), jobs_of(dataset, [0]))
     assert np.isnan(ended.history[0].fairness)
     assert ended.best_epoch > 1
     assert UNDEFINED["regression"] not in ended.notes
 
 
 def test_weights_of_rows_reach_a_treatment_after_training() -> None:
-    material = planted()
+    dataset = planted()
     Weighed.found.clear()
-    train(material, SMALL, [*jobs_of(material, [0], [Double(), Weighed()]), *jobs_of(material, [0], [Weighed()])])
-    assert np.array_equal(Weighed.found[0], 1.0 + (material.train.cell == 0))
+    train(dataset, SMALL, [*jobs_of(dataset, [0], [Double(), Weighed()]), *jobs_of(dataset, [0], [Weighed()])])
+    assert np.array_equal(Weighed.found[0], 1.0 + (dataset.train.cell == 0))
     assert Weighed.found[1] is None
 
 

@@ -12,7 +12,7 @@ from equipoise import BadInput, Study
 from equipoise.foundation import registry
 from equipoise.studies.plans import BadPlan, Named
 from equipoise.testing import planted, planted_pictures, quick_settings
-from equipoise.training import Job, Material, Outcome, Settings, train
+from equipoise.training import EncodedDataset, Job, Outcome, Settings, train
 from helpers.cases.plan import cohort
 
 torch = pytest.importorskip("torch")
@@ -33,23 +33,23 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def made(*names: str, **values: Any) -> tuple[Any, ...]:
-    kinds: list[Any] = [registry.get("treatment", name).thing for name in names]
+    kinds: list[Any] = [registry.get("treatment", name).implementation for name in names]
     return tuple(kind(**values) for kind in kinds)
 
 
-def material_for(learner: str, classes: int = 2) -> Material:
+def dataset_for(learner: str, classes: int = 2) -> EncodedDataset:
     source: Any = planted_pictures if learner == "image_network" else planted
-    found: Material = source(classes, rows=150).told(target=False, group=True)
+    found: EncodedDataset = source(classes, rows=150).with_test_labels(target=False, group=True)
     return found
 
 
-def outcomes(learner: str, jobs: list[Job], material: Material, *, stack: int | None = None) -> list[Outcome]:
+def outcomes(learner: str, jobs: list[Job], dataset: EncodedDataset, *, stack: int | None = None) -> list[Outcome]:
     named = Named(learner, 1, SETTINGS[learner])
-    return train(material, named, jobs, Settings(selection="last"), stack=stack)
+    return train(dataset, named, jobs, Settings(selection="last"), stack=stack)
 
 
-def everything(material: Material) -> Any:
-    return np.arange(len(material.train))
+def everything(dataset: EncodedDataset) -> Any:
+    return np.arange(len(dataset.train))
 
 
 # Groups that are not there.
@@ -57,11 +57,11 @@ def everything(material: Material) -> Any:
 
 @pytest.mark.parametrize("learner", ["mlp", "image_network", "metric_learner", "scikit_learn"])
 def test_training_rows_without_groups_fail_the_trial(learner: str) -> None:
-    material = material_for(learner)
-    material = replace(material, train=replace(material.train, group=None))
-    (ended,) = outcomes(learner, [Job(everything(material), 0, treatments=made("reweighting"))], material)
+    dataset = dataset_for(learner)
+    dataset = replace(dataset, train=replace(dataset.train, group=None))
+    (ended,) = outcomes(learner, [Job(everything(dataset), 0, treatments=made("reweighting"))], dataset)
     assert "The training rows have no targets or no groups" in str(ended.failure)
-    known = material_for(learner)
+    known = dataset_for(learner)
     assert known.train.group is not None
     one_unknown = known.train.group.copy()
     one_unknown[3] = -1
@@ -109,10 +109,10 @@ def test_a_plan_with_a_treatment_that_the_learner_cannot_take_names_the_learners
     [("module", ["0", "1", "2"]), ("image_network", ["block1", "block2", "block3", "block4", "pool"])],
 )
 def test_a_layer_that_is_not_there_is_refused_with_those_that_are(learner: str, layers: list[str]) -> None:
-    material = material_for(learner)
-    jobs = [Job(everything(material), seed, treatments=made("gradient_reversal", layer=name))
+    dataset = dataset_for(learner)
+    jobs = [Job(everything(dataset), seed, treatments=made("gradient_reversal", layer=name))
             for seed, name in enumerate(("conv7", layers[1]))]  # fmt: skip
-    missing, there = outcomes(learner, jobs, material)
+    missing, there = outcomes(learner, jobs, dataset)
     assert "layer 'conv7' not found in the network" in str(missing.failure)
     assert f"available: {', '.join(layers)}" in str(missing.failure)
     assert there.failure is None
@@ -127,12 +127,12 @@ def test_a_network_that_shows_no_hidden_layer_says_what_to_return() -> None:
         def forward(self, rows: Any) -> Any:
             return rows @ self.weight
 
-    material = material_for("module")
+    dataset = dataset_for("module")
     named = Named("module", 1, {**SETTINGS["module"], "factory": Logits})
     for name in ("adversarial", "gradient_reversal", "uniform_confusion"):
-        (ended,) = train(material, named, [Job(everything(material), 0, treatments=made(name))])
+        (ended,) = train(dataset, named, [Job(everything(dataset), 0, treatments=made(name))])
         assert "let its forward return (logits, hidden)" in str(ended.failure)
-    (ended,) = train(material, named, [Job(everything(material), 0, treatments=made("group_dro"))])
+    (ended,) = train(dataset, named, [Job(everything(dataset), 0, treatments=made("group_dro"))])
     assert ended.failure is None
 
 
@@ -141,11 +141,11 @@ def test_a_network_that_shows_no_hidden_layer_says_what_to_return() -> None:
 
 @pytest.mark.parametrize("learner", sorted(SETTINGS))
 def test_a_class_that_never_occurs_among_the_training_rows_is_noted(learner: str) -> None:
-    material = material_for(learner, classes=3)
-    cells = material.train.cell
+    dataset = dataset_for(learner, classes=3)
+    cells = dataset.train.cell
     assert cells is not None
-    jobs = [Job(rows, 0) for rows in (np.flatnonzero(cells != 2), everything(material))]
-    without, whole = outcomes(learner, jobs, material)
+    jobs = [Job(rows, 0) for rows in (np.flatnonzero(cells != 2), everything(dataset))]
+    without, whole = outcomes(learner, jobs, dataset)
     assert without.failure is None
     assert "No training row is of the class class 2: nothing was learnt of it." in without.notes
     assert not any("No training row" in note for note in whole.notes)
@@ -156,10 +156,10 @@ def test_a_class_that_never_occurs_among_the_training_rows_is_noted(learner: str
     ["domain_independent", "domain_discriminative", "leace", "group_dro", "fairalm", "fairbatch", "gradient_reversal"],
 )
 def test_what_treatments_say_of_a_class_that_never_occurs_is_a_number(treatment: str) -> None:
-    material = material_for("mlp", classes=3)
-    cells = material.train.cell
+    dataset = dataset_for("mlp", classes=3)
+    cells = dataset.train.cell
     assert cells is not None
-    (ended,) = outcomes("mlp", [Job(np.flatnonzero(cells != 2), 0, treatments=made(treatment))], material)
+    (ended,) = outcomes("mlp", [Job(np.flatnonzero(cells != 2), 0, treatments=made(treatment))], dataset)
     assert ended.failure is None, ended.failure
     assert ended.test is not None
     assert ended.test.scores is not None
@@ -175,13 +175,13 @@ def test_a_trial_whose_loss_is_no_number_fails_alone_and_says_where(treatment: s
     """In a stack and side by side: the trial beside it ends as it does beside a calm one."""
     if treatment == "fairalm" and learner == "metric_learner":
         pytest.skip("no row of a pair or triplet has a loss of its own")
-    material = material_for(learner)
+    dataset = dataset_for(learner)
     values = {"strength": 0.1} if treatment == "gradient_reversal" else {}
-    calm, other = (Job(everything(material), seed, treatments=made(treatment, **values)) for seed in (0, 1))
+    calm, other = (Job(everything(dataset), seed, treatments=made(treatment, **values)) for seed in (0, 1))
     # Hidden layers of tanh are bounded: only the largest step leaves what float32 can hold.
     wild = replace(other, learner={"learning_rate": 1e30 if learner == "image_network" else 1e38})
-    beside_wild, failed = outcomes(learner, [calm, wild], material, stack=2)
-    beside_calm, _ = outcomes(learner, [calm, other], material, stack=2)
+    beside_wild, failed = outcomes(learner, [calm, wild], dataset, stack=2)
+    beside_calm, _ = outcomes(learner, [calm, other], dataset, stack=2)
     assert beside_wild.failure is None
     assert "The loss was no longer a finite number in epoch" in str(failed.failure)
     assert ", step " in str(failed.failure)
@@ -209,16 +209,16 @@ CLAIMS = [
 def test_two_treatments_that_decide_the_same_thing_fail_the_trial_by_name(
     names: tuple[str, str], what: str, learner: str
 ) -> None:
-    material = material_for(learner)
-    (ended,) = outcomes(learner, [Job(everything(material), 0, treatments=made(*names))], material)
+    dataset = dataset_for(learner)
+    (ended,) = outcomes(learner, [Job(everything(dataset), 0, treatments=made(*names))], dataset)
     assert f"Two treatments of a trial both decide the {what}" in str(ended.failure)
     assert "help: use one of them." in str(ended.failure)
 
 
 def test_a_metric_learner_makes_up_its_batches_itself() -> None:
-    material = material_for("metric_learner")
-    jobs = [Job(everything(material), 0, treatments=made("group_dro", "group_dro"))]
-    (ended,) = outcomes("metric_learner", jobs, material)
+    dataset = dataset_for("metric_learner")
+    jobs = [Job(everything(dataset), 0, treatments=made("group_dro", "group_dro"))]
+    (ended,) = outcomes("metric_learner", jobs, dataset)
     assert "both decide the way losses of rows become that of a batch" in str(ended.failure)
 
 
@@ -241,7 +241,7 @@ def test_study_check_says_so_before_anything_is_trained(names: list[str], learne
 def test_from_an_embedding_one_may_erase_after_another() -> None:
     study = Study(cohort(), group="sex", learner="raw_features", treatments=[["inlp", "leace"]], seeds=1)
     assert study.check().problems == ()
-    material = material_for("raw_features")
-    (ended,) = outcomes("raw_features", [Job(everything(material), 0, treatments=made("inlp", "leace"))], material)
+    dataset = dataset_for("raw_features")
+    (ended,) = outcomes("raw_features", [Job(everything(dataset), 0, treatments=made("inlp", "leace"))], dataset)
     assert ended.failure is None
     assert [note.split(":")[0] for note in ended.notes if "INLP" in note or "LEACE" in note] == ["INLP", "LEACE"]

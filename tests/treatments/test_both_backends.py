@@ -16,7 +16,7 @@ import pytest
 
 from equipoise.foundation import registry
 from equipoise.testing import planted_pictures
-from equipoise.training import NETWORK, Job, Settings, compatibility_matrix, has_own
+from equipoise.training import NETWORK, Job, Settings, compatibility_matrix, has_hook
 
 torch = pytest.importorskip("torch")
 
@@ -26,7 +26,7 @@ ACTING = [
     name for name, row in compatibility_matrix().items()
     if row["mlp"] is None and row["image_network"] is None
     and registry.get("treatment", name).module.startswith("equipoise.")
-    and (has_own(registry.get("treatment", name).thing, "during") or name == "untreated")
+    and (has_hook(registry.get("treatment", name).implementation, "during") or name == "untreated")
 ]  # fmt: skip
 SETTINGS: dict[str, dict[str, Any]] = {
     "gradient_reversal": {"layer": "network.block3", "warm_up": 0.5, "strength": 0.5},
@@ -52,27 +52,27 @@ class Whole(torch.nn.Module):
 def alone_and_stacked(name: str) -> tuple[Any, Any]:
     """A run and a stack of one, which begin with the same parameters."""
     from equipoise.networks import StackedModule
-    from equipoise.training import Stack, prepared
+    from equipoise.training import Stack, prepare_job
     from equipoise.training._stack import Recipe
     from equipoise.training.images import Pictures, Run
     from equipoise.training.learners.image_network import ImageNetwork
 
-    material = planted_pictures(3, 2, rows=ROWS).material
-    kind: Any = registry.get("treatment", name).thing
+    dataset = planted_pictures(3, 2, rows=ROWS).dataset
+    kind: Any = registry.get("treatment", name).implementation
     values = {"network": "small", "batch_size": 20, "epochs": 2, "augmentation": False, "schedule": "constant"}
     own = SETTINGS.get(name, {})
     # The layer of the run's network is one of the network inside the module.
     inner = {**own, "layer": "block3"} if "layer" in own else own
     trials = [
-        prepared(Job(np.arange(ROWS), 3, treatments=(kind(**given),)), material, ImageNetwork.completed(values))
+        prepare_job(Job(np.arange(ROWS), 3, treatments=(kind(**given),)), dataset, ImageNetwork.with_defaults(values))
         for given in (inner, own)
     ]
-    run = Run(trials[0], material, Pictures(material.train.inputs, "cpu"), FLOAT64)
+    run = Run(trials[0], dataset, Pictures(dataset.train.inputs, "cpu"), FLOAT64)
     everything = torch.arange(ROWS)
-    inputs = run.shown(run.pictures.crops(everything, run.crop.of(everything))).detach()
+    inputs = run.scaled_inputs(run.pictures.crops(everything, run.crop.of(everything))).detach()
     network = StackedModule([Whole(run)], dtype=torch.float64, device="cpu")
     stack = Stack(
-        network, trials[1:], material, Recipe(run.recipe.epochs, 20, None, (0.01,), (0.0,)), FLOAT64, inputs=inputs
+        network, trials[1:], dataset, Recipe(run.recipe.epochs, 20, None, (0.01,), (0.0,)), FLOAT64, inputs=inputs
     )
     assert set(stack.callbacks.parts) == set(run.callbacks.parts)
     for name_of_part in stack.callbacks.parts:
@@ -138,7 +138,7 @@ def test_losses_gradients_and_what_is_remembered_are_the_same(name: str) -> None
         given = stack._given(epoch)
         stack.network.training(True)
         if given is not None:
-            assert given[0].tolist() == run.places.tolist(), "batches are made of the same rows"
+            assert given[0].tolist() == run.positions.tolist(), "batches are made of the same rows"
         phase = run.phase(epoch)
         assert phase == stack.callbacks.phase(epoch)
         moved = stack.callbacks.moved(phase)
@@ -146,8 +146,8 @@ def test_losses_gradients_and_what_is_remembered_are_the_same(name: str) -> None
             where = f"{name}, epoch {epoch}, step {number}, repeat {repeat}"
             for leaf in leaves:
                 leaf.grad = None
-            alone = run._gradients(phase, run.places[number], repeat)
-            together = stacked_step(stack, run.places[number], phase, number, repeat)
+            alone = run._gradients(phase, run.positions[number], repeat)
+            together = stacked_step(stack, run.positions[number], phase, number, repeat)
             assert together.item() == pytest.approx(alone.item(), rel=1e-9), where
             pairs = [(one, other, one.grad[None], other.grad)
                      for one, other in (network_leaves(run, stack) if NETWORK in moved else [])]  # fmt: skip

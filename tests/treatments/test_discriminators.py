@@ -118,7 +118,7 @@ def test_a_stack_is_its_trials_one_at_a_time_also_after_some_have_stopped(kind: 
     for step in range(6):
         given = batch(stack, step)
         if step == 3:
-            part.keep(torch.tensor([2, 0]))
+            part.select_trials(torch.tensor([2, 0]))
             running = [2, 0]
         tensors = {name: value for name, value in vars(given).items() if isinstance(value, torch.Tensor)}
         given = replace(given, **{name: value.detach()[running] for name, value in tensors.items()})

@@ -20,7 +20,7 @@ from equipoise.training import (
     Settings,
     cross_entropy,
     outputs_of,
-    prepared,
+    prepare_job,
 )
 from equipoise.training._callback import callbacks_of
 from equipoise.training.images import Pictures, Run
@@ -251,9 +251,9 @@ def test_an_adversary_has_the_papers_recipe_and_lets_the_network_learn_in_167_of
 
 @pytest.mark.parametrize("kind", ADVERSARIES)
 def test_batch_statistics_go_on_while_the_network_rests_and_its_weights_do_not(kind: Any) -> None:
-    given = squares.material()
+    given = squares.dataset()
     job = Job(torch.arange(96).numpy(), 0, treatments=(kind(),))
-    trial = prepared(job, given, ImageNetwork.completed({"network": "small", "batch_size": 32, "epochs": 3}))
+    trial = prepare_job(job, given, ImageNetwork.with_defaults({"network": "small", "batch_size": 32, "epochs": 3}))
     settings = Settings(precision="float64")
     run = Run(trial, given, Pictures(given.train.inputs, "cpu"), settings)
     run.begin(2)

@@ -94,7 +94,7 @@ def test_trials_that_stopped_are_let_go(kind: Any) -> None:
     trials = [kind(strength=strength) for strength in (0.1, 0.2, 0.3)]
     part = kind.during(trials, stack)
     before = part.penalty(given)
-    part.keep(torch.tensor([2, 0]))
+    part.select_trials(torch.tensor([2, 0]))
     for index, was in enumerate((2, 0)):
         alone = kind.during([trials[was]], one_of(stack, was))
         assert part.strengths[index] == trials[was].values["strength"]

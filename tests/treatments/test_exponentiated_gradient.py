@@ -30,12 +30,12 @@ def trained(*treatments: Any, estimator: Any = None, seed: int = 0, **settings: 
     given = {} if estimator is None else {"estimator": estimator}
     job = Job(BIASED.everything, seed, treatments=treatments)
     learner = Named("scikit_learn", 1, {**given, **settings})
-    (ended,) = train(BIASED.told(target=False, group=False), learner, [job])
+    (ended,) = train(BIASED.with_test_labels(target=False, group=False), learner, [job])
     return ended
 
 
 def by_fairlearn(constraint: str, estimator: Any = None, eps: float = 0.02, option: str = "sample_weight") -> Any:
-    train_rows = BIASED.material.train
+    train_rows = BIASED.dataset.train
     moment = getattr(reductions, CONSTRAINTS[constraint])(difference_bound=eps)
     direct = reductions.ExponentiatedGradient(
         LogisticRegression() if estimator is None else estimator, moment, eps=eps, sample_weight_name=option
@@ -54,7 +54,7 @@ def test_scores_are_the_chances_of_fairlearns_mixture(constraint: str) -> None:
     ended = trained(ExponentiatedGradient(constraint=constraint, eps=0.02))
     assert ended.failure is None
     direct = by_fairlearn(constraint)
-    for said, rows in ((ended.dev, BIASED.material.dev), (ended.test, BIASED.material.test)):
+    for said, rows in ((ended.dev, BIASED.dataset.dev), (ended.test, BIASED.dataset.test)):
         assert said.scores == pytest.approx(direct._pmf_predict(rows.inputs), abs=1e-6)
         drawn = sample_uniforms(0, 0, rows.ids, copies_of(rows.ids), "exponentiated_gradient")
         assert said.values.tolist() == (drawn < said.scores[:, 1]).astype(int).tolist()
@@ -64,13 +64,13 @@ def test_the_last_step_of_a_pipeline_gets_the_weights() -> None:
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=0.5))
     ended = trained(ExponentiatedGradient(eps=0.02), estimator=pipeline)
     direct = by_fairlearn("demographic_parity", pipeline, option="logisticregression__sample_weight")
-    assert ended.test.scores == pytest.approx(direct._pmf_predict(BIASED.material.test.inputs), abs=1e-6)
+    assert ended.test.scores == pytest.approx(direct._pmf_predict(BIASED.dataset.test.inputs), abs=1e-6)
 
 
 def test_the_constraint_holds_on_the_training_rows() -> None:
-    rows = BIASED.material.train
+    rows = BIASED.dataset.train
     treatment = ExponentiatedGradient(eps=0.02)
-    seen = TrainingRows(rows.target, rows.cell, rows.group, BIASED.material.classes, BIASED.material.groups)
+    seen = TrainingRows(rows.target, rows.cell, rows.group, BIASED.dataset.classes, BIASED.dataset.groups)
     mixture = treatment.wrap(LogisticRegression(), seen, "sample_weight").fit(rows.inputs, rows.target)
     chance = mixture.predict_proba(rows.inputs)[:, 1]
     plain = LogisticRegression().fit(rows.inputs, rows.target).predict(rows.inputs)
@@ -130,24 +130,24 @@ def test_what_cannot_be_refitted_is_refused(treatments: Any, options: Any, words
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (np.flatnonzero(BIASED.material.train.group == 0), "only one group"),
-        (np.flatnonzero(BIASED.material.train.target == 0), "All training rows have the same class"),
+        (np.flatnonzero(BIASED.dataset.train.group == 0), "only one group"),
+        (np.flatnonzero(BIASED.dataset.train.target == 0), "All training rows have the same class"),
     ],
 )
 def test_rows_of_one_group_or_class_are_refused(rows: Any, words: str) -> None:
     job = Job(rows, 0, treatments=(ExponentiatedGradient(),))
-    (ended,) = train(BIASED.told(target=False, group=False), Named("scikit_learn", 1), [job])
+    (ended,) = train(BIASED.with_test_labels(target=False, group=False), Named("scikit_learn", 1), [job])
     assert words in str(ended.failure)
 
 
 def test_a_network_and_three_classes_are_refused_in_words() -> None:
     job = Job(BIASED.everything, 0, treatments=(ExponentiatedGradient(),))
-    (ended,) = train(BIASED.told(target=False, group=False), Named("mlp", 1), [job])
+    (ended,) = train(BIASED.with_test_labels(target=False, group=False), Named("mlp", 1), [job])
     assert "it is no estimator that a reduction can refit" in str(ended.failure)
     assert "scikit_learn" in str(ended.failure)
     several = planted(3)
     job = Job(several.everything, 0, treatments=(ExponentiatedGradient(),))
-    (ended,) = train(several.told(target=False, group=False), Named("scikit_learn", 1), [job])
+    (ended,) = train(several.with_test_labels(target=False, group=False), Named("scikit_learn", 1), [job])
     assert "the target has 3 classes" in str(ended.failure)
     with pytest.raises(BadInput, match="max_iter is 0"):
         ExponentiatedGradient(max_iter=0)

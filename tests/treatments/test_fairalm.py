@@ -143,7 +143,7 @@ def test_state_is_put_back_and_trials_that_stopped_are_let_go() -> None:
     assert saved["multipliers"].abs().min() > 0
     expected = part.penalty(given)
     part.restore(saved)
-    part.keep(torch.tensor([2, 0]))
+    part.select_trials(torch.tensor([2, 0]))
     for index, was in enumerate((2, 0)):
         assert torch.equal(part.multipliers[index], saved["multipliers"][was])
     part.begin(2)
@@ -170,10 +170,10 @@ def test_two_treatments_cannot_both_take_several_steps_on_a_batch() -> None:
 
 @pytest.mark.parametrize(("kind", "strength"), [(FairALM, 2.0), (FairALM, 0.0), (SquaredGapPenalty, 2.0)])
 def test_a_stack_trains_as_a_plain_loop_does(kind: Any, strength: float) -> None:
-    material = planted(120)
+    dataset = planted(120)
     treatment = kind(strength=strength)
     jobs = [Job(np.arange(120), seed, treatments=(treatment,)) for seed in (1, 2)]
-    stack = stack_of(material, jobs, learning_rate=0.01)
+    stack = stack_of(dataset, jobs, learning_rate=0.01)
     values = [value.clone() for value in stack.network.values]
     steps = STEPS if kind is FairALM else 1
     descents = []
@@ -211,16 +211,16 @@ def perceptron(leaves: list[Any], inputs: Any) -> Any:
 
 
 def test_pictures_take_five_steps_a_batch_and_move_multipliers_once() -> None:
-    from equipoise.training import prepared
+    from equipoise.training import prepare_job
     from equipoise.training.images import Pictures, Run
     from equipoise.training.learners.image_network import ImageNetwork
 
-    material = planted_pictures(rows=60).material
+    dataset = planted_pictures(rows=60).dataset
     quick = {"network": "small", "batch_size": 20, "epochs": 2, "learning_rate": 0.02, "momentum": 0.0,
              "weight_decay": 0.0, "schedule": "constant", "augmentation": False}  # fmt: skip
     job = Job(np.arange(60), 3, treatments=(FairALM(strength=2.0),))
-    trial = prepared(job, material, ImageNetwork.completed(quick, "class"))
-    runs = [Run(trial, material, Pictures(material.train.inputs, "cpu"), FLOAT64) for _ in range(2)]
+    trial = prepare_job(job, dataset, ImageNetwork.with_defaults(quick, "class"))
+    runs = [Run(trial, dataset, Pictures(dataset.train.inputs, "cpu"), FLOAT64) for _ in range(2)]
     run, twin = runs
     slow = Slow(FairALM, [1], 2, 2.0, 1.01)
     slow.begin(1)
@@ -229,9 +229,11 @@ def test_pictures_take_five_steps_a_batch_and_move_multipliers_once() -> None:
     leaves = [leaf for part in twin.parts.values() for leaf in part.parameters()]
     for number in range(run.steps):
         run.step(run.phase(1))
-        places = twin.places[number]
+        places = twin.positions[number]
         for _ in range(STEPS):
-            _, output = twin.said(twin.shown(twin.pictures.crops(twin.rows[places], twin.crop.of(places))))
+            _, output = twin.features_and_outputs(
+                twin.scaled_inputs(twin.pictures.crops(twin.rows[places], twin.crop.of(places)))
+            )
             losses = torch.nn.functional.cross_entropy(output, twin.target[places], reduction="none")
             total = losses.mean() + slow.penalty(losses, twin.target[places], twin.group[places])
             gradients = torch.autograd.grad(total, leaves)
@@ -248,14 +250,14 @@ def test_pictures_take_five_steps_a_batch_and_move_multipliers_once() -> None:
 
 
 def test_the_control_takes_five_steps_a_batch_and_nothing_else() -> None:
-    material = planted(120)
+    dataset = planted(120)
     named = Named("fairalm", 1, FairALM(strength=5.0).values)
     control = control_of(named)
     assert control is not None
     assert control.settings["strength"] == 0
     assert treatment_name(control) == "fairalm: five steps a batch alone"
     jobs = [Job(np.arange(120), seed, treatments=(FairALM(**control.settings),)) for seed in (1, 2)]
-    stack, plain = stack_of(material, jobs), stack_of(material, [replace(job, treatments=()) for job in jobs])
+    stack, plain = stack_of(dataset, jobs), stack_of(dataset, [replace(job, treatments=()) for job in jobs])
     plain.callbacks = CallbackList((FiveSteps(),))
     for epoch in (1, 2):
         stack.epoch(epoch)
@@ -266,11 +268,11 @@ def test_the_control_takes_five_steps_a_batch_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("kind", [FairALM, SquaredGapPenalty])
 def test_the_gap_between_groups_in_the_favourable_class_gets_smaller(kind: Any) -> None:
-    material = planted(600, seed=1)
+    dataset = planted(600, seed=1)
     gaps = {}
     for strength in (0.0, 20.0):
         jobs = [Job(np.arange(600), seed, treatments=(kind(strength=strength),)) for seed in (1, 2, 3)]
-        stack = stack_of(material, jobs, batch_size=100)
+        stack = stack_of(dataset, jobs, batch_size=100)
         for epoch in range(1, 16):
             stack.epoch(epoch)
         with torch.no_grad():

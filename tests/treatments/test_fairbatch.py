@@ -135,7 +135,7 @@ def test_a_stack_is_its_trials_one_at_a_time_also_after_some_have_stopped() -> N
     for epoch in range(1, 5):
         losses = torch.rand(3, 100, generator=torch.Generator().manual_seed(epoch))
         if epoch == 3:
-            part.keep(torch.tensor([2, 1]))
+            part.select_trials(torch.tensor([2, 1]))
             running = [2, 1]
         dealt = part.batches(epoch, losses[running])
         for index, was in enumerate(running):

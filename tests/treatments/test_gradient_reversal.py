@@ -108,18 +108,18 @@ def test_no_learner_chooses_an_epoch_of_the_warm_up_nor_runs_out_of_patience_in_
         "image_network": {"network": "small", "batch_size": 50, "epochs": 4, "augmentation": False},
         "metric_learner": {"embedding_size": 4, "batch_size": 16, "epochs": 4},
     }[learner]
-    material = planted_pictures(rows=100).material if learner == "image_network" else planted(100)
+    dataset = planted_pictures(rows=100).dataset if learner == "image_network" else planted(100)
     job = Job(np.arange(100), 1, treatments=(GradientReversal(width=300, strength=0.1),))
-    (ended,) = train(material, Learns(learner, settings), [job], Settings())
+    (ended,) = train(dataset, Learns(learner, settings), [job], Settings())
     assert ended.failure is None, ended.failure
     assert ended.best_epoch > settings["epochs"] // 2
     assert len(ended.history) > settings["epochs"] // 2
 
 
 def test_a_stack_trains_as_a_plain_loop_does() -> None:
-    material = planted(120)
+    dataset = planted(120)
     jobs = [Job(np.arange(120), seed, treatments=(GradientReversal(warm_up=0.5),)) for seed in (1, 2)]
-    stack = stack_of(material, jobs, learning_rate=0.01, epochs=2)
+    stack = stack_of(dataset, jobs, learning_rate=0.01, epochs=2)
     (part,) = stack.callbacks
     slow = []
     for place in (0, 1):
@@ -150,15 +150,17 @@ def test_a_stack_trains_as_a_plain_loop_does() -> None:
 
 
 def picture_run(treatment: GradientReversal, rows: int = 40) -> Any:
-    from equipoise.training import prepared
+    from equipoise.training import prepare_job
     from equipoise.training.images import Pictures, Run
     from equipoise.training.learners.image_network import ImageNetwork
 
-    material = planted_pictures(rows=rows).material
+    dataset = planted_pictures(rows=rows).dataset
     quick = {"network": "small", "batch_size": 20, "epochs": 2, "learning_rate": 0.02, "schedule": "constant",
              "augmentation": False}  # fmt: skip
-    trial = prepared(Job(np.arange(rows), 3, treatments=(treatment,)), material, ImageNetwork.completed(quick, "class"))
-    return Run(trial, material, Pictures(material.train.inputs, "cpu"), FLOAT64)
+    trial = prepare_job(
+        Job(np.arange(rows), 3, treatments=(treatment,)), dataset, ImageNetwork.with_defaults(quick, "class")
+    )
+    return Run(trial, dataset, Pictures(dataset.train.inputs, "cpu"), FLOAT64)
 
 
 @pytest.mark.parametrize("layer", ["last", "block3", "block4.conv"])
@@ -167,7 +169,7 @@ def test_maps_of_a_block_are_read_number_by_number_and_only_what_stands_under_it
     (part,) = run.callbacks
     run.begin(1)
     plain.begin(1)
-    places = run.places[0]
+    places = run.positions[0]
     seen = run._batch(REVERSED, places, 0)
     read = seen.layer(layer)
     assert part.hidden[0].tensors[0].shape[-1] == read.flatten(2).shape[-1], "torch keeps [output, input]"
@@ -191,9 +193,9 @@ def test_maps_of_a_block_are_read_number_by_number_and_only_what_stands_under_it
 def test_a_layer_that_is_not_there_is_refused_with_those_that_are() -> None:
     with pytest.raises(BadInput, match="block3"):
         picture_run(GradientReversal(layer="blok3"))
-    material = planted(60)
+    dataset = planted(60)
     with pytest.raises(BadInput, match="last hidden layer"):
-        stack_of(material, [Job(np.arange(60), 1, treatments=(GradientReversal(layer="conv4"),))])
+        stack_of(dataset, [Job(np.arange(60), 1, treatments=(GradientReversal(layer="conv4"),))])
     for layer in (4, ""):
         with pytest.raises(BadInput, match="layer is"):
             GradientReversal(layer=layer)
@@ -214,13 +216,13 @@ def a_module(features: int, classes: int) -> Any:
 def test_a_module_of_ones_own_is_read_at_a_layer_by_its_name_and_trials_beside_it_change_nothing(
     layer: str, task: str
 ) -> None:
-    material = planted(100, task=task)
+    dataset = planted(100, task=task)
     learner = Learns("module", {"factory": a_module, "epochs": 4, "batch_size": 50})
     treatment = GradientReversal(layer=layer, warm_up=0.25)
     jobs = [Job(np.arange(100), seed, treatments=(treatment,)) for seed in (1, 2, 3)]
-    together = train(material, learner, jobs, FLOAT64)
+    together = train(dataset, learner, jobs, FLOAT64)
     for job, ended in zip(jobs, together, strict=True):
-        (alone,) = train(material, learner, [job], FLOAT64)
+        (alone,) = train(dataset, learner, [job], FLOAT64)
         assert ended.failure is None, ended.failure
         assert [one.loss for one in ended.history] == pytest.approx([one.loss for one in alone.history], rel=1e-6)
 
@@ -228,7 +230,7 @@ def test_a_module_of_ones_own_is_read_at_a_layer_by_its_name_and_trials_beside_i
 def test_trials_that_stopped_are_let_go() -> None:
     stack = context((1, 2, 3))
     part = adversary([GradientReversal(strength=strength) for strength in (0.1, 0.5, 2.0)], stack)
-    part.keep(torch.tensor([2, 0]))
+    part.select_trials(torch.tensor([2, 0]))
     assert part.strengths.flatten().tolist() == [2.0, 0.1]
     with pytest.raises(BadInput, match="layer = block4, last"):
         adversary([GradientReversal(), GradientReversal(layer="block4")], context((1, 2)))
@@ -237,12 +239,12 @@ def test_trials_that_stopped_are_let_go() -> None:
 def test_the_group_is_told_less_well_from_what_is_left() -> None:
     from sklearn.linear_model import LogisticRegression
 
-    material = planted(8000)
+    dataset = planted(8000)
     told = {}
     for strength in (0.0, 1.0):
         treatment = GradientReversal(strength=strength, warm_up=0.0, width=64)
         jobs = [Job(np.arange(8000), seed, treatments=(treatment,)) for seed in (1, 2)]
-        stack = stack_of(material, jobs, batch_size=200, layers=1, width=16, learning_rate=0.01)
+        stack = stack_of(dataset, jobs, batch_size=200, layers=1, width=16, learning_rate=0.01)
         for epoch in range(1, 13):
             stack.follow(stack.arranged(epoch), phase=REVERSED)
         with torch.no_grad():

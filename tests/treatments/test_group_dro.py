@@ -96,7 +96,7 @@ def test_anchors_without_a_triplet_do_not_count() -> None:
     part = GroupDRO.during([GroupDRO(step=0.0, over="groups")], stack)
     values = torch.tensor([[1.0, 100.0, 4.0]], dtype=torch.float64)
     codes, there = torch.tensor([[0, 0, 1]]), torch.tensor([[True, False, True]])
-    assert part.combined_loss(RowLosses(values, codes, codes, there=there)).item() == pytest.approx((1 + 4) / 2)
+    assert part.combined_loss(RowLosses(values, codes, codes, mask=there)).item() == pytest.approx((1 + 4) / 2)
 
 
 def test_huge_losses_and_steps_end_in_one_group_and_in_no_overflow() -> None:
@@ -118,7 +118,7 @@ def test_state_is_put_back_and_trials_that_stopped_are_let_go() -> None:
     part.restore(saved)
     assert torch.equal(part.combined_loss(given.row_losses()), expected)
     part.restore(saved)
-    part.keep(torch.tensor([2, 0]))
+    part.select_trials(torch.tensor([2, 0]))
     kept = [one_of(given, 2), one_of(given, 0)]
     rows = RowLosses(*(torch.cat([getattr(one, name) for one in kept]) for name in ("loss", "cell", "group")))
     assert torch.allclose(part.combined_loss(rows), expected[[2, 0]], rtol=1e-12)
@@ -131,14 +131,14 @@ def test_what_is_weighed_is_the_same_for_trials_that_train_together() -> None:
 
 @pytest.mark.parametrize("task", ["class", "regression"])
 def test_a_stack_trains_as_a_plain_loop_does(task: str) -> None:
-    material = planted(120, task=task, groups=3)
+    dataset = planted(120, task=task, groups=3)
     rows = np.arange(120)
     treatment = GroupDRO(step=0.3, adjustment=0.5)
     stack = stack_of(
-        material, [Job(rows, seed, treatments=(treatment,)) for seed in (1, 2)], learning_rate=0.01, weight_decay=0.0
+        dataset, [Job(rows, seed, treatments=(treatment,)) for seed in (1, 2)], learning_rate=0.01, weight_decay=0.0
     )
     values = [value.clone() for value in stack.network.values]
-    slow = [original_of(material, treatment.values) for _ in (1, 2)]
+    slow = [original_of(dataset, treatment.values) for _ in (1, 2)]
     arranged = stack.arranged(1)
     found = stack.follow(arranged)
     for place in (0, 1):
@@ -163,9 +163,9 @@ def test_a_stack_trains_as_a_plain_loop_does(task: str) -> None:
             assert torch.allclose(leaf, now[place], rtol=1e-7, atol=1e-10)
 
 
-def original_of(material: Any, values: dict[str, Any]) -> Original:
-    codes = codes_of(material.train.cell, material.train.group, 3, "cells")
-    return Original(codes, len(material.classes) * 3, values["step"], values["adjustment"])
+def original_of(dataset: Any, values: dict[str, Any]) -> Original:
+    codes = codes_of(dataset.train.cell, dataset.train.group, 3, "cells")
+    return Original(codes, len(dataset.classes) * 3, values["step"], values["adjustment"])
 
 
 def perceptron(leaves: list[Any], inputs: Any) -> Any:
@@ -177,7 +177,7 @@ def perceptron(leaves: list[Any], inputs: Any) -> Any:
 
 def opposed(rows: int, seed: int = 0) -> Any:
     """Two groups in which the class hangs on the input the opposite way; the second group is one row in ten."""
-    material = planted(rows, seed=seed, features=3)
+    dataset = planted(rows, seed=seed, features=3)
     generator = np.random.default_rng(seed)
 
     def turned(split: Any) -> Any:
@@ -186,9 +186,9 @@ def opposed(rows: int, seed: int = 0) -> Any:
         cell = np.where(group == 0, inputs[:, 0] > 0, inputs[:, 0] + 2 * inputs[:, 1] > 0).astype(np.int64)
         return replace(split, inputs=inputs, target=cell, group=group, cell=cell)
 
-    train_rows, dev = turned(material.train), turned(material.dev)
-    test = turned(material.test)
-    return replace(material, train=train_rows, dev=dev, test=replace(test, target=None, group=None, cell=None)), test
+    train_rows, dev = turned(dataset.train), turned(dataset.dev)
+    test = turned(dataset.test)
+    return replace(dataset, train=train_rows, dev=dev, test=replace(test, target=None, group=None, cell=None)), test
 
 
 def worst_accuracy(ended: Any, test: Any) -> float:
@@ -198,13 +198,13 @@ def worst_accuracy(ended: Any, test: Any) -> float:
 
 
 def test_the_worst_group_is_fitted_better() -> None:
-    material, test = opposed(2000)
+    dataset, test = opposed(2000)
     settings = {"layers": 0, "epochs": 60, "patience": 60, "batch_size": 200, "learning_rate": 0.02}
     seeds = (1, 2, 3)
     worst = {}
     for name, treatments in (("untreated", ()), ("treated", (GroupDRO(step=0.2, over="groups"),))):
         jobs = [Job(np.arange(2000), seed, treatments=treatments) for seed in seeds]
-        ended = train(material, Learns("mlp", settings), jobs, Settings(selection="last"))
+        ended = train(dataset, Learns("mlp", settings), jobs, Settings(selection="last"))
         worst[name] = float(np.mean([worst_accuracy(one, test) for one in ended]))
     assert worst["treated"] > worst["untreated"] + 0.05, worst
 
@@ -213,21 +213,23 @@ QUICK_PICTURES = {"network": "small", "batch_size": 20, "epochs": 2, "learning_r
 
 
 def test_pictures_are_weighed_by_the_original_too() -> None:
-    from equipoise.training import prepared
+    from equipoise.training import prepare_job
     from equipoise.training.images import Pictures, Run
     from equipoise.training.learners.image_network import ImageNetwork
 
-    material = planted_pictures(rows=100).material
+    dataset = planted_pictures(rows=100).dataset
     job = Job(np.arange(100), 3, treatments=(GroupDRO(step=0.5, adjustment=1.0),))
-    trial = prepared(job, material, ImageNetwork.completed(QUICK_PICTURES, "class"))
-    run = Run(trial, material, Pictures(material.train.inputs, "cpu"), FLOAT64)
-    codes = codes_of(material.train.cell, material.train.group, 2, "cells")
+    trial = prepare_job(job, dataset, ImageNetwork.with_defaults(QUICK_PICTURES, "class"))
+    run = Run(trial, dataset, Pictures(dataset.train.inputs, "cpu"), FLOAT64)
+    codes = codes_of(dataset.train.cell, dataset.train.group, 2, "cells")
     by_hand = Original(codes, 4, 0.5, 1.0)
     run.begin(1)
     for number in range(run.steps):
-        places = run.places[number]
+        places = run.positions[number]
         with torch.no_grad():
-            _, output = run.said(run.shown(run.pictures.crops(run.rows[places], run.crop.of(places))))
+            _, output = run.features_and_outputs(
+                run.scaled_inputs(run.pictures.crops(run.rows[places], run.crop.of(places)))
+            )
         losses = torch.nn.functional.cross_entropy(output, run.target[places], reduction="none")
         expected = by_hand.loss(losses, [codes[place] for place in places.tolist()], [1.0] * len(places))
         run.step(run.phase(1))
@@ -237,17 +239,17 @@ def test_pictures_are_weighed_by_the_original_too() -> None:
 
 
 def test_on_a_metric_head_a_groups_loss_is_that_of_the_triplets_anchored_in_it() -> None:
-    from equipoise.training import prepared
+    from equipoise.training import prepare_job
     from equipoise.training.learners.metric_learner import MetricLearning
     from equipoise.training.metric import head_stack, recipe_of
 
-    material = planted(120, classes=3)
+    dataset = planted(120, classes=3)
     values = {"loss": "triplet", "embedding_size": 4, "batch_size": 16, "epochs": 2, "learning_rate": 0.02}
-    completed = MetricLearning.completed(values, "class")
+    completed = MetricLearning.with_defaults(values, "class")
     treatment = GroupDRO(step=0.5, over="groups")
-    trials = [prepared(Job(np.arange(120), seed, treatments=(treatment,)), material, completed) for seed in (1, 2)]
-    stack = head_stack(trials, material, recipe_of(trials), FLOAT64)
-    slow = [Original(material.train.group.tolist(), 2, 0.5, 0.0) for _ in trials]
+    trials = [prepare_job(Job(np.arange(120), seed, treatments=(treatment,)), dataset, completed) for seed in (1, 2)]
+    stack = head_stack(trials, dataset, recipe_of(trials), FLOAT64)
+    slow = [Original(dataset.train.group.tolist(), 2, 0.5, 0.0) for _ in trials]
     objective, part = stack.callbacks
     arranged = stack.arranged(1)
     for step in range(3):
@@ -265,7 +267,7 @@ def test_on_a_metric_head_a_groups_loss_is_that_of_the_triplets_anchored_in_it()
 def triplets_by_hand(points: Any, mined: Any, place: int, group: Any, slow: Original) -> float:
     rows = points.tolist()
     losses, codes = [], []
-    parts = (mined.anchors, mined.positives, mined.negatives, mined.there)
+    parts = (mined.anchors, mined.positives, mined.negatives, mined.mask)
     for a, p, n, there in zip(*(part[place].tolist() for part in parts), strict=True):
         if there:
             losses.append(hinge(squared(rows[a], rows[p]) - squared(rows[a], rows[n]) + 0.2))
@@ -277,14 +279,14 @@ def triplets_by_hand(points: Any, mined: Any, place: int, group: Any, slow: Orig
     "loss", ["triplet", "margin", "contrastive", "multi_similarity", "n_pair", "arcface", "proxy_nca"]
 )
 def test_with_equal_weights_of_one_group_every_metric_loss_is_the_untreated_one(loss: str) -> None:
-    material = planted(90, classes=3)
-    material = replace(material, groups=("everybody",), train=replace(material.train, group=0 * material.train.group),
-                       dev=replace(material.dev, group=0 * material.dev.group), parts=None, attributes=())  # fmt: skip
+    dataset = planted(90, classes=3)
+    dataset = replace(dataset, groups=("everybody",), train=replace(dataset.train, group=0 * dataset.train.group),
+                       dev=replace(dataset.dev, group=0 * dataset.dev.group), parts=None, attributes=())  # fmt: skip
     settings = {"loss": loss, "embedding_size": 4, "batch_size": 16, "epochs": 2, "learning_rate": 0.02}
     ended = [
-        train(material, Learns("metric_learner", settings), [Job(np.arange(90), 1, treatments=treatments)], FLOAT64)[0]
+        train(dataset, Learns("metric_learner", settings), [Job(np.arange(90), 1, treatments=treatments)], FLOAT64)[0]
         for treatments in ((), (GroupDRO(over="groups"),))
     ]
     assert [one.failure for one in ended] == [None, None]
     assert ended[0].history[-1].loss == pytest.approx(ended[1].history[-1].loss, rel=1e-9)
-    assert np.allclose(ended[0].kept["embedding.dev"], ended[1].kept["embedding.dev"], atol=1e-3)
+    assert np.allclose(ended[0].arrays["embedding.dev"], ended[1].arrays["embedding.dev"], atol=1e-3)

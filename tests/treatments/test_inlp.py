@@ -57,8 +57,8 @@ def test_projections_are_idempotent_orthogonal_to_all_directions_and_those_of_th
         assert np.abs(np.vstack(seen) @ P).max() < 1e-12
         assert pytest.approx(by_the_authors(seen, 7), abs=1e-9) == P
         rows = generator.normal(size=(4, 7))
-        assert space.left(rows) == pytest.approx(rows @ P, abs=1e-12)
-        assert space.left(space.left(rows)) == pytest.approx(space.left(rows), abs=1e-12)
+        assert space.project(rows) == pytest.approx(rows @ P, abs=1e-12)
+        assert space.project(space.project(rows)) == pytest.approx(space.project(rows), abs=1e-12)
 
 
 def test_a_direction_that_is_gone_is_not_taken_again() -> None:
@@ -82,10 +82,10 @@ def test_what_is_left_no_longer_tells_the_group(values: dict[str, Any], groups: 
     search, spaces = search_of(found, **values)
     last = spaces[-1]
     assert pytest.approx(found.train.inputs @ last.projection, abs=1e-5) == search.train
-    rows, group = last.left(found.train.inputs.astype(np.float64)), found.train.group
+    rows, group = last.project(found.train.inputs.astype(np.float64)), found.train.group
     before = LogisticRegression().fit(found.train.inputs, group).score(found.dev.inputs, found.dev.group)
     after = LogisticRegression().fit(rows, group)
-    after = after.score(last.left(found.dev.inputs.astype(np.float64)), found.dev.group)
+    after = after.score(last.project(found.dev.inputs.astype(np.float64)), found.dev.group)
     assert before > 1 / groups + 0.2
     assert after < 1 / groups + 0.06
     assert all(len(one.basis) < len(two.basis) for one, two in pairwise(spaces))
@@ -127,7 +127,7 @@ def test_dev_rows_choose_the_iteration(selection: Any) -> None:
     _, spaces = search_of(found, iterations=6)
     losses, said = [], []
     for space in spaces:
-        train, dev = (space.left(rows.inputs.astype(np.float64)) for rows in (found.train, found.dev))
+        train, dev = (space.project(rows.inputs.astype(np.float64)) for rows in (found.train, found.dev))
         model = LogisticRegression(max_iter=1000).fit(train, found.train.target)
         said.append(model.predict(dev))
         if selection == "performance":
@@ -147,7 +147,7 @@ def test_the_last_iteration_is_taken_where_last_epochs_are() -> None:
     found = representations(selection="last", rows=800, seed=2)
     ended = IterativeNullSpaceProjection(iterations=6).after(found)
     _, spaces = search_of(found, iterations=6)
-    train, dev = (spaces[-1].left(rows.inputs.astype(np.float64)) for rows in (found.train, found.dev))
+    train, dev = (spaces[-1].project(rows.inputs.astype(np.float64)) for rows in (found.train, found.dev))
     model = LogisticRegression(max_iter=1000).fit(train, found.train.target)
     assert ended.notes[0] == f"INLP: the last of {len(spaces)} iterations was taken."
     assert (ended.dev.values == model.predict(dev)).mean() > 0.995
@@ -194,7 +194,7 @@ def test_a_collapsed_candidate_is_not_taken_while_another_exists() -> None:
     _, spaces = search_of(found, iterations=2)
     said = []
     for space in spaces:
-        train, dev = (space.left(rows.inputs.astype(np.float64)) for rows in (found.train, found.dev))
+        train, dev = (space.project(rows.inputs.astype(np.float64)) for rows in (found.train, found.dev))
         said.append(LogisticRegression(max_iter=1000).fit(train, found.train.target).predict(dev))
     constant = [len(np.unique(one)) == 1 for one in said]
     assert constant == [False, True]
@@ -219,7 +219,7 @@ def test_a_regression_ends_in_least_squares() -> None:
     ended = IterativeNullSpaceProjection(iterations=1, conditional_on_class=True).after(found)
     assert ended.dev.scores is None
     _, (space,) = search_of(found, iterations=1, conditional_on_class=True)
-    train, dev = (space.left(rows.inputs.astype(np.float64)) for rows in (found.train, found.dev))
+    train, dev = (space.project(rows.inputs.astype(np.float64)) for rows in (found.train, found.dev))
     slow = LinearRegression().fit(train, found.train.target).predict(dev)
     assert ended.dev.values == pytest.approx(slow, abs=1e-4)
     assert np.corrcoef(ended.dev.values, found.dev.target)[0, 1] > 0.9
@@ -295,7 +295,7 @@ def test_weights_of_rows_reach_the_candidates(task: str) -> None:
     weights = np.where(found.train.cell == 0, 5.0, 0.2)
     ended = IterativeNullSpaceProjection(iterations=1).after(replace(found, weights=weights))
     _, (space,) = search_of(found, iterations=1)
-    train, dev = (space.left(rows.inputs.astype(np.float64)) for rows in (found.train, found.dev))
+    train, dev = (space.project(rows.inputs.astype(np.float64)) for rows in (found.train, found.dev))
     model = LinearRegression() if task == "regression" else LogisticRegression(max_iter=1000)
     slow, light = (model.fit(train, found.train.target, sample_weight=one).predict(dev) for one in (weights, None))
     if task == "regression":

@@ -221,9 +221,9 @@ def test_a_study_erases_the_group_and_has_the_control_beside_it(tmp_path: Path) 
     assert (status.done, status.total) == (10, 10)
     trial = next(trial for trial in study.trials() if trial.treatment == "leace_inputs")
     (outcome,) = study.work.outcomes([trial])
-    train, test = study.material.train, study.material.test
+    train, test = study.dataset.train, study.dataset.test
     rows = study.work.jobs([trial])[0].rows
-    seen = training_rows(rows, study.material)
+    seen = training_rows(rows, study.dataset)
     erased = by_the_package(train.inputs[rows].astype(np.float64), seen.group)
     model = LogisticRegression().fit(erased(train.inputs[rows].astype(np.float64)), seen.target)
     expected = model.predict_proba(erased(test.inputs.astype(np.float64)))
@@ -246,32 +246,32 @@ def test_its_head_predicts_other_rows_as_it_did_and_is_made_again(erase: bool) -
 
 def with_and_without(learner: Named, *before: str) -> tuple[Any, Any, Any]:
     """The rows of an embedding of six columns, and trials of it without LEACE and with it."""
-    material = planted(3, 3, rows=120, bias=0.3, columns=6).told(target=False, group=False)
-    kinds: list[Any] = [registry.get("treatment", name).thing for name in before]
-    rows = np.arange(len(material.train))
+    dataset = planted(3, 3, rows=120, bias=0.3, columns=6).with_test_labels(target=False, group=False)
+    kinds: list[Any] = [registry.get("treatment", name).implementation for name in before]
+    rows = np.arange(len(dataset.train))
     jobs = [Job(rows, 1, treatments=(*(kind() for kind in kinds), *last)) for last in ((), (ConceptErasure(),))]
-    plain, erased = train(material, learner, jobs, Settings(selection="last"))
+    plain, erased = train(dataset, learner, jobs, Settings(selection="last"))
     assert (plain.failure, erased.failure) == (None, None)
     assert any("LEACE: the group was erased from the embedding (2 dimensions of 6)." in note for note in erased.notes)
-    return material, plain, erased
+    return dataset, plain, erased
 
 
 def test_from_an_embedding_groups_are_erased_and_rows_are_read_anew() -> None:
     """The learner raw_features releases its inputs: by hand they are erased, and the nearest training row is found."""
-    material, _, erased = with_and_without(Named("raw_features", 1, {"unit_length": False}))
-    eraser = fit_eraser(material.train.inputs, material.train.group)
-    left = eraser(material.train.inputs)
+    dataset, _, erased = with_and_without(Named("raw_features", 1, {"unit_length": False}))
+    eraser = fit_eraser(dataset.train.inputs, dataset.train.group)
+    left = eraser(dataset.train.inputs)
     for split in ("dev", "test"):
-        expected = eraser(getattr(material, split).inputs)
-        assert erased.kept[f"embedding.{split}"] == pytest.approx(expected, abs=5e-3)
+        expected = eraser(getattr(dataset, split).inputs)
+        assert erased.arrays[f"embedding.{split}"] == pytest.approx(expected, abs=5e-3)
         nearest_row = ((expected[:, None] - left[None]) ** 2).sum(axis=2).argmin(axis=1)
-        assert (getattr(erased, split).values == material.train.target[nearest_row]).mean() > 0.98
+        assert (getattr(erased, split).values == dataset.train.target[nearest_row]).mean() > 0.98
 
 
 def test_an_embedding_that_was_learnt_loses_as_many_dimensions_as_there_are_groups_less_one() -> None:
     pytest.importorskip("torch")
     settings = {"embedding_size": 6, "batch_size": 20, "epochs": 2, "learning_rate": 0.02}
     _, plain, erased = with_and_without(Named("metric_learner", 1, settings), "reweighting")
-    moved = plain.kept["embedding.dev"].astype(np.float64) - erased.kept["embedding.dev"]
+    moved = plain.arrays["embedding.dev"].astype(np.float64) - erased.arrays["embedding.dev"]
     lengths = np.linalg.svd(moved - moved.mean(axis=0), compute_uv=False)
     assert lengths[1] > 20 * lengths[2], "two dimensions are moved, and no others"

@@ -274,7 +274,7 @@ def test_it_is_registered_cloned_and_declares_where_to_search() -> None:
         assert LearnedFairRepresentations().get_params()[name] == parameter.default
         assert parameter.least <= parameter.low < parameter.high
         for edge in (parameter.low, parameter.high):
-            parameter.check(name, int(edge) if parameter.whole else edge)
+            parameter.check(name, int(edge) if parameter.integer else edge)
 
 
 def fit(X: Any = None, y: Any = None, group: Any = None, **options: Any) -> LearnedFairRepresentations:  # noqa: N803

@@ -49,7 +49,7 @@ def test_a_stack_has_the_loss_and_gradients_of_a_loop_over_rows(
         value, by_features, by_embedding, by_leaf = 0.0, 0.0, 0.0, []
         for index, head in enumerate(part.heads):
             slow = SlowParade(head, trial)
-            codes = context.codes[index, trial][batch.places[trial]].tolist()
+            codes = context.codes[index, trial][batch.positions[trial]].tolist()
             told_apart = context.draws(f"sensitive attribute {index}", batch.step, SAMPLES)[trial]
             own = slow.own_loss(features, codes, told_apart)
             met = slow.towards(features, embedding, codes)
@@ -147,11 +147,11 @@ def test_rows_of_unknown_value_have_no_part(loss: str, miner: str | None) -> Non
     output, target = batch.output[:, known], batch.target[:, known]
     cut = replace(
         batch, features=batch.features[:, known], hidden=output, output=output, target=target, cell=target,
-        group=target, places=batch.places[:, known],
+        group=target, positions=batch.positions[:, known],
     )  # fmt: skip
     whole, drawn = part.penalty(batch), context.draws
     assert drawn is not None
-    part.heads[0].draws = lambda name, step, rows: drawn(name, step, SAMPLES)[:, :, known]  # type: ignore[assignment]
+    part.heads[0].uniform_numbers = lambda name, step, rows: drawn(name, step, SAMPLES)[:, :, known]  # type: ignore[assignment]
     assert close(whole, part.penalty(cut), 1e-12)
 
 
@@ -215,7 +215,7 @@ def ended(seed: int = 0, rows: int = 300) -> MetricEnded:
 
 
 def test_the_probe_reads_what_can_be_read_and_no_more() -> None:
-    kept = Parade().metric_kept(ended())
+    kept = Parade().metric_arrays(ended())
     assert kept["leakage.features"][0] > 0.95
     assert kept["leakage.embedding"][0] == pytest.approx(0.5, abs=0.1)
     assert kept["leakage.features"][1] == pytest.approx(0.5, abs=0.1)
@@ -234,7 +234,7 @@ def test_a_probe_is_judged_on_dev_rows_group_by_group() -> None:
         (np.eye(4)[codes] + generator.normal(0, 0.7, (400, 4))).astype(np.float32) for codes in (train_codes, dev_codes)
     ]
     split = {"train": points[0], "dev": points[1]}
-    found = Parade().metric_kept(
+    found = Parade().metric_arrays(
         MetricEnded(0, split, split, ("a",), (tuple("wxyz"),), {"train": train_codes[None], "dev": dev_codes[None]})
     )
     known, judged = train_codes >= 0, dev_codes != 3
@@ -250,6 +250,6 @@ def test_a_probe_is_judged_on_dev_rows_group_by_group() -> None:
 def test_nothing_is_told_of_an_attribute_with_one_common_group() -> None:
     one = ended()
     one.codes["dev"][0] = 0
-    kept = Parade().metric_kept(one)
+    kept = Parade().metric_arrays(one)
     assert np.isnan([kept[name][0] for name in kept]).all()
     assert not np.isnan([kept[name][1] for name in kept]).any()

@@ -166,7 +166,7 @@ def test_dev_rows_without_a_class_or_with_one_group_are_refused_by_name() -> Non
 
 
 @pytest.mark.parametrize(
-    ("material", "learner", "words"),
+    ("dataset", "learner", "words"),
     [
         (planted(3, 2), Named("scikit_learn", 1), "defined for two classes, and the target has 3 classes"),
         (planted(2, 2, task="regression"), Named("scikit_learn", 1), "the target is a number"),
@@ -177,9 +177,9 @@ def test_dev_rows_without_a_class_or_with_one_group_are_refused_by_name() -> Non
         ),
     ],
 )
-def test_what_it_is_not_defined_for_is_refused_in_words(material: Any, learner: Named, words: str) -> None:
-    job = Job(material.everything, 0, treatments=(ThresholdOptimizer(),))
-    (ended,) = train(material.told(target=False, group=True), learner, [job])
+def test_what_it_is_not_defined_for_is_refused_in_words(dataset: Any, learner: Named, words: str) -> None:
+    job = Job(dataset.everything, 0, treatments=(ThresholdOptimizer(),))
+    (ended,) = train(dataset.with_test_labels(target=False, group=True), learner, [job])
     assert ended.failure is not None
     assert words in ended.failure
     assert ended.test is None
@@ -195,7 +195,7 @@ def test_it_fits_every_learner_with_scores_and_no_embedding() -> None:
 def test_without_groups_of_test_rows_a_trial_fails_and_says_so() -> None:
     cohort_ = planted()
     job = Job(cohort_.everything, 0, treatments=(ThresholdOptimizer(),))
-    (ended,) = train(cohort_.told(target=False, group=False), Named("scikit_learn", 1), [job])
+    (ended,) = train(cohort_.with_test_labels(target=False, group=False), Named("scikit_learn", 1), [job])
     assert "need the group" in str(ended.failure)
 
 
@@ -211,7 +211,7 @@ def test_a_study_adjusts_the_scores_of_the_untreated_model(learner: Any, tmp_pat
     assert study.run(tmp_path / "study.db") is not None
     status = study.status(tmp_path / "study.db")
     assert status.done == status.total == 5
-    material = study.material
+    dataset = study.dataset
     (plain,) = (trial for trial in study.trials() if trial.treatment == "untreated")
     (before,) = study.work.outcomes([plain])
     for trial in study.trials():
@@ -220,11 +220,9 @@ def test_a_study_adjusts_the_scores_of_the_untreated_model(learner: Any, tmp_pat
         (after,) = study.work.outcomes([trial])
         constraint = trial.treatments[0].settings["constraint"]
         direct = ThresholdOptimizer(constraint=constraint).adjust(
-            Scored(
-                before.dev.scores, material.dev.target, material.dev.group, ("no", "yes"), material.groups, trial.seed
-            )
+            Scored(before.dev.scores, dataset.dev.target, dataset.dev.group, ("no", "yes"), dataset.groups, trial.seed)
         )
-        expected = direct(before.test, material.test.group, material.test.ids)
+        expected = direct(before.test, dataset.test.group, dataset.test.ids)
         assert after.test.values.tolist() == expected.values.tolist()
         assert after.test.scores == pytest.approx(expected.scores, abs=1e-6)
         assert any("randomised predictions are drawn by the seed" in note for note in after.notes)

@@ -32,7 +32,7 @@ from equipoise.training import (
     incompatibility,
     learner_of,
     part_of_kind,
-    prepared,
+    prepare_job,
     train,
     transformed,
 )
@@ -45,7 +45,7 @@ from equipoise.treatments.threshold_optimizer import GroupThresholds
 from helpers.cases.plan import cohort
 
 COHORT = planted()
-MATERIAL = COHORT.told(target=False, group=False)
+MATERIAL = COHORT.with_test_labels(target=False, group=False)
 SMALL = {"width": 8, "layers": 1, "batch_size": 64, "epochs": 3}
 
 
@@ -99,7 +99,7 @@ def job(*treatments: Treatment, seed: int = 0) -> Job:
 
 def test_each_is_fitted_on_the_training_rows_that_those_before_it_left() -> None:
     Centred.seen.clear()
-    trial = prepared(job(Reweighting(), Downsampling(), Centred(factor=3.0), Centred(factor=0.5)), MATERIAL, {})
+    trial = prepare_job(job(Reweighting(), Downsampling(), Centred(factor=3.0), Centred(factor=0.5)), MATERIAL, {})
     first, second = Centred.seen
     assert len(first.inputs) == len(trial.rows) < len(MATERIAL.train)
     assert first.inputs.tolist() == MATERIAL.train.inputs[trial.rows].tolist()
@@ -115,8 +115,8 @@ def test_each_is_fitted_on_the_training_rows_that_those_before_it_left() -> None
         assert after.inputs.dtype == np.float32
         assert after.target is before.target
     assert transformed(MATERIAL, ()) is MATERIAL
-    assert prepared(job(Nothing()), MATERIAL, {}).transformations == ()
-    assert prepared(job(Centred()), MATERIAL, {}, transforms=False).transformations == ()
+    assert prepare_job(job(Nothing()), MATERIAL, {}).transformations == ()
+    assert prepare_job(job(Centred()), MATERIAL, {}, transforms=False).transformations == ()
 
 
 @pytest.mark.parametrize("learner", [Named("mlp", 1, SMALL), Named("scikit_learn", 1), Named("raw_features", 1)])
@@ -124,7 +124,7 @@ def test_a_learner_trains_as_if_it_had_been_given_the_transformed_inputs(learner
     if learner.name == "mlp":
         pytest.importorskip("torch")
     settings = Settings(rounding="deterministic")
-    trial = prepared(job(Centred()), MATERIAL, {})
+    trial = prepare_job(job(Centred()), MATERIAL, {})
     (ended,) = train(MATERIAL, learner, [job(Centred())], settings)
     (by_hand,) = train(transformed(MATERIAL, trial.transformations), learner, [job()], settings)
     assert ended.failure is None
@@ -140,9 +140,9 @@ def test_trials_share_a_stack_where_their_inputs_are_equal(monkeypatch: pytest.M
     sizes: list[int] = []
     real = MultilayerPerceptron.train
 
-    def counted(self: Any, material: Any, stack: Any, *more: Any) -> Any:
+    def counted(self: Any, dataset: Any, stack: Any, *more: Any) -> Any:
         sizes.append(len(stack))
-        return real(self, material, stack, *more)
+        return real(self, dataset, stack, *more)
 
     monkeypatch.setattr(MultilayerPerceptron, "train", counted)
     jobs = [job(treatment, seed=seed) for treatment in (Centred(), Random()) for seed in (0, 1, 2)]
@@ -194,7 +194,7 @@ def test_pictures_are_refused_in_words() -> None:
     assert "its inputs are pictures" in str(reason)
     pictures = planted_pictures()
     lone = Job(pictures.everything, 0, treatments=(Centred(),))
-    (ended,) = train(pictures.material, Named("metric_learner", 1, {"backbone": "small"}), [lone])
+    (ended,) = train(pictures.dataset, Named("metric_learner", 1, {"backbone": "small"}), [lone])
     assert "The inputs are pictures" in str(ended.failure)
     for learner in ("mlp", "module", "scikit_learn", "raw_features", "metric_learner"):
         assert incompatibility(learner_of(learner), Centred) is None
@@ -218,7 +218,7 @@ def test_lfr_trains_on_what_the_estimator_makes_of_the_inputs() -> None:
 
 
 def test_lfr_says_that_it_has_collapsed_and_is_made_again_from_its_state() -> None:
-    trial = prepared(job(PrototypeRepresentation(**QUICK, prototypes=1)), MATERIAL, {})
+    trial = prepare_job(job(PrototypeRepresentation(**QUICK, prototypes=1)), MATERIAL, {})
     (mixture,) = trial.transformations
     assert mixture.notes
     assert mixture.notes[0].startswith("Collapse at the base rate")
@@ -229,16 +229,16 @@ def test_lfr_says_that_it_has_collapsed_and_is_made_again_from_its_state() -> No
 
 
 @pytest.mark.parametrize(
-    ("material", "treatments", "words"),
+    ("dataset", "treatments", "words"),
     [
         (COHORT, (Reweighting(), PrototypeRepresentation()), "A treatment before LFR weighs rows"),
         (planted(3), (PrototypeRepresentation(),), "the target has 3 classes"),
         (planted(task="regression"), (PrototypeRepresentation(),), "the target is a number"),
     ],
 )
-def test_what_lfr_is_not_defined_for_is_refused(material: Any, treatments: Any, words: str) -> None:
-    lone = Job(material.everything, 0, treatments=treatments)
-    (ended,) = train(material.told(target=False, group=False), Named("scikit_learn", 1), [lone])
+def test_what_lfr_is_not_defined_for_is_refused(dataset: Any, treatments: Any, words: str) -> None:
+    lone = Job(dataset.everything, 0, treatments=treatments)
+    (ended,) = train(dataset.with_test_labels(target=False, group=False), Named("scikit_learn", 1), [lone])
     assert words in str(ended.failure)
 
 
@@ -251,7 +251,8 @@ def test_rows_of_one_group_are_refused_by_lfr() -> None:
 def test_test_rows_do_not_decide_what_is_fitted() -> None:
     other = replace(MATERIAL, test=replace(MATERIAL.test, inputs=MATERIAL.test.inputs[::-1] * 5))
     states = [
-        prepared(job(PrototypeRepresentation(**QUICK)), one, {}).transformations[0].state() for one in (MATERIAL, other)
+        prepare_job(job(PrototypeRepresentation(**QUICK)), one, {}).transformations[0].state()
+        for one in (MATERIAL, other)
     ]
     assert states[0]["prototypes"].tolist() == states[1]["prototypes"].tolist()
 
@@ -294,17 +295,17 @@ class Sums(FittedModel):
 
     kind = "sums"
 
-    def own_predict(self, inputs: Any) -> Predicted:
+    def predict_inputs(self, inputs: Any) -> Predicted:
         return Predicted(np.zeros(len(inputs), dtype=np.int64), inputs.sum(axis=1, keepdims=True).repeat(2, axis=1))
 
-    def own_settings(self) -> dict[str, Any]:
+    def base_settings(self) -> dict[str, Any]:
         return {}
 
-    def own_tensors(self) -> dict[str, Any]:
+    def base_tensors(self) -> dict[str, Any]:
         return {}
 
     @classmethod
-    def own_restore(cls, settings: Any, tensors: Any, module: Any) -> Sums:
+    def restore_base(cls, settings: Any, tensors: Any, module: Any) -> Sums:
         assert not tensors
         return cls()
 
@@ -318,7 +319,7 @@ class Adjusts(Treatment):
 
 
 def test_a_model_gets_the_transformations_and_adjustments_of_its_trial() -> None:
-    trial = prepared(job(Centred(factor=3.0), Adjusts()), MATERIAL, {})
+    trial = prepare_job(job(Centred(factor=3.0), Adjusts()), MATERIAL, {})
     model = Sums()
     dev, test = (model.predict(rows.inputs) for rows in (MATERIAL.dev, MATERIAL.test))
     ended = adjusted(trial, Outcome(dev, test, model=model), MATERIAL)

@@ -105,7 +105,7 @@ import pandas as pd
 import equipoise
 from equipoise.cohorts import Cohort
 from equipoise.studies.plans import Named, with_splits
-from equipoise.training import Job, material_of, train
+from equipoise.training import Job, encode_dataset, train
 adult = with_splits(equipoise.load("adult"), dev=0.1)
 columns = adult.columns
 labels = {
@@ -120,7 +120,7 @@ several = Cohort.from_frame(
     target=list(labels), features=features, groups="sex", split=adult.split, task="multilabel", name="adult labels",
 )
 learner = Named("mlp", 1, {"width": 32, "batch_size": 128, "epochs": 20, "label_weights": "positive"})
-(outcome,) = train(material_of(several), learner, [Job(np.arange(20_000), seed=0)])
+(outcome,) = train(encode_dataset(several), learner, [Job(np.arange(20_000), seed=0)])
 test = several.where("test")
 people = pd.DataFrame({"sex": test["sex"]})
 for place, name in enumerate(labels):

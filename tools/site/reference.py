@@ -203,7 +203,7 @@ def treatments_page() -> str:
 
 def parameters(entry: Entry) -> Mapping[str, Any]:
     """Return the settings of a registered class."""
-    found = getattr(entry.thing, "parameters", None)
+    found = getattr(entry.implementation, "parameters", None)
     return found if isinstance(found, Mapping) else {}
 
 

@@ -20,8 +20,8 @@ def chosen(store: str, plan: str) -> dict[str, dict[str, int]]:
     found: dict[str, Counter[str]] = {}
     with open_store(store, plan=plan) as opened:
         degrees = {one.key: one.trial.condition.settings["degree"] for one in opened.trials(["done"])}
-        for name in (one for one in opened.kept_names() if one.endswith(ENDING)):
-            for key, value in opened.kept(list(degrees), name).items():
+        for name in (one for one in opened.stored_array_names() if one.endswith(ENDING)):
+            for key, value in opened.stored_arrays(list(degrees), name).items():
                 told = f"{degrees[key]}:{name.removesuffix(ENDING).rpartition('.')[2]}"
                 found.setdefault(told, Counter())[f"{float(value[0]):g}"] += 1
     return {name: dict(sorted(own.items(), key=lambda item: float(item[0]))) for name, own in sorted(found.items())}

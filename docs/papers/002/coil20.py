@@ -114,7 +114,7 @@ def main() -> None:
         found = searched(vae, network, planes, pair, asked.search_steps)
         said["pairs"]["-".join(pair)] = {
             "right": accuracies(network, pictures, target, biased, asked.device),
-            "cosines": {one.judged.name: {name: one.judged.given.cosine(plane) for name, plane in fitted.items()}
+            "cosines": {one.judged.name: {name: one.judged.original.cosine(plane) for name, plane in fitted.items()}
                         for one in found.directions},
             "investigation": found.as_json(),
         }  # fmt: skip

@@ -30,7 +30,7 @@ from equipoise.discovery import (
 )
 from equipoise.discovery import demonstration as demo
 from equipoise.discovery.generative import VAESettings, train_vae
-from equipoise.foundation import stream, write_whole
+from equipoise.foundation import stream, write_file
 from equipoise.training import seed_of
 
 VAE_STEPS, SEARCH_STEPS, NULLS = 3000, 80, 99
@@ -91,15 +91,16 @@ def _one(
     )  # fmt: skip
     found = discover(
         generator, Classifier(network, logits=True), target=target, directions=1, restarts=4, compare=False, strips=0,
-        settings=how, judging=JudgeSettings(latents=128, null_latents=8, nulls=NULLS, seed=seed),
+        settings=how, judging=JudgeSettings(latents=128, null_latents=8, random_directions=NULLS, seed=seed),
         names=(name, "a VAE of lit sprites"),
     )  # fmt: skip
     first = found.directions[0].judged if found.directions else None
     plane = None if first is None else first.plane
     return {
         "seed": seed, "classifier": name, "verdict": found.verdict, "reason": found.reason,
-        "rank": None if first is None else first.rank_among_random, "way": None if first is None else first.way,
-        "least way": None if first is None else first.way_low,
+        "rank": None if first is None else first.rank_among_random, "way": None if first is None
+        else first.total_change,
+        "least way": None if first is None else first.total_change_low,
         "steadiness": None if first is None else first.steadiness,
         "cosines": {} if plane is None else {known: abs(plane.cosine(one)) for known, one in planes.items()},
         "cosine to what was planted": None if plane is None or planted is None else abs(plane.cosine(planted)),
@@ -120,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
             runs += made
             print(*made, sep="\n", flush=True)
             # After every seed: what is done stays when the run is stopped.
-            write_whole(asked.json, json.dumps(document(runs), indent=1, allow_nan=False) + "\n")
+            write_file(asked.json, json.dumps(document(runs), indent=1, allow_nan=False) + "\n")
     return document(runs)
 
 

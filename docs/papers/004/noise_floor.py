@@ -24,7 +24,7 @@ import torch
 import equipoise
 from equipoise import measures
 from equipoise.studies.plans import with_splits
-from equipoise.training import Job, Material, Settings, learner_of, material_of, prepared, product_precision
+from equipoise.training import EncodedDataset, Job, Settings, encode_dataset, learner_of, prepare_job, product_precision
 from equipoise.training.images import Pictures, Run, Steps
 
 LEVELS = (0.01, 0.05, 0.1, 0.5)
@@ -50,9 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--device", default="cuda")
     asked = parser.parse_args(arguments)
     cohort = with_splits(equipoise.load("cifar10s", path=asked.data), dev=0.05)
-    material = material_of(cohort, "domain", groups_at_prediction=True)
+    dataset = encode_dataset(cohort, "domain", groups_at_prediction=True)
     settings = Settings(asked.rounding, asked.precision, asked.device, "last")
-    rows = np.arange(len(material.train))[: asked.rows]
+    rows = np.arange(len(dataset.train))[: asked.rows]
     values = {
         "network": asked.network, "epochs": asked.epochs, "batch_size": asked.batch_size,
         "learning_rate": asked.learning_rate, "schedule": "triangle",
@@ -60,24 +60,24 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     jobs = [*(Job(rows, 0, repeat) for repeat in range(asked.runs)), Job(rows, OTHER_SEED)]
     begun = time.perf_counter()
     with product_precision(settings):
-        runs = trained(material, jobs, values, settings)
-        said = [read(run, material) for run in runs]
+        runs = trained(dataset, jobs, values, settings)
+        said = [read(run, dataset) for run in runs]
     found = {
         "network": asked.network, "epochs": asked.epochs, "training_rows": len(rows),
-        "test_rows": len(material.test), "features": said[0][0].shape[1], "runs": asked.runs,
+        "test_rows": len(dataset.test), "features": said[0][0].shape[1], "runs": asked.runs,
         "rounding": asked.rounding, "precision": asked.precision, "device": asked.device, "torch": torch.__version__,
         "graphics": torch.cuda.get_device_name() if asked.device == "cuda" else None,
-        "seconds": round(time.perf_counter() - begun, 1), **compared(said, material),
+        "seconds": round(time.perf_counter() - begun, 1), **compared(said, dataset),
     }  # fmt: skip
     Path(asked.json).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return found
 
 
-def trained(material: Material, jobs: Sequence[Job], values: dict[str, Any], settings: Settings) -> list[Run]:
+def trained(dataset: EncodedDataset, jobs: Sequence[Job], values: dict[str, Any], settings: Settings) -> list[Run]:
     """Train networks side by side, as studies do, and return them."""
-    pictures = Pictures(material.train.inputs, settings.device)
-    whole = learner_of("image_network").completed(values)
-    steps = [Steps(Run(prepared(job, material, whole), material, pictures, settings)) for job in jobs]
+    pictures = Pictures(dataset.train.inputs, settings.device)
+    whole = learner_of("image_network").with_defaults(values)
+    steps = [Steps(Run(prepare_job(job, dataset, whole), dataset, pictures, settings)) for job in jobs]
     first = steps[0].run
     for epoch in range(1, first.recipe.epochs + 1):
         for one in steps:
@@ -90,28 +90,28 @@ def trained(material: Material, jobs: Sequence[Job], values: dict[str, Any], set
     return [one.run for one in steps]
 
 
-def read(run: Run, material: Material) -> Said:
+def read(run: Run, dataset: EncodedDataset) -> Said:
     """Return the features of every test picture (float64, where the network is) and its predicted class."""
     for part in run.parts.values():
         part.eval()
     features, classes = [], []
     with torch.inference_mode():
-        for start in range(0, len(material.test), AT_ONCE):
-            here = torch.from_numpy(material.test.inputs[start : start + AT_ONCE]).to(run.settings.device)
-            inner, output = run.said(run.shown(here.permute(0, 3, 1, 2)))
+        for start in range(0, len(dataset.test), AT_ONCE):
+            here = torch.from_numpy(dataset.test.inputs[start : start + AT_ONCE]).to(run.settings.device)
+            inner, output = run.features_and_outputs(run.scaled_inputs(here.permute(0, 3, 1, 2)))
             features.append(inner.double())
             classes.append(output.argmax(dim=1))
     return torch.cat(features), torch.cat(classes)
 
 
-def compared(said: Sequence[Said], material: Material) -> dict[str, Any]:
+def compared(said: Sequence[Said], dataset: EncodedDataset) -> dict[str, Any]:
     """Compare every pair of identical runs, and each of them with the run of another seed, which is the last."""
     other = len(said) - 1
     kinds = {"identical": list(combinations(range(other), 2)), "seed": [(run, other) for run in range(other)]}
-    assert material.test.group is not None
+    assert dataset.test.group is not None
     found: dict[str, Any] = {}
     for kind, pairs in kinds.items():
-        lines = [pair_of(said[one], said[two], material.test.group, material.groups) for one, two in pairs]
+        lines = [pair_of(said[one], said[two], dataset.test.group, dataset.groups) for one, two in pairs]
         means = [line["mean"] for line in lines]
         found[kind] = {
             **averaged(lines), "lowest_pair": min(means), "highest_pair": max(means), "pairs": len(pairs),

@@ -76,7 +76,7 @@ def predictions_of(plan: str, folder: Path) -> tuple[dict[str, BySeed], Codes]:
     found: dict[str, dict[int, list[Any]]] = {}
     for trial in trials:
         found.setdefault(technique_of(trial), {}).setdefault(trial.seed, []).append(kept[trial.key].values)
-    cluster = study.truth.of("test").cluster
+    cluster = study.labels.of("test").cluster
     assert cluster is not None
     return {name: {seed: np.stack(runs) for seed, runs in own.items()} for name, own in found.items()}, cluster
 

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from equipoise.audits._scores import Curve as Curve
     from equipoise.audits._spec import AuditSpec as AuditSpec
     from equipoise.audits._spec import resolve as resolve
-    from equipoise.audits.outcomes._audit import audit as audit
-    from equipoise.audits.outcomes._result import SCHEMA as SCHEMA
-    from equipoise.audits.outcomes._result import AuditResult as AuditResult
-    from equipoise.audits.outcomes._result import FourFifths as FourFifths
-    from equipoise.audits.outcomes._result import SpaceMap as SpaceMap
+    from equipoise.audits.outcomes import SCHEMA as SCHEMA
+    from equipoise.audits.outcomes import AuditResult as AuditResult
+    from equipoise.audits.outcomes import FourFifths as FourFifths
+    from equipoise.audits.outcomes import SpaceMap as SpaceMap
+    from equipoise.audits.outcomes import audit as audit
 
 _MODULES = {
-    "outcomes._audit": ("audit",),
+    "outcomes": ("AuditResult", "FourFifths", "SCHEMA", "SpaceMap", "audit"),
     "_config": ("config_text", "read_config"),
     "_group_result": ("GroupResult", "AuditKind", "named_object"),
     "_options": (
@@ -45,7 +45,6 @@ _MODULES = {
     ),
     "_spec": ("AuditSpec", "resolve"),
     "_contrasts": ("Power",),
-    "outcomes._result": ("FourFifths", "SCHEMA", "AuditResult", "SpaceMap"),
     "_scores": ("CalibrationPoint", "Curve"),
 }  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

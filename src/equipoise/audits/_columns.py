@@ -38,7 +38,7 @@ from equipoise.tallies import (
     group_axis,
     group_labels,
     is_fraction,
-    shown,
+    label_text,
 )
 
 MOST_GROUPS = 1_000
@@ -161,11 +161,11 @@ def check_counts(spec: AuditSpec, cells: Cells) -> None:
             raise BadInput(f"Every value of the group column {attribute!r} is missing", help="name another column.")
         if len(groups) < 2:
             raise BadInput(
-                f"The group column {attribute!r} has one group only: {shown(groups[0][0])!r}",
+                f"The group column {attribute!r} has one group only: {label_text(groups[0][0])!r}",
                 available="at least two groups to compare",
                 help="leave this column out, or audit a file that has more than one group.",
             )
-        _check_reference(spec, attribute, [shown(labels[0]) for labels in groups])
+        _check_reference(spec, attribute, [label_text(labels[0]) for labels in groups])
     _check_crossed(spec, cells)
     for axis, columns in ((TARGET_AXIS, spec.target), (PREDICTION_AXIS, spec.prediction)):
         if axis in cells.axes and spec.task == "class" and columns:  # what the first rows did not show

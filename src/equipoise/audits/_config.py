@@ -27,9 +27,9 @@ PAIRS: dict[str, Any] = {"reference": dict[str, Name], "bin": dict[str, str | li
 TAKEN = ("schema", "json")
 
 DATA = Option(name="data", kind="input", help="CSV, Parquet (file, folder or glob) or Arrow.")
-KEPT = (DATA, *AUDIT_OPTIONS)
-SEVERAL = tuple(option.name for option in KEPT if option.kind == "texts")
-PATHS = tuple(option.name for option in KEPT if option.kind in ("input", "output"))
+CONFIG_OPTIONS = (DATA, *AUDIT_OPTIONS)
+SEVERAL = tuple(option.name for option in CONFIG_OPTIONS if option.kind == "texts")
+PATHS = tuple(option.name for option in CONFIG_OPTIONS if option.kind in ("input", "output"))
 
 
 def _field(option: Option) -> tuple[Any, Any]:
@@ -52,7 +52,7 @@ AuditConfig: type[BaseModel] = create_model(  # type: ignore[call-overload]
     __config__=ConfigDict(extra="forbid", strict=True, title="An audit to run again"),
     __doc__="An audit. Keys are the options of `equipoise audit`, with _ for -; paths are relative to the file itself.",
     schema_=(Literal["equipoise.audit-config/1"], Field(SCHEMA, alias="schema", description="The form of this file.")),
-    **{f"{option.name}_" if option.name in TAKEN else option.name: _field(option) for option in KEPT},
+    **{f"{option.name}_" if option.name in TAKEN else option.name: _field(option) for option in CONFIG_OPTIONS},
 )
 
 KEYS = tuple(field.alias or name for name, field in AuditConfig.model_fields.items())
@@ -131,12 +131,12 @@ def _refused(error: ValidationError, file: Path) -> BadInput:
     return BadInput(f"The key {key!r} of {file.name} is {of_key[-1]['input']!r}", available=" or ".join(allowed))
 
 
-def config_text(said: Mapping[str, object], folder: str | os.PathLike[str]) -> str:
+def config_text(options: Mapping[str, object], folder: str | os.PathLike[str]) -> str:
     """Write an audit as TOML, to be read by ``read_config``.
 
     Parameters
     ----------
-    said : mapping
+    options : mapping
         Options by name. Those at their defaults are left out.
     folder : path
         Where the file will be: relative paths are written as seen from there.
@@ -157,7 +157,7 @@ def config_text(said: Mapping[str, object], folder: str | os.PathLike[str]) -> s
     plain, tables = [f"schema = {_value(SCHEMA)}"], []
     for name, field in AuditConfig.model_fields.items():
         key = field.alias or name
-        value = said.get(key)
+        value = options.get(key)
         if value is None or value == field.default or value in ((), [], {}):
             continue
         if key in PATHS:

@@ -60,7 +60,7 @@ class Contrast:
     p: float
     counts: tuple[float, float, float, float] | None = None
     spread: float = float("nan")
-    how: str = "normal"
+    method: str = "normal"
     degrees: float = float("inf")
     rare: bool = False
     pairs: tuple[float, float, float] | None = None
@@ -93,7 +93,7 @@ def intervals_of(contrasts: Sequence[Contrast], level: float) -> list[tuple[floa
     for index, contrast in enumerate(contrasts):
         if contrast.counts is None and contrast.pairs is None:
             half = float(stats.t.isf((1.0 - level) / 2.0, contrast.degrees)) * contrast.spread
-            intervals[index] = (contrast.record.value - half, contrast.record.value + half, contrast.how)
+            intervals[index] = (contrast.record.value - half, contrast.record.value + half, contrast.method)
     return intervals
 
 
@@ -153,9 +153,11 @@ def rate_contrasts(view: View, needs: str) -> list[Contrast]:
         measure = get_measure(name)
         if measure.needs != needs:
             continue
-        spreads = None if view.drawn is None else _cluster_spreads(measure, view.only_compared(view.drawn), pairs)
+        spreads = (
+            None if view.resampled is None else _cluster_spreads(measure, view.only_compared(view.resampled), pairs)
+        )
         parts = _Parts.of(measure, view)
-        for class_place in class_places(view, measure):
+        for class_place in class_indices(view, measure):
             for number, (group, others, called) in enumerate(pairs):
                 spread = None if spreads is None else float(spreads[number, class_place or 0])
                 contrasts.append(_rate_contrast(measure, view, parts, group, others, called, class_place, spread))
@@ -182,7 +184,7 @@ def _with_p_of_counts(contrasts: list[Contrast]) -> list[Contrast]:
     return with_p
 
 
-def class_places(view: View, measure: Measure) -> list[int | None]:
+def class_indices(view: View, measure: Measure) -> list[int | None]:
     """Return the classes to contrast; for two classes one says it all."""
     classes = view.compared.classes
     if not measure.classwise:
@@ -194,20 +196,20 @@ def class_places(view: View, measure: Measure) -> list[int | None]:
 
 def _rate_contrast(
     measure: Measure, view: View, parts: _Parts, group: int, others: list[int], called: str,
-    class_place: int | None, spread: float | None,
+    class_index: int | None, spread: float | None,
 ) -> Contrast:  # fmt: skip
     (x1, n1, rows1, rate1, raw), (x2, n2, rows2, rate2, _) = (
-        parts.side(members, class_place or 0) for members in ([group], others)
+        parts.side(members, class_index or 0) for members in ([group], others)
     )
     clusters = None if view.behind is None else clusters_behind(view.behind, group, others, view.compared.groups)
-    value, name = rate1 - rate2, None if class_place is None else view.compared.classes[class_place]
+    value, name = rate1 - rate2, None if class_index is None else view.compared.classes[class_index]
     scope: Scope = "overall" if name is None else "favourable" if name == view.favourable else "class"
     undefined = because(AuditReason.NO_DENOMINATOR_ON_ONE_SIDE, of=measure.denominator) if np.isnan(value) else None
     small = too_few_people(min(rows1, rows2), view.least_people)
     about = {
         "measure": measure.name, "alias": measure.alias, "scope": scope, "class_": name,
         "group": view.compared.groups[group], "against": called, "numerator": raw[0], "denominator": raw[1],
-        **view.place(),
+        **view.record_fields(),
     }  # fmt: skip
     if clusters is None:
         record = contrast_record(about, value, float("nan"), undefined, small)

@@ -126,7 +126,7 @@ def tallies_of_counts(spec: AuditSpec, counts: Counts) -> Tallies:
     dropped = next(iter(complete.values()))[1]
     return Tallies(
         counts={label: cells for label, (cells, _) in complete.items()},
-        everyone=next(iter(named.values())),
+        overall=next(iter(named.values())),
         dropped=dropped,
     )
 
@@ -184,7 +184,7 @@ def _count_classes(counter: _Counter) -> Tallies:
         notes += _without_score(spec, all_cells, binned)
     return Tallies(
         counts={None: complete.marginal(unclustered)}, scores=binned.cells, scale=binned.scale, ranked=binned.ranked,
-        score_class=of_class, everyone=all_cells.marginal(unclustered), dropped=dropped, notes=tuple(notes),
+        score_class=of_class, overall=all_cells.marginal(unclustered), dropped=dropped, notes=tuple(notes),
         clusters={None: complete} if spec.cluster is not None else {},
     )  # fmt: skip
 
@@ -291,7 +291,7 @@ def _sum_numbers(counter: _Counter) -> Tallies:
         raise BadInput("No row has both a target and a prediction", help="check that the columns belong together.")
     has_draws = spec.draws and spec.cluster is None and all_cells.rows <= MOST_ROWS
     return Tallies(
-        notes=tuple(_notes_on_clusters(counter, sums)), residuals=sums, pivot=pivot, everyone=all_cells,
+        notes=tuple(_notes_on_clusters(counter, sums)), residuals=sums, pivot=pivot, overall=all_cells,
         dropped={"target or prediction": lost} if lost else {},
         number_rows=_number_rows(counter) if has_draws and can_be_read(spec.table, all_cells.rows) else None,
     )  # fmt: skip
@@ -341,7 +341,7 @@ def _count_labels(counter: _Counter) -> Tallies:
             clusters[label] = complete
     notes = tuple(_notes_on_clusters(counter, next(iter(clusters.values())))) if clusters else ()
     lost_rows = {"target or prediction": dropped} if dropped else {}
-    tallies = Tallies(counts=counts, everyone=all_cells, dropped=lost_rows, clusters=clusters, notes=notes)
+    tallies = Tallies(counts=counts, overall=all_cells, dropped=lost_rows, clusters=clusters, notes=notes)
     has_draws = spec.draws and not (spec.split or spec.control or spec.weight)
     return replace(tallies, label_rows=_label_rows(table, pairs, counter, tallies)) if has_draws else tallies
 

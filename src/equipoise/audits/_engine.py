@@ -239,10 +239,10 @@ class _Comparison:
         self.contrasted = means.differences(self.sides)
         self.people = np.minimum(self.sides.left @ means.people, self.sides.right @ means.people)
         self.every = ComparisonSides.pairs(np.ones(number, dtype=bool))
-        self.apart = means.differences(self.every)
+        self.pair_differences = means.differences(self.every)
         enough = MIN_UNITS if view.clustered else 1
         # Who is tested, ``[group, statistic]``.
-        self.kept = (means.people >= settings.least_people)[:, None] & (means.units >= enough)
+        self.tested = (means.people >= settings.least_people)[:, None] & (means.units >= enough)
 
     def tests(self, generator: np.random.Generator, tests: int) -> dict[str, list[NullSample]]:
         """Compare contrasts and largest differences with what chance gives them; nothing without draws."""
@@ -254,7 +254,7 @@ class _Comparison:
             [([group], [other for other in range(number) if other != group]) for group in range(number)], number
         )  # fmt: skip
         both = ComparisonSides(np.vstack([self.sides.left, pairs.left]), np.vstack([self.sides.right, pairs.right]))
-        tested = self._both_kept(pairs)
+        tested = self._both_tested(pairs)
         draw = self.view.means.null(both, generator)
         first = len(self.sides)
 
@@ -274,9 +274,9 @@ class _Comparison:
             most=most, needed=needed, signed=("contrasts",), largest_batch=int(np.clip(MOST_NUMBERS // size, 16, 256)),
         )  # fmt: skip
 
-    def _both_kept(self, sides: ComparisonSides) -> NDArray[np.bool_]:
+    def _both_tested(self, sides: ComparisonSides) -> NDArray[np.bool_]:
         """Tell which comparisons have a tested group on both sides, ``[comparison, statistic]``."""
-        weights = self.kept.astype(np.float64)
+        weights = self.tested.astype(np.float64)
         return np.asarray((sides.left @ weights > 0) & (sides.right @ weights > 0), dtype=np.bool_)
 
     def contrasts(self, samples: Sequence[NullSample] | None) -> Iterator[Contrast]:
@@ -319,7 +319,7 @@ class _Comparison:
     def gaps(self, samples: Sequence[NullSample] | None) -> Iterator[tuple[Record, GapTest | None]]:
         """Yield the largest difference of any two groups by each statistic, and the smallest ratio."""
         for index, statistic in enumerate(self.statistics):
-            differences = _column(self.apart, index)
+            differences = _column(self.pair_differences, index)
             is_defined = ~np.isnan(differences.value)
             test = self._gap_test(index, None if samples is None else samples[index])
             if not is_defined.any():
@@ -360,12 +360,12 @@ class _Comparison:
 
     def _approximate(self, index: int) -> bool:
         units = self.view.means.units[:, index]
-        return self.view.clustered and bool(units[self.kept[:, index]].min(initial=np.inf) < ENOUGH_CLUSTERS)
+        return self.view.clustered and bool(units[self.tested[:, index]].min(initial=np.inf) < ENOUGH_CLUSTERS)
 
     def _gap_test(self, index: int, sample: NullSample | None) -> GapTest | None:
         if sample is None:
             return None
-        is_compared = self.kept[:, index]
+        is_compared = self.tested[:, index]
         left_out = tuple(group for group, compared in zip(self.view.groups, is_compared, strict=True) if not compared)
         if is_compared.sum() < 2 or math.isnan(sample.p):
             few = because(AuditReason.FEW_LARGE_GROUPS, least=self.view.settings.least_people, whom="people")

@@ -109,7 +109,7 @@ class RateTable:
     name: str
     successes: Floats
     trials: Floats
-    kept: Flags
+    compared: Flags
     # The standard error of each pair's difference ``[group, group, class]``, where clusters give it.
     errors: Floats | None = None
     # Whether it is a share of people, so that p (1 - p) / n is its variance.
@@ -123,7 +123,7 @@ class RateTable:
     @cached_property
     def variances(self) -> Floats:
         """The variance of each group's rate if all groups compared had the same."""
-        return null_variances(self.successes, self.trials, self.kept, proportion=self.proportion)
+        return null_variances(self.successes, self.trials, self.compared, proportion=self.proportion)
 
     @cached_property
     def _candidates(self) -> dict[int, tuple[Floats, tuple[int, int] | None]]:
@@ -133,7 +133,7 @@ class RateTable:
         """Return the counts of the pairs that differ most for their error in one class, and the first of them."""
         if column not in self._candidates:
             self._candidates[column] = candidate_pairs(
-                self.successes[:, column], self.trials[:, column], self.kept[:, column], self.variances[:, column]
+                self.successes[:, column], self.trials[:, column], self.compared[:, column], self.variances[:, column]
             )
         return self._candidates[column]
 
@@ -156,7 +156,7 @@ def gap_tests(
     if len(view.compared.groups) < 2 or not gaps:
         yield from ((record, None) for record in records)
         return
-    untold = view.why_untold(view.compared.groups)
+    untold = view.why_untested(view.compared.groups)
     if untold is not None:
         for record in records:
             yield record, GapTest(reason=untold) if record in gaps else None
@@ -181,7 +181,7 @@ def _rate_table(name: str, view: View) -> RateTable:
     proportion = name not in NOT_PROPORTIONS
     if proportion:
         successes, trials = trials_of(rate, view, groups)
-    elif _weights_differ(view) and view.drawn is None:
+    elif _weights_differ(view) and view.resampled is None:
         successes, trials, proportion = *_effective_f1(rate, view), True
     else:
         successes, trials = rate.function(view.only_compared(view.rows))
@@ -189,8 +189,8 @@ def _rate_table(name: str, view: View) -> RateTable:
     if not rate.classwise:
         successes, trials, rows = successes[:, None], trials[:, None], rows[:, None]
     errors = None
-    if view.drawn is not None:
-        drawn_rates = ratio(*rate.function(view.only_compared(view.drawn)))
+    if view.resampled is not None:
+        drawn_rates = ratio(*rate.function(view.only_compared(view.resampled)))
         drawn_rates = drawn_rates if rate.classwise else drawn_rates[..., None]
         errors = np.stack([standard_deviation_of_draws(drawn_rates - drawn_rates[:, [g]]) for g in range(len(groups))])
     successes, trials = np.nan_to_num(np.asarray(successes)), np.nan_to_num(np.asarray(trials))
@@ -224,7 +224,7 @@ def _samples(
         values = {name: s for name, s in of_design.items() if s.kind == "value"}
         if within and not view.compared.has_target:
             continue
-        if view.drawn is not None:
+        if view.resampled is not None:
             nulls: list[_Null] = [_Clusters(of_design, rates, view, generator)]
         elif weighted:
             others = {name: s for name, s in of_design.items() if name not in values}
@@ -241,7 +241,7 @@ def _samples(
                 observed, null.permute, null.statistic, most=min(needed, max(draws, MOST_NUMBERS // null.size)),
                 needed=needed, largest_batch=max(1, TABLE_BATCH // null.size), cheap=True,
             )  # fmt: skip
-            samples_by_name |= {name: null.by_place(name, tested) for name, tested in samples.items()}
+            samples_by_name |= {name: null.by_class(name, tested) for name, tested in samples.items()}
     return samples_by_name
 
 
@@ -284,7 +284,7 @@ class _Null(ABC):
     def statistic(self, name: str, sample: Any) -> Floats:
         """Return a statistic of what was drawn."""
 
-    def by_place(self, name: str, tested: Sequence[NullSample]) -> dict[int | None, NullSample]:
+    def by_class(self, name: str, tested: Sequence[NullSample]) -> dict[int | None, NullSample]:
         """Return the tests by class, the last of them for the mean over classes."""
         return {**dict(enumerate(tested[:-1])), None: tested[-1]}
 
@@ -294,11 +294,11 @@ class _Null(ABC):
         together: dict[tuple[Kind, bool, bytes], list[str]] = {}
         for kind, rate in dict.fromkeys((self.statistics[n].kind, r) for n in names for r in self.statistics[n].rates):
             table = self.rates[rate]
-            together.setdefault((kind, table.proportion, table.kept.any(axis=-1).tobytes()), []).append(rate)
+            together.setdefault((kind, table.proportion, table.compared.any(axis=-1).tobytes()), []).append(rate)
         for (kind, proportion, _), rates in together.items():
             parts = [counts(rate) for rate in rates]
             successes, trials = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
-            is_compared = np.concatenate([self.rates[rate].kept for rate in rates], axis=-1)
+            is_compared = np.concatenate([self.rates[rate].compared for rate in rates], axis=-1)
             variances = null_variances(successes, trials, is_compared, proportion=proportion)
             compute = largest_studentised if kind == "pairs" else root_chi_square
             values = compute(ratio(successes, trials), variances, is_compared)
@@ -422,10 +422,10 @@ class _Effective(_Null):
     def _allocated(self, table: RateTable, number: int) -> tuple[Floats, Floats]:
         # Rounded twice, so that a last digit does not decide what becomes of a half.
         sizes = np.rint(table.trials.round(6))
-        total = np.rint(np.where(table.kept, table.successes, 0.0).sum(axis=0).round(6))
+        total = np.rint(np.where(table.compared, table.successes, 0.0).sum(axis=0).round(6))
         allocated = np.zeros((number, *sizes.shape))
         for class_index in range(sizes.shape[1]):
-            groups = np.flatnonzero(table.kept[:, class_index] & (sizes[:, class_index] > 0))
+            groups = np.flatnonzero(table.compared[:, class_index] & (sizes[:, class_index] > 0))
             left = np.full(number, total[class_index], dtype=np.int64)
             rest = int(sizes[groups, class_index].sum())
             for group in groups:
@@ -434,9 +434,9 @@ class _Effective(_Null):
                 allocated[:, group, class_index], left, rest = taken, left - taken, rest - size
         return allocated, np.broadcast_to(sizes, allocated.shape)
 
-    def by_place(self, name: str, tested: Sequence[NullSample]) -> dict[int | None, NullSample]:
+    def by_class(self, name: str, tested: Sequence[NullSample]) -> dict[int | None, NullSample]:
         """The classes are drawn apart, so their mean has Bonferroni's p over them; errors in one class share no row."""
-        samples = super().by_place(name, tested)
+        samples = super().by_class(name, tested)
         classes = [
             sample for class_index, sample in samples.items() if class_index is not None and not np.isnan(sample.p)
         ]
@@ -454,16 +454,16 @@ class _Clusters(_Null):
     generator: np.random.Generator
 
     def __post_init__(self) -> None:
-        assert self.view.drawn is not None
+        assert self.view.resampled is not None
         assert self.view.behind is not None
-        self.drawn = self.view.only_compared(self.view.drawn)
-        self.clusters = self.view.behind.fewest(self.drawn.groups)
+        self.resampled = self.view.only_compared(self.view.resampled)
+        self.clusters = self.view.behind.fewest(self.resampled.groups)
         self.deviations = {name: self._deviations(name) for name in self.rates}
-        self.size = max(1, len(self.drawn.cells) // 4, *(d.shape[1] for d in self.deviations.values()), 1)
+        self.size = max(1, len(self.resampled.cells) // 4, *(d.shape[1] for d in self.deviations.values()), 1)
 
     def _deviations(self, name: str) -> Floats:
         """Return a root of the covariance of a rate's draws: normal numbers times it are deviations, ``[k, cell]``."""
-        values = ratio(*get_measure(name).function(self.drawn))
+        values = ratio(*get_measure(name).function(self.resampled))
         flat = values.reshape(len(values), -1)
         is_defined = ~np.isnan(flat)
         mean = np.where(is_defined, flat, 0.0).sum(axis=0) / np.maximum(is_defined.sum(axis=0), 1)
@@ -498,11 +498,11 @@ class _Clusters(_Null):
         statistic, (stretched, moved) = self.statistics[name], sample
         if statistic.kind != "value":
             return self._clustered(name, moved)
-        chosen = self.generator.integers(0, len(self.drawn.cells), len(stretched))
+        chosen = self.generator.integers(0, len(self.resampled.cells), len(stretched))
         cells = clustered_null(
-            self.view.compared.cells, self.drawn.cells[chosen], within_class=statistic.within, stretched=stretched
+            self.view.compared.cells, self.resampled.cells[chosen], within_class=statistic.within, stretched=stretched
         )
-        return _value(statistic, replace(self.drawn, cells=cells))
+        return _value(statistic, replace(self.resampled, cells=cells))
 
     def _clustered(self, name: str, values: Mapping[str, Floats]) -> Floats:
         """Return a statistic of rates (or deviations) ``[..., group, class]`` with the errors of drawn pairs."""
@@ -524,10 +524,10 @@ def _largest_pair(values: Floats, table: RateTable) -> Floats:
     """Return the largest difference of two kept groups in units of its drawn error, ``[..., class]``; or NaN."""
     assert table.errors is not None
     largest = np.full((*values.shape[:-2], values.shape[-1]), np.nan)
-    for first in range(table.kept.shape[0]):
-        for second in range(first + 1, table.kept.shape[0]):
+    for first in range(table.compared.shape[0]):
+        for second in range(first + 1, table.compared.shape[0]):
             error = table.errors[first, second]
-            use = table.kept[first] & table.kept[second] & (error > 1e-12)
+            use = table.compared[first] & table.compared[second] & (error > 1e-12)
             with np.errstate(divide="ignore", invalid="ignore"):
                 z = np.abs(values[..., first, :] - values[..., second, :]) / error
             largest = np.where(use, np.fmax(largest, z), largest)
@@ -539,19 +539,19 @@ def _gap_test(
     samples: Mapping[int | None, NullSample], class_index: int | None, view: View,
 ) -> GapTest:  # fmt: skip
     groups = view.compared.groups
-    lone = class_index is None and not measure.classwise and all(rates[r].kept.shape[1] == 1 for r in statistic.rates
-                                                          if r in rates)  # fmt: skip
+    widths = [rates[rate].compared.shape[1] for rate in statistic.rates if rate in rates]
+    lone = class_index is None and not measure.classwise and all(width == 1 for width in widths)
     sample = samples[class_index]
     tables = [rates[name] for name in statistic.rates if name in rates]
     column = 0 if lone else class_index
     is_compared = np.ones(len(groups), dtype=np.bool_)
     for table in tables:
-        is_compared = is_compared & (table.kept.all(axis=1) if column is None else table.kept[:, column])
+        is_compared = is_compared & (table.compared.all(axis=1) if column is None else table.compared[:, column])
     left_out = tuple(group for group, compared in zip(groups, is_compared.tolist(), strict=True) if not compared)
     if np.isnan(sample.p):
         few = bool(tables) and is_compared.sum() < 2
         reason = _too_few(statistic, view) if few else None
-        if not few and view.drawn is not None:
+        if not few and view.resampled is not None:
             reason = because(AuditReason.NO_SPREAD)
         return GapTest(left_out=left_out, reason=reason)
     pair = None

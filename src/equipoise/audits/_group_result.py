@@ -86,7 +86,7 @@ NUMBERS = (
     "equivalence_p", "equivalence_p_adjusted",
 )  # fmt: skip
 # Kinds of records that are one number for all groups together.
-ONE_NUMBER = ("gap", "ratio", "summary")
+SINGLE_VALUED = ("gap", "ratio", "summary")
 COMPARED = ("gap", "ratio")
 Subject = tuple[object, ...]
 
@@ -114,7 +114,7 @@ class GroupResult(GatedResult):
     @property
     def gaps(self) -> Records[Record]:
         """The numbers that compare all groups: gaps, ratios and summaries."""
-        return self.view("gaps", (record for record in self.records if record.kind in ONE_NUMBER))
+        return self.view("gaps", (record for record in self.records if record.kind in SINGLE_VALUED))
 
     @property
     def contrasts(self) -> Records[Record]:
@@ -151,7 +151,7 @@ class GroupResult(GatedResult):
 
     def _breaches(self, gates: Sequence[Gate], *, allow_undefined: bool) -> Iterable[Breach]:
         for gate in gates:
-            for record in self._held(gate):
+            for record in self._gated_records(gate):
                 value = record.value if gate.field == "value" else record.low
                 if value is None or value != value:
                     if not allow_undefined:
@@ -161,7 +161,7 @@ class GroupResult(GatedResult):
                 elif gate.broken(value):
                     yield Breach(gate.text, f"{_gate_name(record)} is {value:.4g}")
 
-    def _held(self, gate: Gate) -> list[Record]:
+    def _gated_records(self, gate: Gate) -> list[Record]:
         from equipoise.tallies import is_missing
 
         measure = type(self).measure_of(gate.name)
@@ -197,7 +197,7 @@ def flat_name(record: Record) -> str:
     parts += [] if record.kind in ("rate", "value", "gap", "summary") else [record.kind]
     parts += [record.scope, *(part for part in (record.class_, record.label) if part is not None)]
     parts += ["&".join(record.attribute)] if record.attribute else []
-    if record.kind not in ONE_NUMBER:
+    if record.kind not in SINGLE_VALUED:
         parts += [part for part in (record.group, record.against) if part is not None]
     parts += [part for part in (record.control, record.split) if part is not None]
     parts += [] if record.variant == "paper" else [record.variant]
@@ -252,5 +252,5 @@ def _statement(
         direction=direction_of(
             record.value, significant=record.finding, better=better, equivalent=record.equivalent
         ),
-        source="records", place=position,
+        source="records", index=position,
     )  # fmt: skip

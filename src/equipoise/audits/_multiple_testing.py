@@ -167,7 +167,7 @@ class GapBound:
         p_values = []
         for column in self.columns:
             for table in self.tables:
-                if not table.kept[:, column].all():
+                if not table.compared[:, column].all():
                     return None
                 p_values.append(self._pairs_p(table, column, margin))
         return max(p_values) if p_values else None
@@ -183,7 +183,7 @@ class GapBound:
         )
 
     def _request(self, table: RateTable, column: int, alpha: float) -> PairBound:
-        number = int(table.kept[:, column].sum())
+        number = int(table.compared[:, column].sum())
         pairs = number * (number - 1) // 2
         if self.column is None:
             critical = critical_value(None, alpha / max(len(self.columns), 1), pairs * len(self.tables))
@@ -195,7 +195,7 @@ class GapBound:
         level = 1.0 - 2.0 * float(special.ndtr(-critical))
         by_error = table.errors is not None or not table.proportion
         if by_error and not self.is_ratio:
-            return PairBound(np.empty((0, 4)), level, known=_least_by_error(table, column, critical))
+            return PairBound(np.empty((0, 4)), level, exact=_least_by_error(table, column, critical))
         return PairBound(counts, level, "ratio" if self.is_ratio else "difference")
 
     def finish(self, ends: Sequence[float], alpha: float) -> tuple[float | None, float | None]:
@@ -215,7 +215,7 @@ class GapBound:
             return float(np.maximum(1.0 - upper, 0.0).mean()), None
         lows = np.nan_to_num(by_table).max(axis=1)
         if self.measure.name == "standardised_mean_difference":
-            overall = ratio(self.view.compared.everyone.predicted, self.view.compared.everyone.people)[0, columns]
+            overall = ratio(self.view.compared.overall.predicted, self.view.compared.overall.people)[0, columns]
             lows = lows / np.sqrt(np.maximum(overall * (1 - overall), 1e-12))
         squares = self.measure.name == "true_positive_rate_gap"
         return float(np.sqrt((lows**2).mean()) if squares else lows.mean()), None
@@ -226,7 +226,7 @@ class GapBound:
         if not columns:
             return None
         low, high = simultaneous_intervals(table.successes[:, columns], table.trials[:, columns], 1.0 - alpha)
-        shares = ratio(self.view.compared.people, self.view.compared.everyone.people)[:, [0]]
+        shares = ratio(self.view.compared.people, self.view.compared.overall.people)[:, [0]]
         return float(least_weighted_distance(low, high, np.broadcast_to(shares, low.shape)).mean())
 
 
@@ -252,14 +252,14 @@ def resolve(bounds: Sequence[Bound], alphas: Sequence[float]) -> list[tuple[floa
 
 def _least_by_error(table: RateTable, column: int, critical: float) -> float:
     """Return the largest difference less so many of its standard errors, where a rate has one: of clusters, of F1."""
-    rates, groups = table.rates[:, column], np.flatnonzero(table.kept[:, column])
+    rates, groups = table.rates[:, column], np.flatnonzero(table.compared[:, column])
     certain_gaps = np.abs(rates[:, None] - rates[None]) - critical * table.pair_errors(column)
     return float(np.nanmax(np.maximum(certain_gaps[np.ix_(groups, groups)], 0.0), initial=0.0))
 
 
 def _shares(table: Confusion) -> tuple[Floats, Floats]:
     """Return each group's share of those truly of a class, and of those predicted so."""
-    overall = table.everyone
+    overall = table.overall
     return ratio(table.positives, overall.positives), ratio(table.predicted, overall.predicted)
 
 
@@ -268,16 +268,16 @@ def _least_amplification(view: View, column: int | None, alpha: float) -> float 
     table: Confusion = view.compared
     if not table.has_target:
         return None
-    overall = table.everyone
+    overall = table.overall
     true_share, predicted_share = _shares(table)
     largest = true_share == true_share.max(axis=0, keepdims=True)
     ties = np.maximum(largest.sum(axis=0), 1)
-    if view.drawn is not None:
-        drawn_true, drawn_predicted = _shares(view.only_compared(view.drawn))
+    if view.resampled is not None:
+        drawn_true, drawn_predicted = _shares(view.only_compared(view.resampled))
         spread = standard_deviation_of_draws(drawn_predicted - drawn_true)
         spread *= 1.0 if view.behind is None else small_sample_factor(view.behind.fewest(table.groups))
     else:
-        squares = view.only_compared(view.squares).everyone
+        squares = view.only_compared(view.squares).overall
         people = (ratio(overall.predicted**2, squares.predicted), ratio(overall.positives**2, squares.positives))
         spread = np.sqrt(
             predicted_share * (1 - predicted_share) / np.maximum(np.nan_to_num(people[0]), 1)
@@ -301,19 +301,24 @@ MARGINS = (
 )  # fmt: skip
 
 # Of any class, and of their mean: whether the groups have the same rate is one question, however the gap is counted.
-SAME: Mapping[str, str] = {
+SAME_HYPOTHESIS: Mapping[str, str] = {
     "impact_ratio": "demographic_parity",
     "disparate_impact": "demographic_parity",
     "standardised_mean_difference": "demographic_parity",
     "false_discovery_rate_difference": "positive_predictive_value_difference",
 }
 # Of two classes: what the first measure says of one class, the second says of the other.
-OF_THE_OTHER: Mapping[str, str] = {
+SAME_OF_OTHER_CLASS: Mapping[str, str] = {
     "equalized_odds_false_positive": "equalized_odds_true_positive",
     "false_omission_rate_difference": "positive_predictive_value_difference",
 }
 # Of two classes these say the same of both, and of their mean.
-OF_BOTH = ("demographic_parity", "statistical_parity_subgroup_fairness", "base_rate_difference", "equalized_odds")
+SAME_OF_BOTH_CLASSES = (
+    "demographic_parity",
+    "statistical_parity_subgroup_fairness",
+    "base_rate_difference",
+    "equalized_odds",
+)
 # Kinds of records that compare all groups at once: which of them is worst is no part of the question.
 OF_ALL_GROUPS = ("gap", "ratio")
 
@@ -323,14 +328,14 @@ class MultipleTesting:
     """The tests of one report: gaps already carry their p-value, contrasts and the bounds of gaps are collected here.
 
     ``margin`` is how large a difference may be and still be irrelevant, where that was asked. ``reports`` tells which
-    measures are reported, and so tested; ``same`` which of them test one hypothesis in two ways, and ``on_rate_scale``
-    those whose contrasts a margin applies to. ``level`` is the level of the intervals that decide, once the report is
-    finished.
+    measures are reported, and so tested; ``same_hypothesis`` which of them test one hypothesis in two ways, and
+    ``on_rate_scale`` those whose contrasts a margin applies to. ``level`` is the level of the intervals that decide,
+    once the report is finished.
     """
 
     margin: float | None = None
     reports: Callable[[str], bool] = lambda measure: True
-    same: Mapping[str, str] = field(default_factory=lambda: SAME)
+    same_hypothesis: Mapping[str, str] = field(default_factory=lambda: SAME_HYPOTHESIS)
     on_rate_scale: Collection[str] = MARGINS
     contrasts: list[Contrast] = field(default_factory=list)
     bounds: dict[Hashable, Bound] = field(default_factory=dict)
@@ -378,7 +383,7 @@ class MultipleTesting:
         miss on average. A finding needs its test and its interval or bound: of records that say one number in two ways
         (an impact ratio and 1 minus it) all are findings or none is.
         """
-        keys = hypotheses([*records, *(contrast.record for contrast in self.contrasts)], self.same)
+        keys = hypotheses([*records, *(contrast.record for contrast in self.contrasts)], self.same_hypothesis)
         tested = [index for index, record in enumerate(records) if record.p is not None]
         p = np.array(
             [records[position].p for position in tested] + [contrast.p for contrast in self.contrasts], dtype=float
@@ -504,10 +509,10 @@ def with_adjusted_p(records: Sequence[AnyRecord], p: str = "p", adjusted: str = 
     )
 
 
-def hypotheses(records: Sequence[Record], same: Mapping[str, str] = SAME) -> list[Hashable]:
+def hypotheses(records: Sequence[Record], same_hypothesis: Mapping[str, str] = SAME_HYPOTHESIS) -> list[Hashable]:
     """Return a key for each record: two records with one key are one test."""
     classes = _classes(records)
-    return [_key(record, classes[record.label], same) for record in records]
+    return [_key(record, classes[record.label], same_hypothesis) for record in records]
 
 
 def _classes(records: Iterable[Record]) -> Mapping[str | None, Sequence[str]]:
@@ -518,15 +523,15 @@ def _classes(records: Iterable[Record]) -> Mapping[str | None, Sequence[str]]:
     return defaultdict(tuple, {label: tuple(names) for label, names in names_by_label.items()})
 
 
-def _key(record: Record, classes: Sequence[str], same: Mapping[str, str]) -> Hashable:
+def _key(record: Record, classes: Sequence[str], same_hypothesis: Mapping[str, str]) -> Hashable:
     where = (record.attribute, record.control, record.split, record.label, record.variant)
     if record.kind not in OF_ALL_GROUPS:
         return (record.kind, record.measure, record.class_, *where, record.group, record.against)
-    measure, class_ = same.get(record.measure, record.measure), record.class_
+    measure, class_ = same_hypothesis.get(record.measure, record.measure), record.class_
     if len(classes) == 2:
-        if measure in OF_THE_OTHER:
-            measure = OF_THE_OTHER[measure]
+        if measure in SAME_OF_OTHER_CLASS:
+            measure = SAME_OF_OTHER_CLASS[measure]
             class_ = None if class_ is None else classes[1 - classes.index(class_)]
-        if measure in OF_BOTH:
+        if measure in SAME_OF_BOTH_CLASSES:
             class_ = None
     return ("gap", measure, class_, *where)

@@ -44,7 +44,7 @@ from equipoise.tallies import (
 
 def measures_for(needs: Sequence[str]) -> list[Measure]:
     """Return the registered measures that these tallies can tell."""
-    things = [entry.thing for entry in registry.entries("measure") if entry.details["needs"] in needs]
+    things = [entry.implementation for entry in registry.entries("measure") if entry.details["needs"] in needs]
     return [thing for thing in things if isinstance(thing, Measure)]
 
 
@@ -59,9 +59,9 @@ def records_of(view: View, needs: Sequence[str]) -> Iterator[Record]:
             yield from _against(measure, view)
 
 
-def everyone_records(view: View, needs: Sequence[str]) -> Iterator[Record]:
+def overall_records(view: View, needs: Sequence[str]) -> Iterator[Record]:
     """Yield rates and values over all groups together."""
-    overall = view.everyone
+    overall = view.overall
     for measure in measures_for(needs):
         if measure.kind in ("rate", "value"):
             for record in _per_group(measure, overall):
@@ -72,15 +72,15 @@ def _per_group(measure: Measure, view: View) -> Iterator[Record]:
     if measure.kind == "value":
         yield from _values(measure, view)
         return
-    numerators, denominators = measure.function(view.shown)
+    numerators, denominators = measure.function(view.reported)
     values = ratio(numerators, denominators)
     parts = (values, numerators, denominators, *rate_intervals(measure, view, values))
     if not measure.classwise:
-        for index, group in enumerate(view.shown.groups):
+        for index, group in enumerate(view.reported.groups):
             yield _rate(measure, view, group, "overall", None, tuple(part[index] for part in parts))
         return
-    for class_place, name in _classes(view, view.shown):
-        for group_index, group in enumerate(view.shown.groups):
+    for class_place, name in _classes(view, view.reported):
+        for group_index, group in enumerate(view.reported.groups):
             cell = tuple(part[group_index, class_place] for part in parts)
             yield _rate(measure, view, group, "class", name, cell)
             if name == view.favourable:
@@ -98,7 +98,7 @@ def _classes(view: View, tally: Any) -> list[tuple[int, str]]:
 def _rate(measure: Measure, view: View, group: str, scope: Scope, name: str | None, cell: tuple[float, ...]) -> Record:
     value, numerator, denominator, low, high, effective_n = (float(part) for part in cell)
     about = {**_about(measure, view), "scope": scope, "class_": name, "group": group, "numerator": numerator}
-    reason = why_rate_undefined(measure, group, name) if np.isnan(value) else view.why_untold([group])
+    reason = why_rate_undefined(measure, group, name) if np.isnan(value) else view.why_untested([group])
     return number_of_group(about, value, denominator, reason, (low, high, "score"), effective_n)
 
 
@@ -135,30 +135,30 @@ def _record(measure: Measure, view: View, value: float, reason: Reason | None = 
 
 
 def _about(measure: Measure, view: View) -> dict[str, Any]:
-    return {"measure": measure.name, "alias": measure.alias, "kind": measure.kind, **view.place()}
+    return {"measure": measure.name, "alias": measure.alias, "kind": measure.kind, **view.record_fields()}
 
 
 def _means(measure: Measure, view: View, values: Floats) -> Iterator[Record]:
     """Yield each group's unweighted (macro) mean over the classes that are defined in all groups."""
-    compared = [view.shown.groups.index(group) for group in view.compared.groups if group in view.shown.groups]
+    compared = [view.reported.groups.index(group) for group in view.compared.groups if group in view.reported.groups]
     rows = values[compared] if compared else values
     common = np.asarray(~np.isnan(rows).any(axis=0))
-    for index, group in enumerate(view.shown.groups):
+    for index, group in enumerate(view.reported.groups):
         chosen = values[index][common]
         value = mean_over_classes(chosen, strict=True) if len(chosen) else float("nan")
         value = float("nan") if view.strict and not common.all() else value
-        reason = left_out_classes(measure, view.shown.classes, common, strict=view.strict)
+        reason = left_out_classes(measure, view.reported.classes, common, strict=view.strict)
         if reason is None and np.isnan(value):
             reason = because(AuditReason.CLASS_UNDEFINED_IN_GROUP, measure=measure.title, group=group)
         yield _record(measure, view, value, reason, group=group)
 
 
 def _values(measure: Measure, view: View) -> Iterator[Record]:
-    people = view.shown.weight.reshape(len(view.shown.groups), -1).sum(axis=1).tolist()
+    people = view.reported.weight.reshape(len(view.reported.groups), -1).sum(axis=1).tolist()
     for group, value, number in zip(
-        view.shown.groups, measure.by_class(view.shown).tolist(), people, strict=True
+        view.reported.groups, measure.by_class(view.reported).tolist(), people, strict=True
     ):  # fmt: skip
-        reason = why_value_undefined(measure, view.shown, group) if np.isnan(value) else None
+        reason = why_value_undefined(measure, view.reported, group) if np.isnan(value) else None
         yield number_of_group({**_about(measure, view), "group": group}, value, number, reason)
 
 
@@ -206,7 +206,7 @@ def _classes_left_out_of(measure: Measure, view: View) -> Reason | None:
 
 def _rate_of(measure: Measure) -> Measure:
     assert measure.of is not None
-    thing = registry.get("measure", measure.of).thing
+    thing = registry.get("measure", measure.of).implementation
     assert isinstance(thing, Measure)
     return thing
 
@@ -295,7 +295,7 @@ def _ratios_to(
     for group, rate, (low, high, exact) in zip(groups, rates.tolist(), intervals, strict=True):
         if group == groups[against]:
             continue
-        untold = view.why_untold([group, groups[against]])
+        untold = view.why_untested([group, groups[against]])
         is_known = not np.isnan(low) and untold is None
         reason = untold if base > 0 else because(AuditReason.BASE_IS_ZERO, against=groups[against], name=name)
         record = _record(
@@ -329,21 +329,21 @@ def why_value_undefined(measure: Measure, tally: Any, group: str) -> Reason:
     return because(AuditReason.CONSTANT, group=group)
 
 
-def why_gap_undefined(measure: Measure, tally: Any, class_place: int | None) -> Reason:
+def why_gap_undefined(measure: Measure, tally: Any, class_index: int | None) -> Reason:
     """A gap is undefined when a group's rate is; the groups are named."""
-    name = None if class_place is None else tally.classes[class_place]
+    name = None if class_index is None else tally.classes[class_index]
     compared = [measure.of] if measure.name != "equalized_odds" else ["true_positive_rate", "false_positive_rate"]
     for of in (get_measure(rate) for rate in compared if rate is not None):
-        if of.classwise != (class_place is not None):
+        if of.classwise != (class_index is not None):
             continue
         values = of.by_class(tally)
-        column = values if class_place is None else values[:, class_place]
+        column = values if class_index is None else values[:, class_index]
         lacking = [group for group, value in zip(tally.groups, column, strict=True) if np.isnan(value)]
         if lacking and measure.needs in ("scores", "residuals"):
             return why_value_undefined(of, tally, lacking[0])
         if lacking:
             return _no_denominator(of, name, lacking)
-    if class_place is None:
+    if class_index is None:
         return because(AuditReason.NO_COMMON_CLASS if measure.needs == "counts" else AuditReason.ALL_EQUAL)
     never = AuditReason.NOT_PREDICTED if measure.needs == "predictions" else AuditReason.NOT_TRUE_OR_NOT_PREDICTED
     return because(never, name=name)
@@ -420,7 +420,7 @@ def trials_of(measure: Measure, view: View, groups: Sequence[str], level: float 
 
     With clusters they serve an interval at this level, and are NaN in a group that has too few clusters.
     """
-    table = view.of_groups(view.shown, groups)
+    table = view.of_groups(view.reported, groups)
     squares = None if view.squares is None else view.of_groups(view.squares, groups)
     if view.behind is not None:
         return clustered(measure, table, view.behind, groups, level)
@@ -435,7 +435,7 @@ def rate_intervals(measure: Measure, view: View, values: Floats, level: float = 
     if measure.name in NOT_PROPORTIONS:
         unknown = np.full_like(values, np.nan)
         return unknown, unknown, unknown
-    successes, trials = trials_of(measure, view, view.shown.groups)
+    successes, trials = trials_of(measure, view, view.reported.groups)
     return *wilson(successes, trials, level), trials
 
 
@@ -443,7 +443,7 @@ def rate_intervals(measure: Measure, view: View, values: Floats, level: float = 
 MOST_NUMBERS = 50_000_000
 
 
-def with_drawn_intervals(
+def with_bootstrap_intervals(
     records: Iterable[Record], view: View, generator: np.random.Generator, draws: int
 ) -> Iterator[Record]:
     """Yield the records, those that need draws with a percentile interval of rows (or clusters) drawn again."""
@@ -461,7 +461,7 @@ def with_drawn_intervals(
         if record.group not in table.groups:
             yield record
             continue
-        untold = view.why_untold([record.group])
+        untold = view.why_untested([record.group])
         if untold is not None:
             yield replace(record, reason=untold)
             continue
@@ -481,8 +481,8 @@ def _widened(values: Floats, factor: float) -> Floats:
 
 def _resampled_table(view: View, generator: np.random.Generator, draws: int) -> Confusion:
     table: Confusion = view.compared
-    if view.drawn is not None:
-        return view.only_compared(view.drawn)
+    if view.resampled is not None:
+        return view.only_compared(view.resampled)
     rows, squares = view.only_compared(view.rows), view.only_compared(view.squares)
     if np.array_equal(rows.cells, table.cells):
         return replace(table, cells=bootstrap_counts(rows.cells, draws, generator))

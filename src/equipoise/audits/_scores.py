@@ -74,17 +74,17 @@ def score_evidence(view: View, generator: np.random.Generator, draws: int) -> Ev
     """Return errors, tests and bounds of the values of scores."""
     shown, compared = (
         {statistic.name: statistic.error(tally) for statistic in STATISTICS if statistic.error is not None}
-        for tally in (view.shown, view.compared)
+        for tally in (view.reported, view.compared)
     )
     return Evidence(shown, compared, _gaps(view, generator, draws) if len(view.compared.groups) > 1 else {})
 
 
 def with_calibration(records: Iterable[Record], view: View, generator: np.random.Generator) -> Iterator[Record]:
     """Yield the records, calibration errors with a lower bound and the p-value that the group is calibrated."""
-    low, p = _calibration(view.shown)[0], _calibration_p(view.shown, generator, view.tests)
+    low, p = _calibration(view.reported)[0], _calibration_p(view.reported, generator, view.tests)
     for record in records:
-        if record.measure == "calibration_error" and record.defined and record.group in view.shown.groups:
-            group_index = view.shown.groups.index(record.group)
+        if record.measure == "calibration_error" and record.defined and record.group in view.reported.groups:
+            group_index = view.reported.groups.index(record.group)
             yield replace(
                 record, low=float(low[group_index]), interval="lower-bound", level=0.95, p=float(p[group_index])
             )
@@ -155,7 +155,7 @@ def coarse_bins(scores: ScoreHistogram, draws: int) -> int:
 
 def coarse_starts(scores: ScoreHistogram, bins: int) -> NDArray[np.int64]:
     """Return where bins start: at the ten of a calibration curve, and at equal shares of the people in between."""
-    fixed = scores.places_of(scores.scale.steps(CALIBRATION_BINS))
+    fixed = scores.group_indices(scores.scale.steps(CALIBRATION_BINS))
     below = np.cumsum(scores.weight.sum(axis=(0, 1)))
     cuts = np.searchsorted(below, below[-1] * np.arange(1, bins) / bins, side="right")
     return np.unique(np.concatenate([fixed, np.minimum(cuts, len(below) - 1)]))

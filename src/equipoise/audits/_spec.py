@@ -116,14 +116,14 @@ class AuditSpec:
         return [*single, list(self.groups)]
 
 
-def resolve(data: object, given: Mapping[str, object], called: Mapping[str, str] = NOT_RENAMED) -> AuditSpec:
+def resolve(data: object, provided: Mapping[str, object], called: Mapping[str, str] = NOT_RENAMED) -> AuditSpec:
     """Check what a caller gave, and return it as a spec.
 
     Parameters
     ----------
     data : path, data frame, Cohort, Counts or None
         The rows, whose columns are named; with None the roles are arrays.
-    given : mapping
+    provided : mapping
         Arguments of ``audit`` by their names. What it leaves out has the declared default.
     called : mapping of str to str
         What roles are called in another verb, for its error messages.
@@ -137,12 +137,12 @@ def resolve(data: object, given: Mapping[str, object], called: Mapping[str, str]
     Examples
     --------
     >>> from equipoise.audits import resolve
-    >>> given = {"target": [1, 0], "prediction": [1, 1], "sensitive_features": {"sex": ["f", "m"]}}
-    >>> spec = resolve(None, given)
+    >>> provided = {"target": [1, 0], "prediction": [1, 1], "sensitive_features": {"sex": ["f", "m"]}}
+    >>> spec = resolve(None, provided)
     >>> spec.attributes, spec.task, spec.least_people
     ([['sex']], 'class', 30)
     """
-    arguments = DEFAULTS | dict(given)
+    arguments = DEFAULTS | dict(provided)
     roles = {role: arguments.pop(role) for role in ROLES}
     options = _checked_options(arguments)
     if isinstance(data, Cohort):
@@ -172,7 +172,7 @@ def _table_of(data: object, missing: object, arguments: Sequence[object]) -> Tab
             if isinstance(argument, (Sequence, Mapping)) and not isinstance(argument, str)
         )
         names = {name for argument in [arguments, *several] for name in argument if isinstance(name, str)}
-        return LazyTable(open_table(data, missing=missing, wanted=names), Path(data).name)
+        return LazyTable(open_table(data, missing=missing, columns=names), Path(data).name)
     return as_table(data, or_arrays=True)
 
 

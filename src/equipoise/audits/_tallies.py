@@ -36,9 +36,9 @@ from equipoise.tallies import (
     ScoreScale,
     class_labels,
     group_labels,
-    group_places,
     presence_classes,
     residual_sums,
+    row_group_codes,
     scores_of,
 )
 
@@ -62,9 +62,9 @@ class NumberRows:
         axes = {name: Coded(coded.codes[selection], coded.labels) for name, coded in self.axes.items()}
         return NumberRows(self.target[selection], self.prediction[selection], self.weight[selection], axes)
 
-    def places(self, attributes: Sequence[str], groups: Sequence[str]) -> NDArray[np.int64]:
+    def group_codes(self, attributes: Sequence[str], groups: Sequence[str]) -> NDArray[np.int64]:
         """Return the place of each row's group; -1 where it is in none of these."""
-        return group_places(self.axes, attributes, groups)
+        return row_group_codes(self.axes, attributes, groups)
 
     def sums(self, pivot: ResidualPivot) -> Floats:
         """Return what is summed of each row, ``[row, WIDTH]``."""
@@ -94,7 +94,7 @@ class Tallies:
     score_class: str | None = None
     residuals: Cells | None = None
     pivot: ResidualPivot = field(default_factory=lambda: ResidualPivot(0.0, 0.0))
-    everyone: Cells | None = None
+    overall: Cells | None = None
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     clusters: Mapping[Label, Cells] = field(default_factory=dict)
@@ -123,8 +123,8 @@ class Tallies:
     @property
     def card_cells(self) -> Cells:
         """The table the cohort card is read from."""
-        assert self.everyone is not None
-        return self.everyone
+        assert self.overall is not None
+        return self.overall
 
     @property
     def multilabel(self) -> bool:
@@ -162,7 +162,7 @@ class Tallies:
             residuals=None if self.residuals is None else self.residuals.where(axis, [label]),
             number_rows=None if self.number_rows is None else self.number_rows.where(axis, label),
             clusters={name: cells.where(axis, [label]) for name, cells in self.clusters.items()},
-            everyone=self.card_cells.where(axis, [label]),
+            overall=self.card_cells.where(axis, [label]),
             known_classes={name: self.classes_of(name) for name in self.counts},
         )
 
@@ -176,7 +176,7 @@ def auc_error(spec: AuditSpec, tallies: Tallies) -> tuple[int, float]:
     worst = 0.0
     for attributes in spec.attributes:
         scores = scores_of(tallies.scores, attributes, tallies.score_class, tallies.scale, include_missing=True)
-        worst = max(worst, float(scores.auc_bound().max()), float(scores.everyone.auc_bound().max()))
+        worst = max(worst, float(scores.auc_bound().max()), float(scores.overall.auc_bound().max()))
     return len(tallies.scale.edges), worst
 
 
@@ -184,18 +184,18 @@ def auc_error(spec: AuditSpec, tallies: Tallies) -> tuple[int, float]:
 class View:
     """One way to look at the rows: which attribute, label, split and stratum, and whose class is favourable.
 
-    ``shown`` has every group; ``compared`` only those that enter gaps (not the missing, not the suppressed). ``rows``
-    and ``squares`` are the shown table in rows and in squared weights; ``drawn`` is it with clusters drawn again,
-    and ``behind`` how many clusters are behind each group. ``tests`` is how many tests
-    the report has in all.
+    ``reported`` has every group; ``compared`` only those that enter gaps (not the missing, not the suppressed).
+    ``rows`` and ``squares`` are the reported table in rows and in squared weights; ``resampled`` is it with clusters
+    drawn again, and ``behind`` how many clusters are behind each group. ``tests`` is how many tests the report has in
+    all.
     """
 
     attribute: tuple[str, ...]
-    shown: Any
+    reported: Any
     compared: Any
     rows: Confusion | None = None
     squares: Confusion | None = None
-    drawn: Confusion | None = None
+    resampled: Confusion | None = None
     behind: ClusterCounts | None = None
     favourable: str | None = None
     classes: tuple[str, ...] = ()
@@ -209,22 +209,28 @@ class View:
     risk: float = 0.05
     tests: int = 1
     # Tables of some groups, made once: by the identity of the whole table, which is kept, too.
-    _made: dict[tuple[int, tuple[str, ...]], tuple[Confusion, Confusion]] = field(
+    _tables: dict[tuple[int, tuple[str, ...]], tuple[Confusion, Confusion]] = field(
         default_factory=dict, init=False, repr=False
     )
 
-    def place(self) -> dict[str, Any]:
+    def record_fields(self) -> dict[str, Any]:
         """The fields that every record of this view shares."""
         return {"attribute": self.attribute, "label": self.label, "split": self.split, "control": self.control}
 
     @property
-    def everyone(self) -> View:
+    def overall(self) -> View:
         """The same view with all shown groups taken together."""
-        rows, squares, samples = (None if table is None else table.everyone
-                                for table in (self.rows, self.squares, self.drawn))  # fmt: skip
-        behind = None if self.behind is None else self.behind.everyone
+        rows, squares, samples = (None if table is None else table.overall
+                                for table in (self.rows, self.squares, self.resampled))  # fmt: skip
+        behind = None if self.behind is None else self.behind.overall
         return replace(
-            self, attribute=(), shown=self.shown.everyone, rows=rows, squares=squares, drawn=samples, behind=behind
+            self,
+            attribute=(),
+            reported=self.reported.overall,
+            rows=rows,
+            squares=squares,
+            resampled=samples,
+            behind=behind,
         )
 
     def only_compared(self, table: Confusion | None) -> Confusion:
@@ -235,13 +241,13 @@ class View:
     def of_groups(self, table: Confusion, groups: Sequence[str]) -> Confusion:
         """Return a table of counts with some groups only; the same one when it is asked for again."""
         key = (id(table), tuple(groups))
-        if key not in self._made:
-            self._made[key] = (table, table if table.groups == key[1] else table.only(groups))
-        return self._made[key][1]
+        if key not in self._tables:
+            self._tables[key] = (table, table if table.groups == key[1] else table.only(groups))
+        return self._tables[key][1]
 
-    def why_untold(self, groups: Sequence[str]) -> Reason | None:
+    def why_untested(self, groups: Sequence[str]) -> Reason | None:
         """Say why these groups have no interval or test: too few clusters; None where they can have one."""
-        return None if self.behind is None else self.behind.why_untold(groups)
+        return None if self.behind is None else self.behind.why_untested(groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +270,7 @@ class ClusterCounts:
         """The number of clusters of the group that has fewest."""
         return min((self.of([group]) for group in groups), default=0)
 
-    def why_untold(self, groups: Sequence[str]) -> Reason | None:
+    def why_untested(self, groups: Sequence[str]) -> Reason | None:
         """Return which of these groups has too few clusters for an interval or a test; None where all have enough."""
         few = [group for group in groups if self.of([group]) < MIN_UNITS]
         if not few:
@@ -273,7 +279,7 @@ class ClusterCounts:
         return because(AuditReason.FEW_CLUSTERS, group=few[0], clusters=clusters, least=MIN_UNITS)
 
     @property
-    def everyone(self) -> ClusterCounts:
+    def overall(self) -> ClusterCounts:
         """The same clusters with all groups taken together."""
         together = sparse.csc_array(np.asarray(self.present.sum(axis=1), dtype=np.float64).reshape(-1, 1))
         units = None if self.units is None else sparse.csc_array(sum(self.of_group(group) for group in self.groups))
@@ -289,7 +295,7 @@ class ClusterCounts:
 
 def marked_approximate(records: Iterable[Record], behind: ClusterCounts | None) -> Iterator[Record]:
     """Yield records, marked where an interval or a test rests on too few clusters to hold its level closely."""
-    overall = None if behind is None else behind.everyone
+    overall = None if behind is None else behind.overall
     for record in records:
         has_evidence = record.low is not None or record.p is not None
         if behind is None or overall is None or not has_evidence:
@@ -302,7 +308,7 @@ def marked_approximate(records: Iterable[Record], behind: ClusterCounts | None) 
         yield replace(record, approximate=True) if number < ENOUGH_CLUSTERS else record
 
 
-def say_approximate(records: Iterable[Record]) -> Iterator[str]:
+def approximate_notes(records: Iterable[Record]) -> Iterator[str]:
     """Yield a note on intervals and tests that rest on few clusters."""
     number = sum(record.approximate for record in records)
     if number:

@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 from equipoise.foundation import Floats
 from equipoise.tallies import (
     Label,
+    label_text,
     ordered,
-    shown,
 )
 
 Codes = NDArray[np.int64]
 UnitName = Literal["rows", "classes", "clusters"]
 
 # Units carry a value where so many of the rows have the value that most rows of their unit have.
-AGREEING = 0.9
+MIN_PURITY = 0.9
 # A value has units of its own where so many of its rows are in them: of two values at least, or nothing is carried. A
 # rare value that is spread over all units is in few rows too, and yet no unit carries it.
-AT_HOME = 0.5
+MIN_COVERAGE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Attribute:
         order: list[Label] = [*ordered(label for label in some if label is not None), *([None] if None in some else [])]
         rank_of = {label: number for number, label in enumerate(order)}
         recode = np.array([rank_of.get(label, 0) for label in labels], dtype=np.int64)
-        return cls(name, recode[codes], tuple(map(shown, order)), None in some)
+        return cls(name, recode[codes], tuple(map(label_text, order)), None in some)
 
     def only(self, rows: NDArray[np.bool_]) -> Attribute:
         """Return the same for some rows; every name stays."""
@@ -112,5 +112,5 @@ def _carried(values: Codes, agree: NDArray[np.bool_]) -> bool:
     if agree.all():
         return True
     sizes, agreeing = np.bincount(values), np.bincount(values, weights=agree)
-    at_home = (sizes > 0) & (agreeing >= AT_HOME * sizes)
-    return bool(agree.mean() >= AGREEING and at_home.sum() > 1)
+    at_home = (sizes > 0) & (agreeing >= MIN_COVERAGE * sizes)
+    return bool(agree.mean() >= MIN_PURITY and at_home.sum() > 1)

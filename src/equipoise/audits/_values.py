@@ -85,17 +85,17 @@ class UnitValues:
     """
 
     values: Mapping[str, Floats]
-    drawn: Mapping[str, Floats]
+    resampled: Mapping[str, Floats]
     behind: ClusterCounts
     stretched: Floats
 
     def errors(self, name: str) -> Floats:
         """The standard error in each group; NaN where most draws cannot tell."""
-        return standard_deviation_of_draws(self.drawn[name])
+        return standard_deviation_of_draws(self.resampled[name])
 
     def difference_error(self, name: str, group: int, others: Sequence[int], weights: Floats) -> float:
         """The standard error of a group's distance from the weighted mean of others."""
-        samples = self.drawn[name]
+        samples = self.resampled[name]
         return float(
             standard_deviation_of_draws(
                 samples[:, [group]] - (samples[:, others] * weights).sum(axis=1, keepdims=True)
@@ -111,7 +111,7 @@ class UnitValues:
     @property
     def untold(self) -> dict[str, Reason]:
         """Why groups have no interval, by group."""
-        reasons = {group: self.behind.why_untold([group]) for group in self.behind.groups}
+        reasons = {group: self.behind.why_untested([group]) for group in self.behind.groups}
         return {group: reason for group, reason in reasons.items() if reason is not None}
 
     def gap(self, name: str, risk: float = 0.05) -> GapTest:
@@ -122,10 +122,10 @@ class UnitValues:
         those with and without it, and the bound the lower. The bound is from each group's own error: where groups
         share clusters it is lower than it need be.
         """
-        reason = self.behind.why_untold(self.behind.groups)
+        reason = self.behind.why_untested(self.behind.groups)
         if reason is not None:
             return GapTest(reason=reason)
-        samples, errors = self.drawn[name], self.errors(name)
+        samples, errors = self.resampled[name], self.errors(name)
         if np.isnan(errors).any():
             return GapTest(reason=because(AuditReason.UNDEFINED_DRAWS))
         if not (errors > 0).all():
@@ -153,13 +153,13 @@ def unit_values(
 class Evidence:
     """What is known of values by measure: standard errors of the groups shown and of those compared, tests of gaps.
 
-    ``untold`` says why a group has no interval; ``permuted`` are the p-values of contrasts from permuted groups.
+    ``untested`` says why a group has no interval; ``permuted`` are the p-values of contrasts from permuted groups.
     """
 
-    shown: Mapping[str, Floats] = field(default_factory=dict)
+    reported: Mapping[str, Floats] = field(default_factory=dict)
     compared: Mapping[str, Floats] = field(default_factory=dict)
     gaps: Mapping[str, GapTest] = field(default_factory=dict)
-    untold: Mapping[str, Reason] = field(default_factory=dict)
+    untested: Mapping[str, Reason] = field(default_factory=dict)
     permuted: Mapping[str, Sequence[float]] = field(default_factory=dict)
     units: UnitValues | None = None
 
@@ -177,12 +177,12 @@ def clustered_evidence(
     estimates = unit_values(units, numbers, generator, draws, behind)
     with_error = [statistic.name for statistic in statistics if statistic.error is not None]
     return Evidence(
-        shown={name: estimates.errors_for(name, view.shown.groups) for name in with_error},
+        reported={name: estimates.errors_for(name, view.reported.groups) for name in with_error},
         compared={name: estimates.errors(name) for name in with_error},
         gaps={statistic.gap: estimates.gap(statistic.name, view.risk) for statistic in statistics}
         if len(behind.groups) > 1
         else {},
-        untold=estimates.untold,
+        untested=estimates.untold,
         units=estimates,
     )
 
@@ -208,10 +208,10 @@ def _with_evidence(
 ) -> Iterator[tuple[Record, GapTest | None]]:
     """Yield values with an interval, and gaps with their test."""
     for record in records:
-        if record.kind == "value" and record.measure in evidence.shown and record.group in view.shown.groups:
-            error = evidence.shown[record.measure][view.shown.groups.index(record.group)]
+        if record.kind == "value" and record.measure in evidence.reported and record.group in view.reported.groups:
+            error = evidence.reported[record.measure][view.reported.groups.index(record.group)]
             evidenced = _with_interval(record, float(error))
-            yield replace(evidenced, reason=evidenced.reason or evidence.untold.get(str(record.group))), None
+            yield replace(evidenced, reason=evidenced.reason or evidence.untested.get(str(record.group))), None
         else:
             yield record, gaps.get(record.measure) if record.kind == "gap" and record.defined else None
 
@@ -277,7 +277,7 @@ def value_contrasts(statistic: ValueStatistic, view: View, evidence: Evidence) -
         few = _too_few(people, view.least_people, group, others)
         about = {
             "measure": measure.name, "alias": measure.alias, "group": view.compared.groups[group], "against": called,
-            **view.place(),
+            **view.record_fields(),
         }  # fmt: skip
         yield contrast_by_error(
             about, float("nan") if undefined else value, spread,

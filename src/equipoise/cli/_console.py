@@ -26,8 +26,8 @@ from equipoise.foundation import (
     check_writable,
     interrupt_received,
     printable,
+    write_file,
     write_together,
-    write_whole,
     written_files,
 )
 
@@ -137,7 +137,7 @@ class Output:
         """
         written = {f"--{name}": [path] for name, path in self.files.items()}
         written |= {option: list(paths) for option, paths in (others or {}).items()}
-        check_apart(written, inputs)
+        check_distinct_files(written, inputs)
         if self.pdf is not None:
             from equipoise.reports import find_browser
 
@@ -170,7 +170,7 @@ class Output:
             if self.html is not None:
                 _report(result).write(result, self.html)
             if self.pdf is not None:
-                write_whole(self.pdf, _report(result).pdf(result))
+                write_file(self.pdf, _report(result).pdf(result))
             if self.figures is not None:
                 _report(result).write_figures(result, self.figures)
             for path, write in self._texts(result):
@@ -217,7 +217,7 @@ def _markdown(result: Result, path: Path | None = None) -> str:
     """Return a result as Markdown, and write it to a file when a path is given, whatever its name ends in."""
     text = _report(result).markdown(result)
     if path is not None:
-        write_whole(path, text)
+        write_file(path, text)
     return text
 
 
@@ -259,7 +259,7 @@ def open_page(page: Path) -> None:
         typer.echo(f"No browser could be opened; the page is {page}", err=True)
 
 
-def check_apart(written: Mapping[str, Iterable[Path]], inputs: Iterable[str]) -> None:
+def check_distinct_files(written: Mapping[str, Iterable[Path]], inputs: Iterable[str]) -> None:
     """Refuse files that cannot be written, that are read, or that two options write, before any work is done."""
     read = list(inputs)
     options: dict[Path, str] = {}

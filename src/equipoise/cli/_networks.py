@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.cli._options import arguments
 from equipoise.discovery import (
+    CLASSIFIER_OPTIONS,
     FOR_CLASSIFIER,
-    SAID_OF_CLASSIFIER,
 )
 from equipoise.foundation import Option
 
@@ -35,7 +35,7 @@ def check_used(values: Mapping[str, Any]) -> None:
     """Refuse what is said of a classifier where none is given."""
     from equipoise.foundation import BadInput
 
-    unused = [of.flag for of in SAID_OF_CLASSIFIER if values[of.name] is not None]
+    unused = [of.flag for of in CLASSIFIER_OPTIONS if values[of.name] is not None]
     if values["classifier"] is None and unused:
         raise BadInput(f"{unused[0]} was given without --classifier", help=f"leave out {unused[0]}.")
 

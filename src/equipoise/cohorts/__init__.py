@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from equipoise.cohorts._pairing import check_same_length as check_same_length
     from equipoise.cohorts._pairing import column_values as column_values
     from equipoise.cohorts._pairing import drop_unusable as drop_unusable
+    from equipoise.cohorts._pairing import in_source_order as in_source_order
     from equipoise.cohorts._pairing import pair_rows as pair_rows
     from equipoise.cohorts._pairing import read_row_ids as read_row_ids
-    from equipoise.cohorts._pairing import rows_as_taken as rows_as_taken
     from equipoise.cohorts._readers import ARRAY_ENDINGS as ARRAY_ENDINGS
     from equipoise.cohorts._readers import engine_percent as engine_percent
     from equipoise.cohorts._readers import open_table as open_table
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from equipoise.cohorts._text import with_text as with_text
     from equipoise.cohorts._types import ColumnLike as ColumnLike
     from equipoise.cohorts._types import ColumnsLike as ColumnsLike
+    from equipoise.cohorts._types import InputsLike as InputsLike
     from equipoise.cohorts._types import LabelLike as LabelLike
     from equipoise.cohorts._types import PointsLike as PointsLike
     from equipoise.cohorts._types import TableLike as TableLike
@@ -78,11 +79,11 @@ _MODULES = {
     "_loading": ("Source", "find_file", "load", "read_columns"),
     "_pairing": (
         "DroppedRows", "align_embeddings", "check_same_length", "column_values", "drop_unusable", "pair_rows",
-        "read_row_ids", "rows_as_taken",
+        "read_row_ids", "in_source_order",
     ),
     "_readers": ("ARRAY_ENDINGS", "engine_percent", "open_table"),
     "_text": ("ENCODER", "embed_text", "with_text"),
-    "_types": ("ColumnLike", "ColumnsLike", "LabelLike", "PointsLike", "TableLike"),
+    "_types": ("ColumnLike", "ColumnsLike", "InputsLike", "LabelLike", "PointsLike", "TableLike"),
     "_tables": (
         "Axis", "Bins", "ColumnRange", "EagerTable", "LazyTable", "Table", "as_table", "bin_names", "check_names",
         "parse_bins", "quantile_edges",

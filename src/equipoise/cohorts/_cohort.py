@@ -199,7 +199,7 @@ class Cohort:
     def take(self, rows: NDArray[Any]) -> Cohort:
         """Return chosen rows, by a mask or by positions."""
         source = self.pictures
-        pictures = Shown(source, np.arange(len(self))[rows]) if callable(source) else source
+        pictures = PictureSubset(source, np.arange(len(self))[rows]) if callable(source) else source
         return replace(self, columns={name: column[rows] for name, column in self.columns.items()}, pictures=pictures)
 
     def examples(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -242,7 +242,7 @@ def _check_labels(labels: Sequence[str], features: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class PictureSubset:
     """What reads the pictures of chosen rows of a larger cohort."""
 
     read: Callable[[NDArray[np.int64]], NDArray[np.uint8]]

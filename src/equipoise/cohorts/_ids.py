@@ -47,7 +47,7 @@ def read_ids(path: Path, column: str | None, rows: int) -> Ids | None:
     """Return the ids asked for; without being asked, those that the file plainly has."""
     if column is not None:
         return _read(path, column, rows)
-    name = own_ids(path, rows)
+    name = row_id_column(path, rows)
     try:
         return None if name is None else _read(path, name, rows)
     except BadInput:  # nobody said that these are ids
@@ -136,7 +136,7 @@ def looks_like_id(name: str) -> bool:
     return last in ID_WORDS or JOINED.fullmatch(last) is not None
 
 
-def columns_beside(path: Path | None, rows: int) -> list[str]:
+def id_columns(path: Path | None, rows: int) -> list[str]:
     """Return what a file has beside its points, a value a row: every such array; of a table, what is called an id."""
     if path is None or file_ending(path) == NPY:
         return []
@@ -145,14 +145,14 @@ def columns_beside(path: Path | None, rows: int) -> list[str]:
     return [name for name in open_table(path).collect_schema() if looks_like_id(name)]
 
 
-def read_beside(path: Path, name: str) -> Any:
+def read_id_column(path: Path, name: str) -> Any:
     """Return such a column."""
     if file_ending(path) in ARRAY_ENDINGS:
         return read_array(path, name)
     return LazyTable(open_table(path), path.name).in_memory([name]).column(name)
 
 
-def shared(first: Iterable[str], second: Iterable[str]) -> list[tuple[str, str]]:
+def shared_names(first: Iterable[str], second: Iterable[str]) -> list[tuple[str, str]]:
     """Return the names that two files share, each as it stands in the one and in the other: id and IDs are one."""
     second_by_name = {_folded(name): name for name in second}
     return [(name, second_by_name[_folded(name)]) for name in first if _folded(name) in second_by_name]
@@ -215,7 +215,7 @@ def _same_people(labels: list[Label], other: list[Label]) -> bool:
     return not ranking and len(first_people & second_people) >= MOSTLY * len(labels)
 
 
-def own_ids(path: Path, rows: int) -> str | None:
+def row_id_column(path: Path, rows: int) -> str | None:
     """Return the first column that plainly is the rows' id; its values must still be looked at."""
-    names = [name for name in columns_beside(path, rows) if looks_like_id(name)]
+    names = [name for name in id_columns(path, rows) if looks_like_id(name)]
     return min(names, key=lambda name: (name.casefold() not in ("id", "ids"), names.index(name)), default=None)

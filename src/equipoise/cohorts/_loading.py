@@ -18,7 +18,7 @@ from equipoise.foundation import (
     BadInput,
     registry,
     unknown_name,
-    write_whole,
+    write_file,
 )
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ class Source:
 
     cohort: str
     files: tuple[str, ...]
-    how_to_get: str
+    instructions: str
     url: str | None = None
     sha256: str | None = None
 
 
 def load(name: str, **options: Any) -> Cohort:
     """Return a cohort by its registered name, such as ``load("adult")`` or ``load("compas", path="compas.csv")``."""
-    loader: Callable[..., Cohort] = registry.get("cohort", name).thing  # type: ignore[assignment]  # things of any kind
+    loader: Callable[..., Cohort] = registry.get("cohort", name).implementation  # type: ignore[assignment]  # things of any kind
     _check_options(name, loader, options)
     return loader(**options)
 
@@ -79,7 +79,7 @@ def _given(source: Source, path: Path) -> Path:
     raise BadInput(
         f"There is no {source.cohort} file at {str(path)!r}",
         available=f"the file itself, or a folder that holds {' or '.join(source.files)}",
-        help=source.how_to_get,
+        help=source.instructions,
     )
 
 
@@ -101,7 +101,7 @@ def _absent(source: Source) -> BadInput:
     return BadInput(
         f"There is no local copy of the {source.cohort} data",
         available=f"a file named {' or '.join(source.files)}",
-        help=f"{source.how_to_get} Then load({source.cohort!r}, path=...){fetch}.",
+        help=f"{source.instructions} Then load({source.cohort!r}, path=...){fetch}.",
     )
 
 
@@ -114,7 +114,7 @@ def _download(source: Source) -> Path:
     except (http.client.HTTPException, OSError) as error:  # a URLError is an OSError
         raise BadInput(
             f"The {source.cohort} data could not be downloaded ({error})",
-            help=f"{source.how_to_get} Then load({source.cohort!r}, path=...).",
+            help=f"{source.instructions} Then load({source.cohort!r}, path=...).",
         ) from error
     digest = hashlib.sha256(content).hexdigest()
     if digest != source.sha256:
@@ -130,7 +130,7 @@ def _download(source: Source) -> Path:
             f"The cache folder {str(target.parent)!r} could not be created ({error.strerror})",
             help="set XDG_CACHE_HOME to a folder that you may write to, or pass path=.",
         ) from error
-    return write_whole(target, content)
+    return write_file(target, content)
 
 
 def read_columns(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> dict[str, Any]:

@@ -23,10 +23,10 @@ from equipoise.cohorts._ids import (
     Ids,
     check_same_rows,
     checked_ids,
-    columns_beside,
+    id_columns,
     order_by_id,
-    read_beside,
-    shared,
+    read_id_column,
+    shared_names,
 )
 from equipoise.cohorts._readers import (
     ARRAY_ENDINGS,
@@ -122,14 +122,14 @@ def pair_rows(
         ids = checked_ids(column_values(table.column(id)), table.name)
         return _reordered(table, columns, order_by_id(embedding.ids, ids, embedding.name, table.name, more=drop))
     check_same_length({embedding.name: embedding.source_length, table.name: table.rows})
-    for name, table_name in shared(id_columns, table.columns):
+    for name, table_name in shared_names(id_columns, table.columns):
         assert embedding.path is not None
-        embedding_ids = read_beside(embedding.path, name)
+        embedding_ids = read_id_column(embedding.path, name)
         check_same_rows(embedding_ids, table.column(table_name), (name, table_name), (embedding.name, table.name))
-    return rows_as_taken(table, embedding)
+    return in_source_order(table, embedding)
 
 
-def rows_as_taken(table: EagerTable, embedding: Embedding) -> EagerTable:
+def in_source_order(table: EagerTable, embedding: Embedding) -> EagerTable:
     """Return the rows of a table that lies in the order of the embedding's source, as its points were taken there."""
     if embedding.source_rows is None:
         return table
@@ -138,7 +138,7 @@ def rows_as_taken(table: EagerTable, embedding: Embedding) -> EagerTable:
 
 def _possible_id_columns(embedding: Embedding) -> list[str]:
     """Return what the file of the points has beside them, a value for each row of the file."""
-    return columns_beside(embedding.path, embedding.source_length)
+    return id_columns(embedding.path, embedding.source_length)
 
 
 def _reordered(table: EagerTable, columns: Iterable[str], order: NDArray[np.int64]) -> EagerTable:
@@ -152,10 +152,10 @@ def align_embeddings(first: Embedding, second: Embedding, *, by_id: bool) -> Emb
     check_same_length({first.name: len(first), second.name: len(second)})
     if first.source_rows is not None or second.source_rows is not None:  # not in the order of their files
         return second
-    for names in shared(_possible_id_columns(first), _possible_id_columns(second)):
+    for names in shared_names(_possible_id_columns(first), _possible_id_columns(second)):
         assert first.path is not None
         assert second.path is not None
-        first_ids, second_ids = read_beside(first.path, names[0]), read_beside(second.path, names[1])
+        first_ids, second_ids = read_id_column(first.path, names[0]), read_id_column(second.path, names[1])
         check_same_rows(first_ids, second_ids, names, (first.name, second.name))
     return second
 

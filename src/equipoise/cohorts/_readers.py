@@ -70,12 +70,12 @@ MEMORY_LIMIT = "400MB"
 
 
 def open_table(
-    path: str | os.PathLike[str], *, missing: Sequence[str] = (), wanted: Collection[str] | None = None
+    path: str | os.PathLike[str], *, missing: Sequence[str] = (), columns: Collection[str] | None = None
 ) -> nw.LazyFrame[Any]:
     """Open a file, a folder or a glob as a lazy frame. Text values listed in ``missing`` are read as missing.
 
-    Columns that share a name are refused; in a single CSV or Parquet file only where one of them is ``wanted``, if
-    that is given, and left out otherwise.
+    Columns that share a name are refused; in a single CSV or Parquet file only where one of them is among ``columns``,
+    if that is given, and left out otherwise.
     """
     import narwhals as nw
 
@@ -89,11 +89,11 @@ def open_table(
 
     try:
         if ending in PARQUET:
-            relation = _read_parquet(connection, files, wanted)
+            relation = _read_parquet(connection, files, columns)
         elif ending in JSON_LINES:
             relation = _read_json_lines(connection, files)
         else:
-            relation = read_csv_files(connection, files, missing, wanted)
+            relation = read_csv_files(connection, files, missing, columns)
     except duckdb.Error as error:
         problem = unreadable_error(error)
         raise BadInput(f"{path_text!r}: {problem.given}", available=problem.available, help=problem.help) from error
@@ -219,11 +219,11 @@ def _connection() -> duckdb.DuckDBPyConnection:
     return engine
 
 
-def _read_parquet(connection: Any, files: list[str], wanted: Collection[str] | None) -> Any:
+def _read_parquet(connection: Any, files: list[str], columns: Collection[str] | None) -> Any:
     names = [literal(file) for file in files]
     headers = [_parquet_columns(connection, name) for name in names]
     for file, header in zip(files, headers, strict=True):
-        check_distinct(header, os.path.basename(file), wanted if len(files) == 1 else None)
+        check_distinct(header, os.path.basename(file), columns if len(files) == 1 else None)
     relation = connection.read_parquet(names, union_by_name=True, hive_partitioning=False)
     return distinct_columns(relation, headers[0]) if len(files) == 1 else relation
 
@@ -301,11 +301,11 @@ class Layout:
 
 
 def read_csv_files(
-    connection: Any, files: Sequence[str], missing: Sequence[str], wanted: Collection[str] | None = None
+    connection: Any, files: Sequence[str], missing: Sequence[str], selected: Collection[str] | None = None
 ) -> Any:
     """Return the rows of CSV files; text values listed in ``missing`` are read as missing.
 
-    Of a single file, columns that share a name are left out where none of them is ``wanted``.
+    Of a single file, columns that share a name are left out where none of them is ``selected``.
     """
     sample_all = sum(os.path.getsize(file) for file in files) <= SMALL_CSV
     layouts = [_layout(connection, file, missing, sample_all=sample_all) for file in files]
@@ -313,7 +313,7 @@ def read_csv_files(
         _check_related(file, layout, files[0], layouts[0])
     headers = [_header(connection, file, layout) for file, layout in zip(files, layouts, strict=True)]
     for file, header in zip(files, headers, strict=True):
-        check_distinct(header, os.path.basename(file), wanted if len(files) == 1 else None)
+        check_distinct(header, os.path.basename(file), selected if len(files) == 1 else None)
     relation = _typed(connection, files, layouts, missing, sample_all=sample_all)
     return distinct_columns(relation, headers[0]) if len(files) == 1 else relation
 
@@ -395,9 +395,9 @@ def _header(connection: Any, file: str, layout: Layout) -> list[str]:
     return [name or "" for name in run_query(header.fetchone) or ()]
 
 
-def check_distinct(names: Sequence[str], where: str, wanted: Collection[str] | None = None) -> None:
+def check_distinct(names: Sequence[str], where: str, columns: Collection[str] | None = None) -> None:
     """Refuse columns of one name, or of names that differ in capital letters alone: all such, or those wanted."""
-    checked = None if wanted is None else {name.lower() for name in wanted}
+    checked = None if columns is None else {name.lower() for name in columns}
     spellings: dict[str, str] = {}
     for name in filter(None, names):
         if "\0" in name:

@@ -145,16 +145,16 @@ class Table(ABC):
     def matrix(self, column: str) -> NDArray[Any]:
         """Return a column of lists of numbers, all equally long, as a matrix."""
 
-    def check_columns(self, wanted: Sequence[str] | Mapping[str, str]) -> None:
+    def check_columns(self, requested: Sequence[str] | Mapping[str, str]) -> None:
         """Refuse a column that is not there, with the nearest that is; a mapping says how each would be typed."""
-        check_names(wanted, self.columns, self.name)
+        check_names(requested, self.columns, self.name)
 
 
-def check_names(wanted: Sequence[str] | Mapping[str, str], available: Sequence[str], where: str) -> None:
+def check_names(requested: Sequence[str] | Mapping[str, str], available: Sequence[str], where: str) -> None:
     """Refuse the name of a column that is not known."""
-    for column in wanted:
+    for column in requested:
         if column not in available:
-            typed = wanted[column] if isinstance(wanted, Mapping) else "{!r}"
+            typed = requested[column] if isinstance(requested, Mapping) else "{!r}"
             raise unknown_name("column", column, available, where, typed=typed)
 
 
@@ -320,13 +320,13 @@ class LazyTable(Table):
         return ScoreRows(labelled, numbers[0], numbers[1] if weights else None)
 
     def score_sample(
-        self, score: str, target: str, most: int, whole: Collection[Label] = ()
+        self, score: str, target: str, most: int, complete: Collection[Label] = ()
     ) -> list[tuple[Label, float, int]] | None:
         """Return (target, score, rows) of every score, or of a sample of them; None where the engine cannot sample."""
         value = self._number(score)
         truth = _col(self._inner[target]).alias("truth")
         frame = self.frame.filter(~value.is_null()).select(truth, value.alias("score"))
-        return sampled_values(frame, most, whole)
+        return sampled_values(frame, most, complete)
 
     def frequent_scores(self, score: str, ranges: Sequence[tuple[float, float]], least: int) -> list[float]:
         """Return the scores inside ranges that so many rows share (DuckDB)."""

@@ -29,7 +29,7 @@ from equipoise.foundation import (
     require,
     sentence_encoder,
     unknown_name,
-    write_whole,
+    write_file,
 )
 from equipoise.tallies import label_of
 
@@ -84,7 +84,7 @@ def embed_text(texts: object, encoder: str = ENCODER) -> NDArray[np.float32]:
     file = cache_folder() / FOLDER / f"{_key(entry, distinct)}.safetensors"
     points = _kept(file, len(distinct))
     if points is None:
-        embed = cast("Callable[[Sequence[str]], Any]", entry.thing)
+        embed = cast("Callable[[Sequence[str]], Any]", entry.implementation)
         points = _checked(embed(distinct), len(distinct), entry.name)
         _keep(file, points)
     places = {text: index for index, text in enumerate(distinct)}
@@ -161,7 +161,7 @@ def _keep(file: Path, points: NDArray[np.float32]) -> None:
 
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, save({KEY: np.ascontiguousarray(points)}), announced=False)
+        write_file(file, save({KEY: np.ascontiguousarray(points)}), announced=False)
     except (BadInput, OSError) as error:
         warnings.warn(f"The embeddings could not be kept in {str(file.parent)!r} ({error}).", stacklevel=3)
 

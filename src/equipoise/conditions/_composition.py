@@ -36,7 +36,7 @@ Pairs: TypeAlias = tuple[tuple[str, str], ...]
 Item = TypeVar("Item")
 
 
-def given_shares(shares: Mapping[object, float] | Iterable[tuple[object, float]]) -> Shares:
+def sorted_shares(shares: Mapping[object, float] | Iterable[tuple[object, float]]) -> Shares:
     """Return chosen shares of classes in one spelling: by name, sorted; their sum may not be above 1."""
     shares_by_class = {
         str(label_of(name)): checked_share(share, f"The share of class {name!r}")
@@ -49,7 +49,7 @@ def given_shares(shares: Mapping[object, float] | Iterable[tuple[object, float]]
     return tuple(sorted(shares_by_class.items()))
 
 
-def given_pairs(pairs: Mapping[object, object] | Iterable[tuple[object, object]]) -> Pairs:
+def sorted_pairs(pairs: Mapping[object, object] | Iterable[tuple[object, object]]) -> Pairs:
     """Return which group is paired with which class in one spelling."""
     items = _items(pairs, 'a group for each class, such as {">50K": "Male", "<=50K": "Female"}')
     return tuple(sorted((str(label_of(name)), str(label_of(group))) for name, group in items))
@@ -144,7 +144,7 @@ class ClassRatio:
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shares", given_shares(self.shares))
+        object.__setattr__(self, "shares", sorted_shares(self.shares))
         if isinstance(self.stereotyping, str):
             if self.stereotyping not in STEREOTYPINGS:
                 raise unknown_name(
@@ -153,7 +153,7 @@ class ClassRatio:
         else:
             object.__setattr__(self, "stereotyping", checked_share(self.stereotyping, "stereotyping"))
         if self.pairs is not None:
-            object.__setattr__(self, "pairs", given_pairs(self.pairs))
+            object.__setattr__(self, "pairs", sorted_pairs(self.pairs))
 
     def probabilities(
         self, counts: ArrayLike, classes: Sequence[object] | None = None, groups: Sequence[object] | None = None
@@ -199,11 +199,11 @@ class Stereotyping:
     def __post_init__(self) -> None:
         object.__setattr__(self, "ratio", checked_share(self.ratio, "ratio"))
         if not isinstance(self.shares, str):
-            object.__setattr__(self, "shares", given_shares(self.shares))
+            object.__setattr__(self, "shares", sorted_shares(self.shares))
         elif self.shares not in CLASS_SHARES:
             raise unknown_name("distribution of classes", self.shares, CLASS_SHARES, "stereotyping")
         if self.pairs is not None:
-            object.__setattr__(self, "pairs", given_pairs(self.pairs))
+            object.__setattr__(self, "pairs", sorted_pairs(self.pairs))
 
     def probabilities(
         self, counts: ArrayLike, classes: Sequence[object] | None = None, groups: Sequence[object] | None = None

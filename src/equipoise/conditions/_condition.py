@@ -31,8 +31,8 @@ from equipoise.tallies import (
     Coded,
     factorise,
     group_name,
+    label_text,
     ordered,
-    shown,
 )
 
 
@@ -96,16 +96,16 @@ def by_class(condition: Condition) -> bool:
     return bool(getattr(condition, "whole_classes", False))
 
 
-def remarks_of(condition: Condition, asked: Feasibility) -> tuple[str, ...]:
+def remarks_of(condition: Condition, requirements: Feasibility) -> tuple[str, ...]:
     """Return what a condition itself says of what it asks of the data."""
     remarks = getattr(condition, "remarks", None)
-    return () if remarks is None else tuple(remarks(asked))
+    return () if remarks is None else tuple(remarks(requirements))
 
 
 def make_condition(name: str, **settings: Any) -> Condition:
     """Return a registered condition by its name, such as ``make_condition("interpolation", mode="CB", alpha=1)``."""
     entry = registry.get("condition", name)
-    kind: Any = entry.thing
+    kind: Any = entry.implementation
     if is_dataclass(kind):
         field_names = [field.name for field in fields(kind) if field.init]
         for setting in settings:
@@ -271,7 +271,7 @@ def _training_rows(cohort: Cohort) -> Rows:
         raise BadInput(
             f"The cohort {cohort.name!r} has no training split",
             available=f"a split column in which training rows are called {TRAIN!r}"
-            + ("" if split is None else f"; here the splits are {listing(map(shown, split.labels))}"),
+            + ("" if split is None else f"; here the splits are {listing(map(label_text, split.labels))}"),
             help="name the split column when the cohort is created: split=. A condition changes training rows only.",
         )
     return np.flatnonzero(split.codes == split.labels.index(TRAIN))

@@ -87,15 +87,15 @@ class Minoritised:
         values: Floats = (weight / weight.sum())[:, None] * inside
         return values
 
-    def remarks(self, asked: Feasibility, seed: int = 0) -> tuple[str, ...]:
+    def remarks(self, requirements: Feasibility, seed: int = 0) -> tuple[str, ...]:
         """Say how many rows a class of either kind gets, and how many it has in the control."""
-        requested, available = _by_class(asked, "wanted"), _by_class(asked, "available")
+        requested, available = _by_class(requirements, "requested"), _by_class(requirements, "available")
         kinds = dict(zip(requested, self.partition(list(requested), seed), strict=True))
         many, few = ([name for name in requested if kinds[name] == kind] for kind in (MAJORITISED, MINORITISED))
-        control, has = asked.size / len(requested), _span(list(available.values()))
+        control, has = requirements.size / len(requested), _span(list(available.values()))
         balanced = _span([int(control), int(np.ceil(control))])
         head = f"Of {len(requested):,} classes {len(few):,} are minoritised, others with every seed"
-        tail = f"In all these are {asked.size:,} of {asked.available:,} rows, as many at every degree."
+        tail = f"In all these are {requirements.size:,} of {requirements.available:,} rows, as many at every degree."
         if self.degree == BALANCED:
             sentences = [
                 f"{head}; in this balanced control each class gets {balanced} rows, of {has} that it has. {tail}"
@@ -107,7 +107,7 @@ class Minoritised:
                 f"would be {balanced}. {tail}"
             ]
         scarce = sum(requested[name] < 2 for name in few)
-        if scarce and asked.size:
+        if scarce and requirements.size:
             sentences.append(f"{scarce:,} minoritised classes get fewer than 2 rows: they have no pair to learn from.")
         return tuple(sentences)
 
@@ -141,9 +141,9 @@ class MinoritisedBySeed:
         kinds = self.condition.partition(names_of(classes, len(P), "classes"), self.seed)
         return self.condition.shares(P, np.array(kinds) == MINORITISED)
 
-    def remarks(self, asked: Feasibility) -> tuple[str, ...]:
+    def remarks(self, requirements: Feasibility) -> tuple[str, ...]:
         """Say how many rows a class of either kind gets."""
-        return self.condition.remarks(asked, self.seed)
+        return self.condition.remarks(requirements, self.seed)
 
     def __str__(self) -> str:
         return str(self.condition)

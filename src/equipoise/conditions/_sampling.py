@@ -95,17 +95,17 @@ class Cell:
     group: str
     available: int
     probability: float
-    wanted: int
+    requested: int
 
     @property
     def times(self) -> float:
         """How often each row is taken on average; NaN where there is none."""
-        return self.wanted / self.available if self.available else math.nan
+        return self.requested / self.available if self.available else math.nan
 
     @property
     def repeated(self) -> bool:
         """Tell whether rows must be taken more than once."""
-        return self.wanted > self.available > 0
+        return self.requested > self.available > 0
 
     @property
     def empty(self) -> bool:
@@ -115,7 +115,7 @@ class Cell:
     @property
     def unused(self) -> bool:
         """Tell whether there are rows and none is taken."""
-        return self.available > 0 and not self.wanted
+        return self.available > 0 and not self.requested
 
     @property
     def name(self) -> str:
@@ -185,7 +185,8 @@ class Feasibility:
         if not self.repeated:
             return []
         cells = listing(
-            f"{cell.name} {cell.times:,.1f} times ({cell.wanted:,} from {cell.available:,})" for cell in self.repeated
+            f"{cell.name} {cell.times:,.1f} times ({cell.requested:,} from {cell.available:,})"
+            for cell in self.repeated
         )
         return [f"Rows are repeated: {cells}. No row is repeated up to a size of {self.largest:,}."]
 
@@ -315,11 +316,11 @@ def draw(
     parts = [
         _sampled_rows(
             rows[start : start + cell.available],
-            cell.wanted,
+            cell.requested,
             stream(operator.index(seed), "cell", cell.class_name, cell.group),
         )
         for start, cell in zip(starts.tolist(), feasibility.cells, strict=True)
-        if cell.wanted
+        if cell.requested
     ]
     drawn_rows = np.concatenate(parts)
     return Draw(stream(operator.index(seed), "order of rows").permutation(drawn_rows), feasibility)

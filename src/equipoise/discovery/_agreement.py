@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.discovery._hyperplane import Hyperplane
-from equipoise.discovery._naming import LONGEST, SEARCHED, Coded, Named, cleaned, same_word
+from equipoise.discovery._naming import LONGEST, SEARCHED, Coded, Named, cleaned, normalised_name
 from equipoise.discovery._reasons import AgreementReason
 from equipoise.foundation import (
     BadInput,
@@ -136,7 +136,7 @@ class Agreement(Result):
             if winner.method == SEARCHED:
                 yield Finding(
                     kind="name", measure="share_of_raters", estimate=winner.share, group=winner.direction,
-                    label=winner.name, n=winner.raters, place=index,
+                    label=winner.name, n=winner.raters, index=index,
                     direction=Direction.DIFFERENT if shown and winner.agreed else Direction.INCONCLUSIVE,
                 )  # fmt: skip
 
@@ -153,7 +153,7 @@ def agree(key: Mapping[str, Coded], sheets: Sequence[Mapping[str, Named]], *, se
     """Compare the sheets of several raters."""
     if not sheets:
         raise BadInput("No filled-in sheet was given", available="at least one, and two to measure agreement")
-    words = [[same_word(sheet[code].name) if code in sheet else "" for code in key] for sheet in sheets]
+    words = [[normalised_name(sheet[code].name) if code in sheet else "" for code in key] for sheet in sheets]
     places = {name: index for index, name in enumerate(sorted({name for row in words for name in row if name}))}
     answers = np.array([[places.get(name, BLANK) for name in row] for row in words], dtype=np.int64)
     winners = tuple(_winner(code, coded, sheets, answers[:, index]) for index, (code, coded) in enumerate(key.items()))
@@ -206,11 +206,11 @@ def _by_chance(answers: Answers, same: float, seed: int) -> tuple[float, float, 
 
 
 def _winner(code: str, of: Coded, sheets: Sequence[Mapping[str, Named]], votes_cast: Answers) -> Winner:
-    named = [sheet[code] for sheet in sheets if code in sheet and same_word(sheet[code].name)]
-    counts = Counter(same_word(sheet_line.name) for sheet_line in named).most_common()
+    named = [sheet[code] for sheet in sheets if code in sheet and normalised_name(sheet[code].name)]
+    counts = Counter(normalised_name(sheet_line.name) for sheet_line in named).most_common()
     name, votes, confidence = None, counts[0][1] if counts else 0, float("nan")
     if counts and (len(counts) == 1 or counts[1][1] < votes):
-        for_it = [sheet_line for sheet_line in named if same_word(sheet_line.name) == counts[0][0]]
+        for_it = [sheet_line for sheet_line in named if normalised_name(sheet_line.name) == counts[0][0]]
         name = Counter(sheet_line.name for sheet_line in for_it).most_common(1)[0][0]
         sure = [sheet_line.confidence for sheet_line in for_it if sheet_line.confidence is not None]
         confidence = float(np.mean(sure)) if sure else float("nan")
@@ -277,10 +277,10 @@ def agreed_names(planes: Sequence[Hyperplane], key: Mapping[str, Coded], agreeme
     }
 
 
-def given_names(planes: Sequence[Hyperplane], given: Sequence[str]) -> dict[str, str]:
+def parse_names(planes: Sequence[Hyperplane], assignments: Sequence[str]) -> dict[str, str]:
     """Return names given as ``DIRECTION=NAME``."""
     names: dict[str, str] = {}
-    for assignment in given:
+    for assignment in assignments:
         # The name of a direction may itself have the sign.
         direction, sign, name = assignment.rpartition("=")
         words = cleaned(name)

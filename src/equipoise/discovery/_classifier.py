@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from equipoise.discovery.generative import Generator, check_module, device_of, frozen, number_kind, others_code
+from equipoise.discovery.generative import Generator, check_module, device_of, frozen, number_kind, user_code
 from equipoise.foundation import (
     BadInput,
     listing,
@@ -64,7 +64,7 @@ class Classifier:
         """Return the probability ``[n]`` of the chosen class for pictures ``[n, C, H, W]``, checked."""
         device_of(self.module, images.device, "classifier")
         images = self._fitted(images).to(number_kind(self.module))
-        with others_code(
+        with user_code(
             f"The classifier could not read pictures of {_size(images)}",
             available="pictures of the size and channels it was trained on",
             help="Classifier(..., size=(height, width), resize=True), or --size HxW --resize, brings pictures "
@@ -152,7 +152,7 @@ def predicted(generator: Generator, classifier: Classifier, latents: Any, chunk:
     flat = latents.reshape(-1, latents.shape[-1]).to(generator.kind)
     with torch.no_grad():
         parts = [
-            classifier.probabilities(generator.drawn(part)) for part in flat.split(chunk_for(generator, chunk))
+            classifier.probabilities(generator.generate(part)) for part in flat.split(chunk_for(generator, chunk))
         ]  # fmt: skip
     p = torch.cat(parts).double().reshape(latents.shape[:-1])
     _check(generator, flat, p)
@@ -170,7 +170,7 @@ def slopes(
     size = chunk_for(generator, chunk)
     for start in range(0, len(flat), size):
         part = flat[start : start + size].requires_grad_()
-        images = generator.drawn(part)
+        images = generator.generate(part)
         for index, classifier in enumerate(classifiers):
             values = classifier.probabilities(images)
             p[index, start : start + size] = values.detach()

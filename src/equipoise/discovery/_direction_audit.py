@@ -84,7 +84,9 @@ def labelled(
     """
     reader = reader_of(encoder, probe)
     values = read_distances(pictures_of(cohort), [plane], reader)
-    return with_sides(cohort, plane, sides(values, training_rows(cohort), halves)[:, 0], reader.how, halves, name)
+    return with_sides(
+        cohort, plane, sides(values, training_rows(cohort), halves)[:, 0], reader.description, halves, name
+    )
 
 
 def with_sides(
@@ -264,7 +266,7 @@ def audit_direction(
     distances = read_distances(pictures_of(cohort), [plane, *others], reader)
     train = training_rows(cohort)
     plane_sides = sides(_as_far_off(distances, train) if halves == "plane" else distances, train, halves)
-    marked = with_sides(cohort, plane, plane_sides[:, 0], reader.how, halves, name)
+    marked = with_sides(cohort, plane, plane_sides[:, 0], reader.description, halves, name)
     column, favour = marked.groups[-1], favourable or cohort.favourable
     rows = _judged(marked, column, predicted, held)
     gaps = _gaps(rows, plane_sides[held], favour)
@@ -276,7 +278,7 @@ def audit_direction(
     )  # fmt: skip
     return _answer(result, gaps, column, favour, {
         "cosines": {hyperplane.name: plane.cosine(hyperplane) for hyperplane in named}, "split": split,
-        "halves": halves, "how": reader.how,
+        "halves": halves, "how": reader.description,
         "notes": tuple(notes),
         "rows": {side: int((rows[column] == side).sum()) for side in SIDES.tolist()},
     })  # fmt: skip

@@ -20,8 +20,8 @@ from safetensors.numpy import load, save
 from equipoise.foundation import (
     BadInput,
     Floats,
-    told,
-    write_whole,
+    describe_error,
+    write_file,
 )
 
 # Of a unit vector less than this is left by rounding alone.
@@ -158,16 +158,16 @@ ENDING = ".safetensors"
 
 
 def save_directions(
-    path: str | os.PathLike[str], planes: Sequence[Hyperplane], said: Mapping[str, object] | None = None
+    path: str | os.PathLike[str], planes: Sequence[Hyperplane], description: Mapping[str, object] | None = None
 ) -> Path:
-    """Write planes of one latent space to ``path`` (.safetensors) and what is said of them to a .json beside it."""
+    """Write planes of one latent space to ``path`` (.safetensors) and their description to a .json beside it."""
     target = _checked_path(path)
     if not planes or len({plane.size for plane in planes}) > 1:
         raise BadInput(f"{len(planes)} planes were given to save", available="planes of one latent space")
     names = [plane.name for plane in planes]
     if len(set(names)) < len(names):
         raise BadInput(f"Two directions have one name ({', '.join(names)})", available="a different name for each")
-    content = {"schema": SCHEMA, "latent_size": planes[0].size, "names": names, "said": dict(said or {})}
+    content = {"schema": SCHEMA, "latent_size": planes[0].size, "names": names, "said": dict(description or {})}
     try:
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     except (TypeError, ValueError) as error:
@@ -176,8 +176,8 @@ def save_directions(
         ) from error
     normals = np.stack([plane.normal for plane in planes])
     offsets = np.array([plane.offset for plane in planes], dtype=np.float64)
-    write_whole(target, save({"normals": normals, "offsets": offsets}))
-    write_whole(target.with_suffix(".json"), text)
+    write_file(target, save({"normals": normals, "offsets": offsets}))
+    write_file(target.with_suffix(".json"), text)
     return target
 
 
@@ -193,7 +193,7 @@ def load_directions(path: str | os.PathLike[str]) -> tuple[tuple[Hyperplane, ...
         content = json.loads(description_file.read_text(encoding="utf-8"))
     except (SafetensorError, ValueError, KeyError, RecursionError) as error:  # KeyError: numbers numpy has not
         raise BadInput(
-            f"{target.name} or {description_file.name} is not whole ({told(error)})",
+            f"{target.name} or {description_file.name} is not whole ({describe_error(error)})",
             available="what save_directions wrote",
             help="directions kept as a pickle are not read here.",
         ) from error  # fmt: skip

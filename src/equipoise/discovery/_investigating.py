@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from equipoise.discovery._classifier import Classifier, chunk_for, predicted
 from equipoise.discovery._hyperplane import Hyperplane, basis_of, without
-from equipoise.discovery._investigation import Investigation, KnownChange, Shown, Strip, asked_of, origin_of
+from equipoise.discovery._investigation import (
+    Investigation,
+    KnownChange,
+    PresentedDirection,
+    Strip,
+    origin_of,
+    run_spec_of,
+)
 from equipoise.discovery._judging import (
     Evaluator,
     Judgement,
@@ -19,7 +26,7 @@ from equipoise.discovery._judging import (
     axes,
     hessian_directions,
     judge,
-    lowest,
+    lowest_loss_direction,
     pca_directions,
     random_directions,
     random_orthogonal_directions,
@@ -129,7 +136,7 @@ def known_changes(
 
 def known_change(evaluator: Evaluator, plane: Hyperplane, strips: Strips) -> KnownChange:
     """Walk one attribute; steps that leave the data (of a search with a guard) count in nothing."""
-    p, counted = evaluator.walk(plane, evaluator.settings.latents)
+    p, counted = evaluator.probabilities_along(plane, evaluator.settings.latents)
     steps = (p[1:] - p[:-1]) * counted
     crossed = (((p[1:] >= HALF) != (p[:-1] >= HALF)) & counted).any(0)
     low, high = wilson(crossed.sum(), len(crossed), evaluator.settings.level)
@@ -200,7 +207,7 @@ def chosen(
     planes = [part for part in parts if part is not None]
     if not planes:
         return None
-    found, _ = lowest(
+    found, _ = lowest_loss_direction(
         generator, classifier, planes, alphas=settings.alphas, seed=seed, latents=CHOSEN_ON, chunk=settings.chunk
     )
     return found
@@ -286,7 +293,7 @@ def discover(
         seed=search_settings.seed,
         chunk=search_settings.chunk,
     )  # fmt: skip
-    rest = asked_of(
+    rest = run_spec_of(
         generator, classifier, surrogate, reference, directions=directions, restarts=restarts, search=search,
         compare=compare, strips=strips, strip_pictures=strip_pictures,
     )  # fmt: skip
@@ -294,7 +301,7 @@ def discover(
     investigation = Investigation(
         classifier=names[0], generator=names[1], verdict=None, reason=None, directions=(), methods=(), known=(),
         curves=np.zeros((0, 0, 0)), strip_alphas=strip_pairs.alphas, search=search_settings, judging=judge_settings,
-        target=None if target is None else target.name, notes=tuple(notes), asked=rest,
+        target=None if target is None else target.name, notes=tuple(notes), run_spec=rest,
         reference=None if reference is None else names[2] if len(names) > 2 else "reference",
         provenance=origin_of(generator, classifier, reference, target, known, options, names, command),
     )  # fmt: skip
@@ -327,7 +334,7 @@ def _stage_weights(
 ) -> dict[str, float]:  # fmt: skip
     """Return how much work each stage is, in pictures that the generator draws."""
     alphas = len(settings.alphas)
-    judged = (judging.latents + (2 * judging.nulls + 1) * judging.null_latents) * alphas
+    judged = (judging.latents + (2 * judging.random_directions + 1) * judging.null_latents) * alphas
     chosen_from = candidates(generator.latent_size)
     compared = BASELINES * (judged + chosen_from * CHOSEN_ON * alphas) + min(settings.steps, HESSIAN_STEPS) * HESSIAN
     steps = cost(restarts, settings.steps) if settings.race else restarts * settings.steps
@@ -339,7 +346,7 @@ def _stage_weights(
             LABELLING: float(surrogate.latents * bool(directions)),
             FITTING: latent * WITH_SLOPE * surrogate.steps * surrogate.batch * bool(directions),
             ROUGH: latent * steps * step,
-            POLISH: surrogate.polish_of(settings) * step,
+            POLISH: surrogate.polish_steps(settings) * step,
         }
     return searched | {
         JUDGING: float(directions * judged),
@@ -380,7 +387,7 @@ def _searched(
         curves = searched.curves
     else:
         quick = surrogate_search(
-            strips.generator, strips.classifier, surrogate=surrogate, report=progress.tell, **options
+            strips.generator, strips.classifier, surrogate=surrogate, report=progress.update, **options
         )
         searched, curves = quick.search, quick.rough.curves
         investigation = replace(
@@ -400,7 +407,9 @@ def _searched(
         verdict=judgement.verdict,
         reason=judgement.reason,
         directions=tuple(
-            Shown("search", judged, strips.along(judged.given if judged.plane is None else judged.plane))
+            PresentedDirection(
+                "search", judged, strips.along(judged.original if judged.plane is None else judged.plane)
+            )
             for judged in judgement.ranked
         ),
         curves=curves,
@@ -414,17 +423,17 @@ def _surrogate_words(
         return ()
     return (
         f"The search ran on a surrogate of both networks, fitted to {settings.latents:,} latents (R2 "
-        f"{quick.surrogate.r2:.2f} on held-out latents), then for {settings.polish_of(search_settings)} steps on the "
-        f"networks themselves; the loss curves are the surrogate's.",
+        f"{quick.surrogate.r2:.2f} on held-out latents), then for {settings.polish_steps(search_settings)} steps on "
+        "the networks themselves; the loss curves are the surrogate's.",
     )
 
 
 def _reference_words(name: str | None, judgement: Judgement) -> tuple[str, ...]:
     """Say how much the reference changes along each direction; nothing where it was not measured."""
     ways = [
-        f"{judged.reference_way:.3f} along {judged.name}"
+        f"{judged.reference_change:.3f} along {judged.name}"
         for judged in judgement.ranked
-        if np.isfinite(judged.reference_way)
+        if np.isfinite(judged.reference_change)
     ]
     if not ways:
         return ()
@@ -438,13 +447,13 @@ def _compared(
     strips: Strips, target: Hyperplane | None, known: tuple[Hyperplane, ...], search_settings: SearchSettings,
     judge_settings: JudgeSettings,
     reference: Classifier | None, progress: StagedProgress,
-) -> tuple[Shown, ...]:  # fmt: skip
+) -> tuple[PresentedDirection, ...]:  # fmt: skip
     """Let each baseline choose its direction, and judge it on the latents that those of the search were judged on."""
     generator, classifier = strips.generator, strips.classifier
     named = (*(() if target is None else (target,)), *known)
     baselines = baseline_directions(generator, named, search_settings)
     report = progress.stage(COMPARING)
-    baselines_judged: list[Shown] = []
+    baselines_judged: list[PresentedDirection] = []
     for index, (method, make) in enumerate(baselines.items()):
         best = chosen(generator, classifier, make(), named, search_settings)
         if best is None:
@@ -456,7 +465,7 @@ def _compared(
         )  # fmt: skip
         (judged,) = judgement.ranked
         baselines_judged.append(
-            Shown(method, judged, strips.along(judged.given if judged.plane is None else judged.plane))
+            PresentedDirection(method, judged, strips.along(judged.original if judged.plane is None else judged.plane))
         )
         report(index + 1, len(baselines))
     return tuple(baselines_judged)

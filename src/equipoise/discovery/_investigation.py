@@ -41,13 +41,13 @@ from equipoise.results import (
     reason_as_json,
 )
 
-Asked = dict[str, dict[str, Any] | None]
+RunSpec = dict[str, dict[str, Any] | None]
 
 
-def asked_of(
+def run_spec_of(
     generator: Generator, classifier: Classifier, surrogate: SurrogateSettings | None, reference: Classifier | None,
     **investigation: object,
-) -> Asked:  # fmt: skip
+) -> RunSpec:  # fmt: skip
     """Return by part what was asked for beside the settings of search and judging; a part that is not there is None."""
     return {
         "investigation": investigation,
@@ -122,7 +122,11 @@ def _named(prior: Prior) -> str:
 SCHEMA = "equipoise.discovery/2"
 # Of a loss curve more digits say nothing.
 DIGITS = 6
-NUMBERS = ("variation", "low", "high", "way", "steadiness", "chance", "chance_high", "rank_among_random")
+# Numbers of a judged direction by their keys in JSON.
+NUMBERS = {
+    "variation": "variation", "low": "low", "high": "high", "way": "total_change", "steadiness": "steadiness",
+    "chance": "chance", "chance_high": "chance_high", "rank_among_random": "rank_among_random",
+}  # fmt: skip
 UNDEFINED = float("nan")
 Span = tuple[float, float, float]
 
@@ -136,7 +140,7 @@ class Strip:
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class PresentedDirection:
     """A judged direction with its strips; every direction of an investigation is shown from the same latents.
 
     ``method`` is "search", or the baseline whose lowest direction it is: "axes", "pca", "hessian", "random" or
@@ -208,7 +212,7 @@ class DirectionRecord:
 class Investigation(Result):
     """What a search for directions comes to; ``curves`` are losses ``[direction, restart, step]``.
 
-    ``asked`` has by part what was asked for beside the settings of search and judging (``asked.asked_of``);
+    ``run_spec`` has by part what was asked for beside the settings of search and judging (``run_spec_of``);
     ``reference`` names the classifier whose probability was to stay, where there was one. ``records`` are the
     directions, those of baselines and known attributes, one row each.
     """
@@ -228,8 +232,8 @@ class Investigation(Result):
     generator: str
     verdict: SearchVerdict | None
     reason: Reason | None
-    directions: tuple[Shown, ...]
-    methods: tuple[Shown, ...]
+    directions: tuple[PresentedDirection, ...]
+    methods: tuple[PresentedDirection, ...]
     known: tuple[KnownChange, ...]
     curves: Floats
     strip_alphas: tuple[float, ...]
@@ -238,13 +242,13 @@ class Investigation(Result):
     target: str | None = None
     reference: str | None = None
     notes: tuple[str, ...] = ()
-    asked: Asked = field(default_factory=dict)
+    run_spec: RunSpec = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", tuple(_records(self)))
 
     @property
-    def confirmed(self) -> tuple[Shown, ...]:
+    def confirmed(self) -> tuple[PresentedDirection, ...]:
         """The directions of the search that the classifier was shown to react to."""
         return tuple(direction for direction in self.directions if direction.confirmed)
 
@@ -264,7 +268,7 @@ class Investigation(Result):
             "known": [_known_json(one) for one in self.known],
             "notes": list(self.notes),
             "curves": [[[_rounded(value) for value in row] for row in part] for part in self.curves.tolist()],
-            "settings": _plain({"search": asdict(self.search), "judging": self.judging.to_dict(), **self.asked}),
+            "settings": _plain({"search": asdict(self.search), "judging": self.judging.to_dict(), **self.run_spec}),
             "provenance": _plain(self.provenance),
         }
 
@@ -275,10 +279,11 @@ class Investigation(Result):
         for index, direction in enumerate(self.directions):
             judged = direction.judged
             yield Finding(
-                kind="direction", measure="total_change", estimate=judged.way,
+                kind="direction", measure="total_change", estimate=judged.total_change,
                 direction=Direction.DIFFERENT if direction.confirmed else Direction.INCONCLUSIVE, group=judged.name,
-                low=judged.way_low, high=judged.way_high, level=self.judging.level, n=self.judging.latents,
-                reason=judged.reason, place=index,
+                low=judged.total_change_low, high=judged.total_change_high, level=self.judging.level,
+                n=self.judging.latents,
+                reason=judged.reason, index=index,
             )  # fmt: skip
 
     def _described(self) -> Sequence[str]:
@@ -319,10 +324,11 @@ def _records(investigation: Investigation) -> Iterator[DirectionRecord]:
             kind="direction" if kind == "direction" else "baseline", method=shown_direction.method, name=judged.name,
             verdict=judged.verdict, reason=judged.reason, variation=judged.variation, low=judged.low, high=judged.high,
             level=investigation.judging.level,
-            total_change=judged.way, total_change_low=judged.way_low, total_change_high=judged.way_high,
+            total_change=judged.total_change, total_change_low=judged.total_change_low,
+            total_change_high=judged.total_change_high,
             steadiness=judged.steadiness, chance=judged.chance, chance_high=judged.chance_high,
             rank_among_random=judged.rank_among_random, random_directions=judged.random_directions,
-            reference_change=judged.reference_way, kept=judged.kept,
+            reference_change=judged.reference_change, kept=judged.cosine_kept,
         )  # fmt: skip
     for known in investigation.known:
         variation, low, high = known.variation
@@ -335,20 +341,20 @@ def _records(investigation: Investigation) -> Iterator[DirectionRecord]:
         )  # fmt: skip
 
 
-def _table_row(label: str, shown_direction: Shown) -> tuple[object, ...]:
+def _table_row(label: str, shown_direction: PresentedDirection) -> tuple[object, ...]:
     judged = shown_direction.judged
     rank = judged.rank_among_random
     return (
-        label, "confirmed" if shown_direction.confirmed else "not confirmed", judged.way,
-        Interval(judged.way_low, judged.way_high),
+        label, "confirmed" if shown_direction.confirmed else "not confirmed", judged.total_change,
+        Interval(judged.total_change_low, judged.total_change_high),
         judged.variation, judged.chance, judged.chance_high,
         None if rank is None else f"{rank} of {judged.random_directions + 1}", judged.steadiness,
     )  # fmt: skip
 
 
-def _direction_json(shown_direction: Shown, rank: int | None) -> dict[str, Any]:
+def _direction_json(shown_direction: PresentedDirection, rank: int | None) -> dict[str, Any]:
     judged = shown_direction.judged
-    numbers = {name: _plain(getattr(judged, name)) for name in NUMBERS}
+    numbers = {key: _plain(getattr(judged, name)) for key, name in NUMBERS.items()}
     reason = judged.reason
     if reason is None and None in numbers.values():
         reason = because(DiscoveryReason.NOT_MEASURED)
@@ -360,10 +366,10 @@ def _direction_json(shown_direction: Shown, rank: int | None) -> dict[str, Any]:
         **reason_as_json(reason),
         **numbers,
         "random_directions": judged.random_directions,
-        "reference_way": _plain(judged.reference_way),
-        "kept": _plain(judged.kept),
+        "reference_way": _plain(judged.reference_change),
+        "kept": _plain(judged.cosine_kept),
         "cosines": _plain(judged.cosines),
-        "given": _plane_json(judged.given),
+        "given": _plane_json(judged.original),
         "plane": None if judged.plane is None else _plane_json(judged.plane),
         "strips": _strips_json(shown_direction.strips),
     }

@@ -34,7 +34,7 @@ from equipoise.discovery._hyperplane import (
     basis_of,
     without,
 )
-from equipoise.discovery._objective import Guard, drawn_signs, guard_of, hessian_penalty, variation_loss
+from equipoise.discovery._objective import Guard, guard_of, hessian_penalty, random_signs, variation_loss
 from equipoise.discovery._reasons import DiscoveryReason
 from equipoise.discovery._search import CONSTANT, Search, SearchSettings, check_pair
 from equipoise.discovery.generative import Generator
@@ -97,7 +97,7 @@ def pca_directions(
     return tuple(Hyperplane(f"component {index + 1}", row).moved_through(middle) for index, row in enumerate(moved))
 
 
-def lowest(
+def lowest_loss_direction(
     generator: Generator, classifier: Classifier, planes: Sequence[Hyperplane], *, alphas: ArrayLike, seed: int,
     latents: int = 128, chunk: int | None = None,
 ) -> tuple[Hyperplane, tuple[float, ...]]:  # fmt: skip
@@ -133,7 +133,7 @@ def hessian_directions(
     for _ in range(steps):
         basis = torch.linalg.qr(raw).Q.T
         latents = generator.draw(batch, draws).double()
-        signs = drawn_signs(number, draws).to(generator.device)
+        signs = random_signs(number, draws).to(generator.device)
         penalty: Any = hessian_penalty(pictures, latents, basis, signs)
         penalty.backward()
         optimiser.step()
@@ -146,7 +146,7 @@ def hessian_directions(
 Report = Callable[[int, int], None]
 DRAWS = 2000
 # A plane nearer to the middle than this share of the latents' spread passes through it.
-SAME = 0.1
+CENTRE_TOLERANCE = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +155,7 @@ class JudgeSettings:
 
     latents: int = 256
     null_latents: int = 32
-    nulls: int = 199
+    random_directions: int = 199
     level: float = 0.95
     threshold: float = 0.05
     min_effect: float = 0.3
@@ -173,59 +173,60 @@ class JudgeSettings:
                 raise BadInput(f"{name} is {value}", available="a number between 0 and 1")
         if not 0 <= self.min_effect < float("inf"):
             raise BadInput(f"min_effect is {self.min_effect}", available="a number of at least 0")
-        if self.nulls < 1 / self.threshold - 1:
+        if self.random_directions < 1 / self.threshold - 1:
             raise BadInput(
-                f"{self.nulls} random directions have no first {self.threshold:g} of themselves",
+                f"{self.random_directions} random directions have no first {self.threshold:g} of themselves",
                 available=f"at least {int(np.ceil(1 / self.threshold - 1))}",
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings by name, ``min_effect`` also by the name that it had in earlier documents."""
-        return {**asdict(self), "least_way": self.min_effect}
+        """Return the settings by their names in JSON, ``min_effect`` also by that of earlier documents."""
+        settings = {"nulls" if name == "random_directions" else name: value for name, value in asdict(self).items()}
+        return {**settings, "least_way": self.min_effect}
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
     """A direction with everything needed to read it; NaN is undefined, and ``reason`` says why it is not found.
 
-    ``plane`` is the judged part, orthogonal to target, known attributes and the directions before it; ``kept`` is its
-    share of the direction (the cosine). ``way`` is N - 1 times the total variation, ``chance`` and ``chance_high`` are
-    the median and the 95th percentile of the random directions' total variation. ``rank_among_random`` is the
-    direction's place by total variation among itself and ``random_directions`` random ones, 1 where none of them has as
-    much; None where there is none to compare it with. ``reference_way`` is the way that the
-    probability of a reference goes on the same latents, where there is one.
+    ``plane`` is the judged part, orthogonal to target, known attributes and the directions before it; ``cosine_kept``
+    is its share of the direction (the cosine). ``total_change`` is N - 1 times the total variation, ``chance`` and
+    ``chance_high`` are the median and the 95th percentile of the random directions' total variation.
+    ``rank_among_random`` is the direction's place by total variation among itself and ``random_directions`` random
+    ones, 1 where none of them has as much; None where there is none to compare it with. ``reference_change`` is the
+    total change of the probability of a reference goes on the same latents, where there is one.
     """
 
     name: str
-    given: Hyperplane
+    original: Hyperplane
     plane: Hyperplane | None
-    kept: float
+    cosine_kept: float
     cosines: dict[str, float]
     variation: float = float("nan")
     low: float = float("nan")
     high: float = float("nan")
-    way: float = float("nan")
+    total_change: float = float("nan")
     steadiness: float = float("nan")
     chance: float = float("nan")
     chance_high: float = float("nan")
     rank_among_random: int | None = None
     random_directions: int = 0
-    reference_way: float = float("nan")
+    reference_change: float = float("nan")
     verdict: SearchVerdict = SearchVerdict.NOTHING_FOUND
     reason: Reason | None = None
 
     @property
-    def way_low(self) -> float:
+    def total_change_low(self) -> float:
         """The lower end of the way's interval."""
-        return self._as_way(self.low)
+        return self._as_total_change(self.low)
 
     @property
-    def way_high(self) -> float:
+    def total_change_high(self) -> float:
         """The upper end of the way's interval."""
-        return self._as_way(self.high)
+        return self._as_total_change(self.high)
 
-    def _as_way(self, variation: float) -> float:
-        return variation * self.way / self.variation if self.variation > 0 else 0.0
+    def _as_total_change(self, variation: float) -> float:
+        return variation * self.total_change / self.variation if self.variation > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +239,7 @@ class Judgement:
     settings: JudgeSettings
 
     @property
-    def found(self) -> tuple[Judged, ...]:
+    def confirmed(self) -> tuple[Judged, ...]:
         """The directions that stand."""
         return tuple(judged for judged in self.ranked if judged.verdict == SearchVerdict.FOUND)
 
@@ -262,7 +263,7 @@ def judge(
     judge_settings = settings or JudgeSettings()
     if isinstance(directions, Search):
         target, known, walked = directions.target, directions.known, directions.settings
-        planes = tuple(direction.plane for direction in directions.found)
+        planes = tuple(direction.plane for direction in directions.directions)
         if directions.reason is not None:
             return Judgement(SearchVerdict.NOTHING_FOUND, directions.reason, (), judge_settings)
     else:
@@ -293,18 +294,23 @@ class Evaluator:
     """Fresh latents, and what is measured on them."""
 
     def __init__(
-        self, generator: Generator, classifier: Classifier, walked: SearchSettings, settings: JudgeSettings,
+        self, generator: Generator, classifier: Classifier, search_settings: SearchSettings, settings: JudgeSettings,
         reference: Classifier | None = None,
     ) -> None:  # fmt: skip
-        self.generator, self.classifier, self.walked, self.settings = generator, classifier, walked, settings
+        self.generator, self.classifier, self.search_settings, self.settings = (
+            generator,
+            classifier,
+            search_settings,
+            settings,
+        )
         self.reference = reference
         # Named apart from every stream of a search: what was searched on is not judged on.
         latent_seed = int(stream(settings.seed, "judged on").integers(2**31))
         self.latents = generator.sample(settings.latents, latent_seed).double()
         self.centre = generator.middle(latent_seed)
         self.guard: Guard | None = None
-        if walked.guard is not None:
-            self.guard = guard_of(generator, latent_seed, walked.guard)
+        if search_settings.guard is not None:
+            self.guard = guard_of(generator, latent_seed, search_settings.guard)
 
     def judged(self, direction: Hyperplane, named: Sequence[Hyperplane], before: Sequence[Hyperplane]) -> Judged:
         """Measure one direction, without a verdict: its part orthogonal to what has a name and to those before it."""
@@ -320,11 +326,11 @@ class Evaluator:
         measured = Judged(
             direction.name, direction, plane, abs(direction.cosine(plane)), cosines, variation=value, low=low,
             high=high,
-            way=value * len(signed), steadiness=steady, reference_way=self._reference_way(plane),
+            total_change=value * len(signed), steadiness=steady, reference_change=self._reference_change(plane),
         )  # fmt: skip
         return self._against_chance(measured, [*named, *before])
 
-    def _reference_way(self, plane: Hyperplane) -> float:
+    def _reference_change(self, plane: Hyperplane) -> float:
         """Return how far the reference's probability goes along a plane, ups and downs added up; NaN without one."""
         if self.reference is None:
             return float("nan")
@@ -336,7 +342,7 @@ class Evaluator:
         if size - len(basis_of(away, size)) < 2:
             return replace(measured, reason=because(DiscoveryReason.NOTHING_TO_COMPARE))
         seed = int(stream(self.settings.seed, "null", measured.name).integers(2**31))
-        others = random_orthogonal_directions(size, self.settings.nulls, seed, away, self.centre)
+        others = random_orthogonal_directions(size, self.settings.random_directions, seed, away, self.centre)
         aside = self._aside(measured.plane)
         chance = np.array([max(self._variation(other, offset) for offset in aside) for other in others])
         own = self._variation(measured.plane)
@@ -349,7 +355,7 @@ class Evaluator:
         """Return how far from the middle random planes lie: in it, and as far as the plane judged, which was chosen."""
         distance = float(judged.normal @ self.centre) + judged.offset
         spread = float((self.latents @ self.latents.new_tensor(judged.normal)).std())
-        return (0.0,) if abs(distance) < SAME * spread else (0.0, distance)
+        return (0.0,) if abs(distance) < CENTRE_TOLERANCE * spread else (0.0, distance)
 
     def _variation(self, plane: Hyperplane, aside: float = 0.0) -> float:
         """Return the total variation along a plane moved aside, on the latents that random ones are walked from."""
@@ -358,16 +364,18 @@ class Evaluator:
 
     def _changes(self, plane: Hyperplane, number: int, of: Classifier | None = None) -> Floats:
         """Return the signed changes ``[step, latent]`` along a plane's traversal; those out of the data are 0."""
-        p, counted = self.walk(plane, number, of)
+        p, counted = self.probabilities_along(plane, number, of)
         return (p[1:] - p[:-1]) * counted
 
-    def walk(self, plane: Hyperplane, number: int, of: Classifier | None = None) -> tuple[Floats, NDArray[np.bool_]]:
+    def probabilities_along(
+        self, plane: Hyperplane, number: int, of: Classifier | None = None
+    ) -> tuple[Floats, NDArray[np.bool_]]:
         """Return p ``[alpha, latent]`` along a plane, and which steps ``[step, latent]`` are in the data.
 
         It is that of the classifier that is judged, unless another is named.
         """
-        moved: Any = plane.traverse(self.latents[:number], self.walked.alphas)
-        p: Floats = predicted(self.generator, of or self.classifier, moved, self.walked.chunk).cpu().numpy()
+        moved: Any = plane.traverse(self.latents[:number], self.search_settings.alphas)
+        p: Floats = predicted(self.generator, of or self.classifier, moved, self.search_settings.chunk).cpu().numpy()
         if self.guard is None:
             return p, np.ones((len(p) - 1, p.shape[1]), dtype=np.bool_)
         inside: NDArray[np.bool_] = self.guard.inside(moved).cpu().numpy()
@@ -403,10 +411,15 @@ def _decided(judged: Judged, settings: JudgeSettings) -> Judged:
 
 
 def _reason_against(judged: Judged, settings: JudgeSettings) -> Reason | None:
-    if judged.way < CONSTANT:
+    if judged.total_change < CONSTANT:
         return because(DiscoveryReason.NO_REACTION)
-    if judged.way_low < settings.min_effect:
-        return because(DiscoveryReason.TOO_SMALL, change=judged.way, low=judged.way_low, least=settings.min_effect)
+    if judged.total_change_low < settings.min_effect:
+        return because(
+            DiscoveryReason.TOO_SMALL,
+            change=judged.total_change,
+            low=judged.total_change_low,
+            least=settings.min_effect,
+        )
     rank, others = judged.rank_among_random, judged.random_directions
     if rank is None:
         return because(DiscoveryReason.NOTHING_TO_COMPARE)

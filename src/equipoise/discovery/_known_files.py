@@ -23,7 +23,7 @@ from equipoise.discovery._hyperplane import ENDING, Hyperplane, load_directions
 from equipoise.discovery._truth import Fit, hyperplanes_from_labels
 from equipoise.foundation import (
     BadInput,
-    told,
+    describe_error,
     unknown_name,
 )
 
@@ -39,16 +39,16 @@ KEYS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownAttributes:
     """The target (if any), the known attributes, how well each was fitted, and what there is to say of it."""
 
     target: Hyperplane | None
-    known: tuple[Hyperplane, ...]
+    hyperplanes: tuple[Hyperplane, ...]
     fits: tuple[Fit, ...] = field(default=())
     notes: tuple[str, ...] = ()
 
 
-def read_known(path: str | os.PathLike[str], latent_size: int, target: str | None = None) -> Known:
+def read_known_attributes(path: str | os.PathLike[str], latent_size: int, target: str | None = None) -> KnownAttributes:
     """Read known attributes of a latent space; ``target`` names the target, whatever the file says of it."""
     where = Path(path)
     if not where.is_file():
@@ -74,9 +74,9 @@ def read_known(path: str | os.PathLike[str], latent_size: int, target: str | Non
 
 def _parted(
     planes: Sequence[Hyperplane], fits: tuple[Fit, ...], target: str | None, where: Path, source: str | None
-) -> Known:
+) -> KnownAttributes:
     """Part the target from the rest, and say how good the fits are."""
-    dropped = {fit.name: fit.reason for fit in fits if not fit.kept}
+    dropped = {fit.name: fit.reason for fit in fits if not fit.accepted}
     if target in dropped:
         raise BadInput(
             f"The target {target!r} of {where.name} could not be fitted: {dropped[target]}",
@@ -86,12 +86,12 @@ def _parted(
     names = [plane.name for plane in planes]
     if target is not None and target not in names:
         raise unknown_name("attribute", target, names, where.name)
-    fits_kept = ", ".join(f"{fit.name} ({fit.measure} {fit.value:.2f})" for fit in fits if fit.kept)
+    fits_kept = ", ".join(f"{fit.name} ({fit.measure} {fit.value:.2f})" for fit in fits if fit.accepted)
     whose = "" if source is None else f" (pseudo ground truth, {source})"
     notes = [f"Fitted to labelled latents{whose}, on held-out rows: {fits_kept}."] if fits_kept else []
     notes += [f"Left out: {name} ({reason})." for name, reason in dropped.items()]
     aim = next((plane for plane in planes if plane.name == target), None)
-    return Known(aim, tuple(plane for plane in planes if plane is not aim), fits, tuple(notes))
+    return KnownAttributes(aim, tuple(plane for plane in planes if plane is not aim), fits, tuple(notes))
 
 
 def _content(where: Path) -> dict[str, Any]:
@@ -200,7 +200,9 @@ def _array(where: Path, name: str, what: str) -> NDArray[Any]:
         inside, exists = file.is_relative_to(folder), file.is_file()
     except (ValueError, OSError, RuntimeError) as error:  # a NUL, too many letters, links that go in a circle
         short = name[:LONGEST_NAME]
-        raise BadInput(f"{where.name} names the file {short!r} ({told(error)})", available=f"{what} as .npy") from error
+        raise BadInput(
+            f"{where.name} names the file {short!r} ({describe_error(error)})", available=f"{what} as .npy"
+        ) from error
     if not inside:
         _refuse(where, f"{name!r} is outside its folder", "arrays in the folder of the file, or below it")
     if not exists:

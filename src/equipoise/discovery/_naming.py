@@ -27,29 +27,31 @@ from equipoise.foundation import (
     csv_text,
     plural,
     stream,
-    write_whole,
+    write_file,
 )
 from equipoise.results import Result
 
 if TYPE_CHECKING:
-    from equipoise.discovery._investigation import Investigation, Shown
+    from equipoise.discovery._investigation import Investigation, PresentedDirection
 
 
 LONGEST = 60
 # Letters, the marks on them, and digits; anything else (signs that begin a formula or a tag, control characters) is a
 # blank.
-KEPT = ("L", "M", "N")
+KEPT_CATEGORIES = ("L", "M", "N")
 INSIDE = "-'’"
 
 
 def cleaned(text: str) -> str:
     """Return the words of a cell in their own spelling: letters, digits, and hyphens and apostrophes inside words."""
     plain = unicodedata.normalize("NFKC", text)
-    kept = "".join(char if unicodedata.category(char)[0] in KEPT or char in INSIDE else " " for char in plain)
+    kept = "".join(
+        char if unicodedata.category(char)[0] in KEPT_CATEGORIES or char in INSIDE else " " for char in plain
+    )
     return " ".join(word.strip(INSIDE) for word in kept.split() if word.strip(INSIDE))
 
 
-def same_word(text: str) -> str:
+def normalised_name(text: str) -> str:
     """Return what names that are the same have in common: no capitals, blanks or hyphens, nor a simple plural."""
     words = cleaned(text).casefold().replace("-", " ").replace("’", "'").split()
     return " ".join(map(_singular, words))
@@ -97,7 +99,7 @@ class Sheet(Result):
     schema: str = SCHEMA
     records: tuple[SheetRecord, ...] = field(init=False)
     provenance: Mapping[str, object] = field(default_factory=dict)
-    lines: tuple[tuple[str, Shown], ...]
+    lines: tuple[tuple[str, PresentedDirection], ...]
     seed: int
 
     def __post_init__(self) -> None:
@@ -145,8 +147,8 @@ def write_sheet(investigation: Investigation, path: str | os.PathLike[str], *, s
         check_writable(file)
     sheet = sheet_of(investigation, seed)
     sheet.report(strips)
-    write_whole(key, json.dumps(sheet.as_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n")
-    return write_whole(target, csv_text(COLUMNS, [(code, None, None, None) for code, _ in sheet.lines]))
+    write_file(key, json.dumps(sheet.as_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+    return write_file(target, csv_text(COLUMNS, [(code, None, None, None) for code, _ in sheet.lines]))
 
 
 def strips_path(sheet: str | os.PathLike[str]) -> Path:
@@ -159,10 +161,10 @@ def key_path(sheet: str | os.PathLike[str]) -> Path:
     return Path(sheet).with_suffix(".key.json")
 
 
-def _coded(shown: Shown) -> dict[str, object]:
+def _coded(shown: PresentedDirection) -> dict[str, object]:
     judged = shown.judged
     # Two of them, for what is saved may be the direction as it was found or the part of it that was judged.
-    planes = (judged.given, *(() if judged.plane is None else (judged.plane,)))
+    planes = (judged.original, *(() if judged.plane is None else (judged.plane,)))
     return {
         "direction": judged.name,
         "method": shown.method,

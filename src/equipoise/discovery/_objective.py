@@ -77,7 +77,7 @@ def hessian_penalty(
     return torch.stack(seconds).var(0).amax()
 
 
-def drawn_signs(number: int, stream: torch.Generator, draws: int = DRAWS) -> Any:
+def random_signs(number: int, stream: torch.Generator, draws: int = DRAWS) -> Any:
     """Return signs -1 and 1, ``[draw, number]``, no two draws alike or opposite where that can be.
 
     Draws that are alike or opposite have the same second difference: they would say nothing.
@@ -154,7 +154,7 @@ class Objective:
     generator: Generator
     classifier: Classifier
     alphas: tuple[float, ...]
-    others: torch.Tensor
+    other_normals: torch.Tensor
     weights: Weights
     guard: Guard | None
     reference: Classifier | None
@@ -188,7 +188,7 @@ class Objective:
         inside = None if self.guard is None else self.guard.inside(moved.detach())
         total: torch.Tensor = variation_loss(p[0], inside)
         if self.weights.kind != "exact":
-            total = total + self.weights.orthogonality * orthogonality(units, self.others, self.weights.kind)
+            total = total + self.weights.orthogonality * orthogonality(units, self.other_normals, self.weights.kind)
         if self.reference is not None:
             # The whole way that the reference's probability goes along a traversal, from 0 upwards.
             way = total_variation(p[1]).mean(-1) * (len(self.alphas) - 1)
@@ -203,13 +203,13 @@ class Objective:
 
     def _interaction(self, unit: torch.Tensor, latents: torch.Tensor, stream: Any) -> Any:
         """Return how much a direction changes what the others do to the picture; a random one stands in for none."""
-        others = self.others
+        others = self.other_normals
         if not len(others):
             random_direction = _torch().randn(1, len(unit), generator=stream, dtype=unit.dtype).to(unit.device)
             others = random_direction - (random_direction @ unit.detach())[:, None] * unit.detach()
             others = others / others.norm(dim=-1, keepdim=True)
         basis = _torch().cat([unit[None], others])
-        signs = drawn_signs(len(basis), stream).to(unit.device)
+        signs = random_signs(len(basis), stream).to(unit.device)
 
         def pictures(moved: torch.Tensor) -> torch.Tensor:
             images: torch.Tensor = self.generator.module(moved.to(self.generator.kind)).double()

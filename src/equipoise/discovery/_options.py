@@ -37,7 +37,7 @@ DEVICE = _option(
 )
 KNOWN = _of_command(name="known", kind="file", metavar="FILE", help="Known attributes: .json or .safetensors.")
 # What is said of a classifier that is named as FILE.py:NAME.
-SAID_OF_CLASSIFIER = (
+CLASSIFIER_OPTIONS = (
     _option(name="logits", kind="flag", only=(FOR_CLASSIFIER,), help="The classifier gives logits."),
     _option(
         name="class_", metavar="CLASS", argument="output", only=(FOR_CLASSIFIER,),
@@ -139,7 +139,7 @@ DISCOVER_OPTIONS = (
     ),
     LATENT_SIZE,
     PRIOR,
-    *SAID_OF_CLASSIFIER,
+    *CLASSIFIER_OPTIONS,
     DEVICE,
     replace(audit_option("seed"), only=(FOR_SEARCH, FOR_JUDGE)),
     _of_command(
@@ -211,7 +211,7 @@ LABEL_OPTIONS = (
     _of_command(
         name="classifier", metavar="FILE.py:NAME", help="Or audit this classifier's predictions for the pictures."
     ),
-    *SAID_OF_CLASSIFIER,
+    *CLASSIFIER_OPTIONS,
     _option(
         name="favourable", kind="label", metavar="V", flags=("--favorable",), only=(FOR_COHORT,),
         help="The class people want to get.",

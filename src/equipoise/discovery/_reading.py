@@ -30,9 +30,9 @@ from equipoise.discovery.generative import (
     check_device,
     counted,
     device_of,
+    network_pictures,
     read_networks,
     repeatable,
-    shown,
     write_networks,
 )
 from equipoise.foundation import BadInput, Floats, TensorFile, require, stream
@@ -50,7 +50,7 @@ class Reader(Protocol):
     """Reads latents ``[row, latent size]`` off pictures uint8 ``[row, height, width, channel]``."""
 
     @property
-    def how(self) -> str:
+    def description(self) -> str:
         """In words: what it is."""
         ...
 
@@ -71,7 +71,7 @@ class EncoderDistances:
     """The mean latent that an encoder gives to a picture: a VAE that was trained here, or a function of pictures."""
 
     encoder: Encoder
-    how: str = "the mean latent of an encoder"
+    description: str = "the mean latent of an encoder"
 
     def read(self, pictures: Bytes) -> Floats:
         """Return the mean latents of pictures."""
@@ -139,7 +139,7 @@ def probabilities_of(
     with torch.no_grad():
         for first in range(0, len(pictures), AT_ONCE):
             part = slice(first, first + AT_ONCE)
-            images = shown(pictures[part], str(device)) * (high - low) + low
+            images = network_pictures(pictures[part], str(device)) * (high - low) + low
             probabilities[part] = classifier.probabilities(images).double().cpu().numpy()
             if report is not None:
                 report(min(first + AT_ONCE, len(pictures)) / len(pictures))
@@ -229,7 +229,7 @@ class Probe:
     stands: tuple[StepProgress, ...] = field(default=(), repr=False)
 
     @property
-    def how(self) -> str:
+    def description(self) -> str:
         """In words: what it is, and how well it reads pictures that were generated."""
         defined = [value for value in self.r2.values() if np.isfinite(value)]
         return "a probe trained on generated pictures" + (
@@ -252,7 +252,9 @@ class Probe:
         with torch.inference_mode():
             for first in range(0, len(pictures), AT_ONCE):
                 part = slice(first, first + AT_ONCE)
-                read_values[part] = self.network(_sized(shown(pictures[part], self.device))).double().cpu().numpy()
+                read_values[part] = (
+                    self.network(_sized(network_pictures(pictures[part], self.device))).double().cpu().numpy()
+                )
         values: Floats = (read_values * self.spread + self.middle) @ self.basis
         return values
 

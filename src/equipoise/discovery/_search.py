@@ -165,7 +165,7 @@ class Search:
     They are NaN from where a restart dropped out of a race.
     """
 
-    found: tuple[Direction, ...]
+    directions: tuple[Direction, ...]
     curves: NDArray[np.float64]
     settings: SearchSettings
     target: Hyperplane | None
@@ -292,7 +292,7 @@ class _Run:
         self.normals, self.offsets = (
             one.detach()[chosen].requires_grad_() for one in (self.normals, self.offsets)
         )  # fmt: skip
-        self.optimiser.keep(chosen, [self.normals, self.offsets])
+        self.optimiser.select_trials(chosen, [self.normals, self.offsets])
 
     def constant(self) -> bool:
         """Tell whether the classifier gives all that the starts show it the same probability."""
@@ -343,7 +343,7 @@ def _objective(
         generator=generator,
         classifier=classifier,
         alphas=settings.alphas,
-        others=torch.tensor(others, dtype=torch.float64, device=generator.device),
+        other_normals=torch.tensor(others, dtype=torch.float64, device=generator.device),
         weights=Weights(settings.penalty, settings.orthogonality, settings.hessian, settings.reference_penalty),
         guard=guard,
         reference=reference,

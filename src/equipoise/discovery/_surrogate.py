@@ -46,9 +46,9 @@ class SurrogateSettings:
     def __post_init__(self) -> None:
         check_counts(self, ("latents", "width", "steps", "batch", "polish"))
 
-    def polish_of(self, asked: SearchSettings) -> int:
+    def polish_steps(self, settings: SearchSettings) -> int:
         """Return how many steps the polish of a search takes."""
-        return min(self.polish, asked.steps)
+        return min(self.polish, settings.steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ def surrogate_search(
             help="search without a surrogate (--no-surrogate), or with hessian=0 (--hessian 0).",
         )
     stand_in = fit_surrogate(generator, classifier, surrogate_settings, search_settings, tell)
-    brief = replace(search_settings, steps=surrogate_settings.polish_of(search_settings))
+    brief = replace(search_settings, steps=surrogate_settings.polish_steps(search_settings))
     if stand_in is None:
         # The search itself says that there is nothing to find.
         nothing = search(generator, classifier, target=target, known=known, settings=brief)
@@ -116,7 +116,8 @@ def surrogate_search(
     )  # fmt: skip
     done = search(
         generator, classifier, target=target, known=known, directions=directions, restarts=1, settings=brief,
-        starts=[direction.plane for direction in rough.found], report=lambda step, steps, _: tell(POLISH, step, steps),
+        starts=[direction.plane for direction in rough.directions],
+        report=lambda step, steps, _: tell(POLISH, step, steps),
     )  # fmt: skip
     return SurrogateSearch(done, rough, stand_in)
 

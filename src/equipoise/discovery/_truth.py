@@ -190,9 +190,9 @@ def leading(differences: Mapping[str, Sequence[float]]) -> dict[str, float]:
     return dict(zip(differences, shares.tolist(), strict=True))
 
 
-__all__ = ["Fit", "Recovery", "Truth", "hyperplanes_from_labels", "leading", "recovery"]
+__all__ = ["Fit", "FittedHyperplanes", "Recovery", "hyperplanes_from_labels", "leading", "recovery"]
 
-How = Literal["orthonormal", "regression", "authors"]
+FitMethod = Literal["orthonormal", "regression", "authors"]
 # Below these a fit says too little for its normal to mean the attribute.
 LEAST = {"R2": 0.1, "AUC": 0.65}
 
@@ -218,18 +218,18 @@ class Fit:
     reason: Reason | None = None
 
     @property
-    def kept(self) -> bool:
+    def accepted(self) -> bool:
         """Tell whether the attribute has a hyperplane."""
         return self.reason is None
 
 
 @dataclass(frozen=True, eq=False)
-class Truth:
+class FittedHyperplanes:
     """The hyperplanes of attributes that could be fitted, and the fits of all of them."""
 
     hyperplanes: tuple[Hyperplane, ...]
     fits: tuple[Fit, ...]
-    how: How = "orthonormal"
+    method: FitMethod = "orthonormal"
     by_name: Mapping[str, Hyperplane] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -243,20 +243,20 @@ class Truth:
     @property
     def dropped(self) -> tuple[str, ...]:
         """What was left out, each with its reason in words."""
-        return tuple(f"{fit.name}: {fit.reason}" for fit in self.fits if not fit.kept)
+        return tuple(f"{fit.name}: {fit.reason}" for fit in self.fits if not fit.accepted)
 
 
 def hyperplanes_from_labels(
-    latents: ArrayLike, attributes: Mapping[str, ArrayLike], how: How = "orthonormal", *,
+    latents: ArrayLike, attributes: Mapping[str, ArrayLike], method: FitMethod = "orthonormal", *,
     circular: Sequence[str] = (), held_out: float = 0.2, least: Mapping[str, float] = LEAST, seed: int = 0,
-) -> Truth:  # fmt: skip
+) -> FittedHyperplanes:  # fmt: skip
     """Fit a hyperplane to every attribute of labelled latents ``[row, dimension]``.
 
     An attribute of two values is told apart, one of numbers is regressed on; ``circular`` ones are angles in radians. A
     share of the rows is held out to say how good each fit is, and those below ``least`` are dropped and fitted no more.
     """
-    if how not in get_args(How):
-        raise unknown_name("fit", str(how), get_args(How), "ground truth")
+    if method not in get_args(FitMethod):
+        raise unknown_name("fit", str(method), get_args(FitMethod), "ground truth")
     z = np.asarray(latents, dtype=np.float64)
     if z.ndim != 2 or len(z) < 10 or not np.isfinite(z).all():
         raise BadInput(
@@ -273,15 +273,15 @@ def hyperplanes_from_labels(
     test = np.zeros(len(z), dtype=bool)
     test[stream(seed, "held-out latents").permutation(len(z))[: max(round(held_out * len(z)), 2)]] = True
     while columns:
-        _check_room(columns, z.shape[1], how)
-        planes = _fitted(z[~test], [column.take(~test) for column in columns], how, seed)
+        _check_room(columns, z.shape[1], method)
+        planes = _fitted(z[~test], [column.take(~test) for column in columns], method, seed)
         new_fits = [_judged(z, column, plane, test, least) for column, plane in zip(columns, planes, strict=True)]
         fits |= {fit.name: fit for fit in new_fits}
-        if all(fit.kept for fit in new_fits):
-            return Truth(tuple(planes), _in_order(fits, attributes, circular), how)
+        if all(fit.accepted for fit in new_fits):
+            return FittedHyperplanes(tuple(planes), _in_order(fits, attributes, circular), method)
         # What cannot be fitted takes room from the others where normals are at right angles: they are fitted again.
-        columns = [column for column, fit in zip(columns, new_fits, strict=True) if fit.kept]
-    return Truth((), _in_order(fits, attributes, circular), how)
+        columns = [column for column, fit in zip(columns, new_fits, strict=True) if fit.accepted]
+    return FittedHyperplanes((), _in_order(fits, attributes, circular), method)
 
 
 def columns_of(name: str, values: ArrayLike, rows: int, circular: bool) -> list[Column]:
@@ -318,8 +318,8 @@ def _has_gaps(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "fcmM" and not bool(np.isfinite(values).all())
 
 
-def _check_room(columns: Sequence[Column], dimensions: int, how: How) -> None:
-    if how != "regression" and len(columns) > dimensions:
+def _check_room(columns: Sequence[Column], dimensions: int, method: FitMethod) -> None:
+    if method != "regression" and len(columns) > dimensions:
         raise BadInput(
             f"{len(columns)} normals at right angles are requested in {dimensions} dimensions",
             available=f"at most {dimensions}",
@@ -327,8 +327,8 @@ def _check_room(columns: Sequence[Column], dimensions: int, how: How) -> None:
         )
 
 
-def _fitted(z: Floats, columns: Sequence[Column], how: How, seed: int) -> list[Hyperplane]:
-    fit = {"orthonormal": orthonormal, "regression": by_regression, "authors": orthonormal_by_authors}[how]
+def _fitted(z: Floats, columns: Sequence[Column], method: FitMethod, seed: int) -> list[Hyperplane]:
+    fit = {"orthonormal": orthonormal, "regression": by_regression, "authors": orthonormal_by_authors}[method]
     normals, offsets = fit(z, columns, seed)
     return [Hyperplane(column.name, normal, float(offset))
             for column, normal, offset in zip(columns, normals, offsets, strict=True)]  # fmt: skip

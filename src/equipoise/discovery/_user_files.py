@@ -20,11 +20,11 @@ from equipoise.discovery.generative import FILE as GAN_FILE
 from equipoise.discovery.generative import Generator, TrainedVAE, check_device, load_gan, load_vae
 from equipoise.foundation import (
     BadInput,
-    beside,
     check_file,
+    describe_error,
+    importable_folder,
     imported,
     require,
-    told,
 )
 from equipoise.foundation import attribute as attribute_of
 
@@ -93,7 +93,7 @@ def load_encoder(named: str, device: str = "cpu") -> TrainedVAE | Callable[..., 
             available=f"a {TENSORS} file of a VAE trained here, or {FORM}: a function from pictures to latents",
         )
     path = Path(file)
-    with beside(path.parent):
+    with importable_folder(path.parent):
         encoder = attribute_of(imported(path), path, attribute)
         if callable(encoder) and not isinstance(encoder, TrainedVAE) and not _takes_one(encoder):
             encoder = _called(encoder, named, "encoder")
@@ -129,7 +129,7 @@ def load_module(named: str, what: str = "network", ours: tuple[type, ...] = ()) 
         )
     torch = require("torch", extra="train", purpose=f"A {what}")
     path = Path(file)
-    with beside(path.parent):
+    with importable_folder(path.parent):
         module = attribute_of(imported(path), path, attribute)
         if not isinstance(module, (torch.nn.Module, *ours)) and callable(module):
             module = _called(module, named, what)
@@ -178,7 +178,8 @@ def _called(function: Any, named: str, what: str) -> Any:
         return function()
     except (Exception, SystemExit) as error:
         raise BadInput(
-            f"{named} failed when it was called ({told(error)})", available=f"a function that returns the {what}"
+            f"{named} failed when it was called ({describe_error(error)})",
+            available=f"a function that returns the {what}",
         ) from error
 
 

@@ -25,12 +25,12 @@ from equipoise.tallies import (
     factorise,
     group_axis,
     group_name,
-    group_places,
     label_of,
     ordered,
     presence_codes,
+    row_group_codes,
 )
-from equipoise.training import ALL_ROWS, Codes, Material, Rows, check_labels_vary, quarters_of
+from equipoise.training import ALL_ROWS, Codes, EncodedDataset, Rows, check_labels_vary, quarters_of
 
 EVERYONE = "everyone"
 
@@ -165,7 +165,7 @@ class GroupCoder:
     def codes(self, sensitive_features: object, rows: int) -> Codes:
         """Return the groups of other rows; one that no training row had, or a missing one, is -1."""
         columns = self._in_order(_coded_columns(sensitive_features, rows))
-        return group_places(
+        return row_group_codes(
             {group_axis(name): column for name, column in columns.items()}, self.attributes, self.groups
         )
 
@@ -223,13 +223,13 @@ def held_out(cells: Codes, share: float, seed: int) -> NDArray[np.bool_]:
     return chosen
 
 
-def dataset(
+def encode_rows(
     inputs: NDArray[Any],
     targets: Targets,
     group: Codes,
     coder: GroupCoder,
     is_dev: NDArray[np.bool_] | None,
-) -> Material:
+) -> EncodedDataset:
     """Return what a training may see; without rows that are held out, dev rows are the training rows.
 
     Test rows are one row without target, of which nothing is asked: a fitted model predicts later.
@@ -237,7 +237,7 @@ def dataset(
     every = Rows(inputs, np.arange(len(inputs)), targets.values, group, targets.cell)
     train, dev = (every, every) if is_dev is None else (_select_rows(every, ~is_dev), _select_rows(every, is_dev))
     first = _select_rows(dev, np.arange(1))
-    return Material(
+    return EncodedDataset(
         train, dev, replace(first, target=None, cell=None), targets.names, coder.groups, targets.task, coder.attributes,
         coder.values, np.array(coder.parts, dtype=np.int64),
         tuple(targets.labels.tolist()) if targets.task == "multilabel" else (),

@@ -18,6 +18,8 @@ from equipoise.foundation import same_length, unknown_name
 from equipoise.training import InputEncoder, Selection, Treatment, overrides, preserved_generators
 
 if TYPE_CHECKING:
+    from equipoise.cohorts import ColumnsLike, InputsLike
+    from equipoise.training import LearnerLike, TreatmentLike
     from equipoise.training.metric import MetricLearner
 
 METRIC_LEARNER = "metric_learner"
@@ -49,8 +51,8 @@ class TreatedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Treate
 
     def __init__(
         self,
-        treatment: Any = "parade",
-        learner: Any = METRIC_LEARNER,
+        treatment: TreatmentLike = "parade",
+        learner: LearnerLike = METRIC_LEARNER,
         *,
         treatment_settings: Mapping[str, Any] | None = None,
         learner_settings: Mapping[str, Any] | None = None,
@@ -59,7 +61,7 @@ class TreatedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Treate
         standardise: bool = False,
         precision: str = "float32",
         device: str = "cpu",
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         super().__init__(
             treatment, learner, treatment_settings=treatment_settings, learner_settings=learner_settings,
@@ -67,7 +69,9 @@ class TreatedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Treate
             random_state=random_state,
         )  # fmt: skip
 
-    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:  # type: ignore[override]
+    def fit(  # type: ignore[override]
+        self, X: InputsLike, y: ColumnsLike | None = None, *, sensitive_features: ColumnsLike | None = None
+    ) -> Self:
         """Train on rows, their classes and their groups, as a ``TreatedClassifier`` does.
 
         Parameters

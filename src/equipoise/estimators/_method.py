@@ -15,7 +15,7 @@ from equipoise.training import (
     Treatment,
     all_learners,
     check_compatible,
-    has_own,
+    has_hook,
     learner_of,
 )
 
@@ -24,7 +24,7 @@ SCIKIT_LEARN, MODULE = "scikit_learn", "module"
 TREATMENTS = 'a name ("reweighting"), a Treatment, or a list of them in the order in which they act'
 LEARNERS = "a name, a scikit-learn estimator, or a function of (features, classes) that returns a torch module"
 # What a treatment may override; each of them but ``recipe`` knows the groups of training rows.
-MOMENTS = tuple(
+HOOKS = tuple(
     name
     for name, member in vars(Treatment).items()
     if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, classmethod))
@@ -45,9 +45,9 @@ class ChosenLearner:
         """The class that is registered under the name."""
         return learner_of(self.name)
 
-    def completed(self, task: str) -> dict[str, Any]:
+    def with_defaults(self, task: str) -> dict[str, Any]:
         """Return all hyper-parameters; what is not allowed is refused."""
-        return self.kind.completed(self.settings, task)
+        return self.kind.with_defaults(self.settings, task)
 
     @property
     def has_hidden_layer(self) -> bool:
@@ -56,7 +56,7 @@ class ChosenLearner:
 
     def gives_scores(self, task: str) -> bool:
         """Tell whether predictions come with a score for every class."""
-        return self.kind.gives_scores(self.completed(task))
+        return self.kind.gives_scores(self.with_defaults(task))
 
 
 def chosen_learner(learner: object, settings: Mapping[str, Any] | None) -> ChosenLearner:
@@ -114,7 +114,7 @@ def chosen_treatments(treatment: object, settings: Mapping[str, Any] | None) -> 
 def name_of(treatment: Treatment) -> str:
     """Return the name that a treatment is registered under, or that of its class."""
     kind = type(treatment)
-    return next((entry.name for entry in registry.entries("treatment") if entry.thing is kind), kind.__name__)
+    return next((entry.name for entry in registry.entries("treatment") if entry.implementation is kind), kind.__name__)
 
 
 def check_gives_model(learner: ChosenLearner) -> None:
@@ -130,19 +130,19 @@ def check_fits(learner: ChosenLearner, treatments: Sequence[Treatment], task: st
         check_compatible(learner.kind, learner.name, type(treatment), name_of(treatment), task)
 
 
-def acts(treatment: Treatment) -> bool:
+def has_effect(treatment: Treatment) -> bool:
     """Tell whether a treatment does anything, and so needs the groups of the training rows.
 
     >>> from equipoise.foundation import registry
-    >>> [acts(registry.get("treatment", name).thing()) for name in ("untreated", "reweighting")]
+    >>> [has_effect(registry.get("treatment", name).implementation()) for name in ("untreated", "reweighting")]
     [False, True]
     """
-    return any(has_own(type(treatment), moment) for moment in MOMENTS)
+    return any(has_hook(type(treatment), moment) for moment in HOOKS)
 
 
 def chooses_on_dev_rows(learner: ChosenLearner, treatments: Sequence[Treatment]) -> bool:
     """Tell whether anything is chosen on rows that are not trained on: an epoch, or what comes after training."""
-    moments = {moment for treatment in treatments for moment in MOMENTS if has_own(type(treatment), moment)}
+    moments = {moment for treatment in treatments for moment in HOOKS if has_hook(type(treatment), moment)}
     return learner.kind.chooses_epochs or not moments <= BEFORE
 
 
@@ -169,10 +169,10 @@ def _treatment_of(treatment: object, settings: Any) -> Treatment:
     if not isinstance(treatment, str):
         raise BadInput(f"The treatment is {treatment!r}", available=TREATMENTS)
     entry = registry.get("treatment", treatment)
-    if not (isinstance(entry.thing, type) and issubclass(entry.thing, Treatment)):
-        reason = getattr(entry.thing, "outside_studies", "it is no Treatment")
+    if not (isinstance(entry.implementation, type) and issubclass(entry.implementation, Treatment)):
+        reason = getattr(entry.implementation, "outside_studies", "it is no Treatment")
         raise BadInput(f"The treatment {entry.name!r} does not train a learner: {reason}", available=TREATMENTS)
-    return entry.thing(**_checked_settings(settings, "treatment_settings"))
+    return entry.implementation(**_checked_settings(settings, "treatment_settings"))
 
 
 def _checked_settings(settings: object, name: str) -> Mapping[str, Any]:

@@ -22,25 +22,29 @@ from equipoise.foundation import (
     BadInput,
     TensorFile,
     as_columns,
-    folder_when_whole,
+    atomic_folder,
+    describe_error,
     listing,
     plural,
     provenance,
     require,
     same_length,
-    told,
-    write_whole,
+    write_file,
 )
 from equipoise.tallies import (
     factorise,
     group_axis,
-    group_places,
     presence_codes,
+    row_group_codes,
 )
 from equipoise.training import Codes, FittedModel, InputEncoder, Predicted, learner_of
 
 if TYPE_CHECKING:
+    import torch
+
     from equipoise.audits import AuditResult
+    from equipoise.cohorts import ColumnsLike, InputsLike, LabelLike
+    from equipoise.training import NetworkFactory
 
 SCHEMA, NUMBER = "equipoise.model", 1
 DESCRIPTION, WEIGHTS, ESTIMATOR = "model.json", "weights.safetensors", "estimator.skops"
@@ -73,7 +77,7 @@ class GroupNames:
         else:
             columns = self._in_order(dict(as_columns(sensitive_features)))
         axes = {group_axis(name): factorise(column) for name, column in columns.items()}
-        return group_places(axes, self.columns, self.names)
+        return row_group_codes(axes, self.columns, self.names)
 
     def _of_training(self, data: object) -> dict[str, Any]:
         """Return the columns of the training; without one of them it is said what they are needed for."""
@@ -138,7 +142,7 @@ class SavedModel:
     groups: GroupNames = field(default_factory=GroupNames)
     target: str = "target"
     task: str = "class"
-    favourable: Any = None
+    favourable: LabelLike | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None
@@ -153,7 +157,9 @@ class SavedModel:
         """Whether predictions need the group of every row."""
         return self.model.needs_group
 
-    def predict(self, data: object, sensitive_features: object = None, ids: Codes | None = None) -> NDArray[Any]:
+    def predict(
+        self, data: InputsLike, sensitive_features: ColumnsLike | None = None, ids: Codes | None = None
+    ) -> NDArray[Any]:
         """Return the class, or the number, of each row; of several labels 0 or 1 for each, in the order of ``classes``.
 
         Parameters
@@ -183,7 +189,7 @@ class SavedModel:
         return named
 
     def predict_proba(
-        self, data: object, sensitive_features: object = None, ids: Codes | None = None
+        self, data: InputsLike, sensitive_features: ColumnsLike | None = None, ids: Codes | None = None
     ) -> NDArray[np.float32]:
         """Return the probability of each class or label, in the order of ``classes``; without scores it refuses."""
         prediction = self._predicted(data, sensitive_features, ids)
@@ -194,11 +200,11 @@ class SavedModel:
             )
         return prediction.scores
 
-    def transform(self, data: object) -> NDArray[np.float32]:
+    def transform(self, data: InputsLike) -> NDArray[np.float32]:
         """Return the last hidden layer or the embedding of each row, as a treatment left it; some models have none."""
         return self.model.transform(self.encoder.encode(data))
 
-    def unknown_values(self, data: object) -> dict[str, tuple[str, ...]]:
+    def unknown_values(self, data: InputsLike) -> dict[str, tuple[str, ...]]:
         """Return, by column, the categories that no training row had: they are as none of the known ones."""
         return self.encoder.unknown_values(data)
 
@@ -288,7 +294,7 @@ class SavedModel:
             )
         estimator, tensors = self.model.estimator(), self.model.tensors()
         content = None if estimator is None else estimator_bytes(estimator)
-        with folder_when_whole(target, replaceable=is_saved_model) as temporary:
+        with atomic_folder(target, replaceable=is_saved_model) as temporary:
             digests: dict[str, str] = {}
             if tensors:
                 torch = require("torch", extra="train", purpose="Saving a model")
@@ -296,7 +302,7 @@ class SavedModel:
                 FILE.write(temporary / WEIGHTS, {}, arrays, announced=False)
                 digests[WEIGHTS] = _digest((temporary / WEIGHTS).read_bytes())
             if content is not None:
-                write_whole(temporary / ESTIMATOR, content, announced=False)
+                write_file(temporary / ESTIMATOR, content, announced=False)
                 digests[ESTIMATOR] = _digest(content)
             pages = ((audit, AUDIT, AUDIT_PAGE), (embedding_audit, EMBEDDING_AUDIT, EMBEDDING_AUDIT_PAGE))
             for result, data, page in pages:
@@ -304,7 +310,7 @@ class SavedModel:
                     result.to_json(temporary / data)
                     result.report(temporary / page)
             text = json.dumps(self._described(digests), allow_nan=False, indent=1, ensure_ascii=False)
-            write_whole(temporary / DESCRIPTION, text + "\n", announced=False)
+            write_file(temporary / DESCRIPTION, text + "\n", announced=False)
         return target
 
     def _described(self, digests: Mapping[str, str]) -> dict[str, Any]:
@@ -334,7 +340,7 @@ class SavedModel:
         return f"SavedModel({described})"
 
 
-def load_model(folder: str | os.PathLike[str], module: Any = None) -> SavedModel:
+def load_model(folder: str | os.PathLike[str], module: NetworkFactory | torch.nn.Module | None = None) -> SavedModel:
     """Load a saved model. Nothing of the folder is run: of a torch module of one's own it holds the weights alone.
 
     Parameters
@@ -499,7 +505,9 @@ def _fitting_parts() -> Iterator[None]:
     except BadInput:
         raise
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
-        raise BadInput(f"The parts of the saved model do not fit each other ({told(error)})", help=AGAIN) from error
+        raise BadInput(
+            f"The parts of the saved model do not fit each other ({describe_error(error)})", help=AGAIN
+        ) from error
 
 
 def _check_fit(

@@ -23,7 +23,8 @@ from equipoise.tallies import (
 )
 
 if TYPE_CHECKING:
-    from equipoise.cohorts import LabelLike
+    from equipoise.cohorts import ColumnLike, ColumnsLike, InputsLike, LabelLike
+    from equipoise.training import Estimator
 
 GROUPS, WEIGHTS = "sensitive_features", "sample_weight"
 # Greater is better: a measure that is better low has its sign changed.
@@ -71,7 +72,7 @@ def scorer(measure: str, *, favourable: LabelLike | None = None) -> MeasureScore
 class MeasureScorer:
     """A measure of a fitted estimator: greater is better, NaN where it is undefined."""
 
-    def __init__(self, measure: Measure, favourable: object = None) -> None:
+    def __init__(self, measure: Measure, favourable: LabelLike | None = None) -> None:
         if measure.better not in SIGNS:
             raise BadInput(
                 f"The measure {measure.name!r} is neither better high nor better low, and nothing can be chosen by it",
@@ -88,7 +89,13 @@ class MeasureScorer:
         self._request.score.add_request(param=WEIGHTS, alias=None)
 
     def __call__(
-        self, estimator: Any, X: Any, y_true: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+        self,
+        estimator: Estimator,
+        X: InputsLike,
+        y_true: ColumnLike,
+        *,
+        sensitive_features: ColumnsLike | None = None,
+        sample_weight: ColumnLike | None = None,
     ) -> float:
         """Return the measure of an estimator on rows, with the sign that makes greater better."""
         measure = get_measure(self.measure)
@@ -105,7 +112,9 @@ class MeasureScorer:
         warnings.warn(f"{measure.name} is undefined: {reason}", UndefinedMetricWarning, stacklevel=2)
         return math.nan
 
-    def set_score_request(self, *, sensitive_features: Any = True, sample_weight: Any = None) -> MeasureScorer:
+    def set_score_request(
+        self, *, sensitive_features: str | bool | None = True, sample_weight: str | bool | None = None
+    ) -> MeasureScorer:
         """Return the scorer with other requests: True, False, None or the name that the metadata has elsewhere."""
         changed = copy.deepcopy(self)
         changed._request.score.add_request(param=GROUPS, alias=sensitive_features)
@@ -163,7 +172,7 @@ class MeasureScorer:
 
 
 def _measures_with_a_direction(needs: str) -> list[str]:
-    measures = [entry.thing for entry in registry.entries("measure")]
+    measures = [entry.implementation for entry in registry.entries("measure")]
     return [
         measure.name
         for measure in measures

@@ -16,9 +16,9 @@ import numpy as np
 
 from equipoise.foundation import (
     BadInput,
+    describe_error,
     listing,
     require,
-    told,
 )
 
 # What skops asks about of scikit-learn's own classifiers, regressors and their parts.
@@ -63,7 +63,7 @@ def estimator_bytes(estimator: Any) -> bytes:
         raise
     except Exception as error:  # skops raises whatever an object of a stranger's does
         raise BadInput(
-            f"{type(estimator).__name__} cannot be saved without its code ({told(error)})", available=ALLOWED
+            f"{type(estimator).__name__} cannot be saved without its code ({describe_error(error)})", available=ALLOWED
         ) from error
     return content
 
@@ -108,7 +108,9 @@ def _check_size(content: bytes) -> None:
 
 
 def _damaged(error: BaseException) -> BadInput:
-    return BadInput(f"The estimator's file is not whole ({told(error)})", help="copy or save the model again.")
+    return BadInput(
+        f"The estimator's file is not whole ({describe_error(error)})", help="copy or save the model again."
+    )
 
 
 def _is_estimator(thing: Any) -> bool:

@@ -32,14 +32,15 @@ from equipoise.foundation import (
 )
 from equipoise.tallies import (
     label_of,
-    shown,
+    label_text,
 )
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
     from numpy.typing import ArrayLike
 
-    from equipoise.cohorts import LabelLike
+    from equipoise.cohorts import InputsLike, LabelLike
+    from equipoise.training import LearnerLike, TreatmentLike
 
 # Parameters of the estimators that ``fit`` passes on; the others it names itself.
 PASSED_ON = (
@@ -58,8 +59,8 @@ def fit(
     *,
     target: str | Sequence[str],
     sensitive_features: str | Sequence[str] = (),
-    treatment: Any = "untreated",
-    learner: Any = "mlp",
+    treatment: TreatmentLike = "untreated",
+    learner: LearnerLike = "mlp",
     favourable: LabelLike | None = None,
     features: str | Sequence[str] | None = None,
     include_sensitive: bool = False,
@@ -191,7 +192,7 @@ class TableModel:
         """What is to be known of the training."""
         return (*self.estimator.notes_, *(f"{name} is not among the inputs." for name in self.left_out))
 
-    def predict(self, frame: object) -> NDArray[Any]:
+    def predict(self, frame: InputsLike) -> NDArray[Any]:
         """Return the class or number of each row of a frame.
 
         Parameters
@@ -206,16 +207,16 @@ class TableModel:
         """
         return self.model.predict(frame)
 
-    def predict_proba(self, frame: object) -> NDArray[np.float32]:
+    def predict_proba(self, frame: InputsLike) -> NDArray[np.float32]:
         """Return the score of each class for each row, in the order of ``estimator.classes_``."""
         return self.model.predict_proba(frame)
 
-    def transform(self, frame: object) -> NDArray[np.float32]:
+    def transform(self, frame: InputsLike) -> NDArray[np.float32]:
         """Return the last hidden layer of a network for each row."""
         return self.model.transform(frame)
 
     def audit(
-        self, frame: object, *, sensitive_features: str | Sequence[str] | None = None, **options: Any
+        self, frame: InputsLike, *, sensitive_features: str | Sequence[str] | None = None, **options: Any
     ) -> AuditResult:
         """Audit what the model predicts for rows with known targets, which it should not have been trained on.
 
@@ -338,7 +339,7 @@ def _model(
 
 def _fingerprint(inputs: NDArray[Any], columns: Mapping[str, NDArray[Any]], labels: Sequence[str]) -> str:
     """Name the training rows: inputs as they were encoded, and the labels of targets and groups."""
-    values = ("\n".join(map(shown, map(label_of, columns[name].tolist()))).encode() for name in labels)
+    values = ("\n".join(map(label_text, map(label_of, columns[name].tolist()))).encode() for name in labels)
     return fingerprint_of([np.ascontiguousarray(inputs).tobytes(), *values])
 
 

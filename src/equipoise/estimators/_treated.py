@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from equipoise.estimators._dataset import (
     EVERYONE,
     GroupCoder,
     Targets,
-    dataset,
+    encode_rows,
     has_several_labels,
     held_out,
     targets_of,
@@ -35,12 +35,12 @@ from equipoise.estimators._method import (
     SCIKIT_LEARN,
     ChosenLearner,
     SampleWeight,
-    acts,
     check_fits,
     check_gives_model,
     chooses_on_dev_rows,
     chosen_learner,
     chosen_treatments,
+    has_effect,
     name_of,
 )
 from equipoise.foundation import (
@@ -53,10 +53,10 @@ from equipoise.foundation import (
 from equipoise.training import (
     COLLAPSED,
     Codes,
+    EncodedDataset,
     FittedModel,
     InputEncoder,
     Job,
-    Material,
     Need,
     Outcome,
     Predicted,
@@ -66,6 +66,10 @@ from equipoise.training import (
     preserved_generators,
     train,
 )
+
+if TYPE_CHECKING:
+    from equipoise.cohorts import ColumnLike, ColumnsLike, InputsLike
+    from equipoise.training import LearnerLike, TreatmentLike
 
 GROUPS_AT_FIT = 'fit(X, y, sensitive_features=groups), or equipoise.fit(frame, ..., sensitive_features="COLUMN")'
 GROUPS_AT_PREDICTION = "predict(X, sensitive_features=groups)"
@@ -86,8 +90,8 @@ class Treated(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        treatment: Any = "reweighting",
-        learner: Any = "mlp",
+        treatment: TreatmentLike = "reweighting",
+        learner: LearnerLike = "mlp",
         *,
         treatment_settings: Mapping[str, Any] | None = None,
         learner_settings: Mapping[str, Any] | None = None,
@@ -96,7 +100,7 @@ class Treated(BaseEstimator):  # type: ignore[misc]
         standardise: bool = True,
         precision: str = "float32",
         device: str = "cpu",
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.treatment = treatment
         self.learner = learner
@@ -109,7 +113,10 @@ class Treated(BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: InputsLike, y: ColumnsLike | None = None, *, sensitive_features: ColumnsLike | None = None,
+        sample_weight: ColumnLike | None = None,
+    ) -> Self:  # fmt: skip
         """Train on rows, their targets and their groups.
 
         Parameters
@@ -135,15 +142,15 @@ class Treated(BaseEstimator):  # type: ignore[misc]
         targets = targets_of(y, task, type(self).__name__)
         same_length({"X": columns[next(iter(columns))], "y": targets.values})
         coder, group = self._groups(sensitive_features, len(targets.values), treatments)
-        material = self._material(columns, targets, coder, group, chooses_on_dev_rows(learner, treatments))
+        dataset = self._dataset(columns, targets, coder, group, chooses_on_dev_rows(learner, treatments))
         if sample_weight is not None:
             weights = as_weights(sample_weight)
             if Need.ROW_WEIGHTS not in learner.kind.offers:
                 raise BadInput(f"sample_weight is given, and the learner {learner.name!r} takes no weights of rows")
             same_length({"y": targets.values, "sample_weight": weights})
-            treatments = (self._weights(weights[material.train.ids], learner), *treatments)
-        outcome = self._trained(material, learner, treatments, self._settings(learner, coder))
-        return self._keep(outcome, targets, coder)
+            treatments = (self._weights(weights[dataset.train.ids], learner), *treatments)
+        outcome = self._trained(dataset, learner, treatments, self._settings(learner, coder))
+        return self._store_outcome(outcome, targets, coder)
 
     def _task_of(self, y: object) -> Task:
         """Return what is to be learnt."""
@@ -154,7 +161,7 @@ class Treated(BaseEstimator):  # type: ignore[misc]
         learner = chosen_learner(self.learner, self.learner_settings)
         treatments = chosen_treatments(self.treatment, self.treatment_settings)
         check_gives_model(learner)
-        learner.completed(task)
+        learner.with_defaults(task)
         check_fits(learner, treatments, task)
         return learner, treatments
 
@@ -187,7 +194,7 @@ class Treated(BaseEstimator):  # type: ignore[misc]
             if len(coder.groups) > 1:
                 return coder, group
             present = coder.groups
-        needing = [name_of(treatment) for treatment in treatments if acts(treatment)]
+        needing = [name_of(treatment) for treatment in treatments if has_effect(treatment)]
         if needing:
             reason = f"all rows are of one group ({listing(present)})" if present else "no groups are given"
             raise BadInput(
@@ -197,9 +204,9 @@ class Treated(BaseEstimator):  # type: ignore[misc]
             )
         return GroupCoder(), np.zeros(rows, dtype=np.int64)
 
-    def _material(
+    def _dataset(
         self, columns: Mapping[str, Any], targets: Targets, coder: GroupCoder, group: Codes, chooses: bool
-    ) -> Material:
+    ) -> EncodedDataset:
         is_dev = None
         if chooses:
             is_dev = held_out(targets.cell * len(coder.groups) + group, self.dev_size, self._seed())
@@ -210,7 +217,7 @@ class Treated(BaseEstimator):  # type: ignore[misc]
                 )
         train_rows = np.arange(len(group)) if is_dev is None else np.flatnonzero(~is_dev)
         self.encoder_ = InputEncoder.fit(columns, tuple(columns), train_rows, what="X")
-        return dataset(self.encoder_.encode_columns(columns), targets, group, coder, is_dev)
+        return encode_rows(self.encoder_.encode_columns(columns), targets, group, coder, is_dev)
 
     def _weights(self, weights: NDArray[np.float64], learner: ChosenLearner) -> SampleWeight:
         """Return the weights of the training rows as what acts first; the loss of a network has weights of mean 1."""
@@ -233,17 +240,17 @@ class Treated(BaseEstimator):  # type: ignore[misc]
         return int(check_random_state(self.random_state).randint(2**31))
 
     def _trained(
-        self, material: Material, learner: ChosenLearner, treatments: tuple[Treatment, ...], settings: Settings
+        self, dataset: EncodedDataset, learner: ChosenLearner, treatments: tuple[Treatment, ...], settings: Settings
     ) -> Outcome:
-        job = Job(np.arange(len(material.train)), self._seed(), treatments=treatments)
+        job = Job(np.arange(len(dataset.train)), self._seed(), treatments=treatments)
         with preserved_generators():
-            (outcome,) = train(material, learner, [job], settings, keep_models=True)
+            (outcome,) = train(dataset, learner, [job], settings, keep_models=True)
         if outcome.failure is not None:
             reason = outcome.failure if outcome.traceback is None else f"{outcome.failure}\n{outcome.traceback}"
             raise BadInput(reason) if outcome.traceback is None else RuntimeError(reason)
         return outcome
 
-    def _keep(self, outcome: Outcome, targets: Targets, coder: GroupCoder) -> Self:
+    def _store_outcome(self, outcome: Outcome, targets: Targets, coder: GroupCoder) -> Self:
         """Remember what a training ended as."""
         if outcome.model is None:
             raise BadInput(outcome.no_model or "The training gave no model")
@@ -318,13 +325,15 @@ class _HiddenLayer(TransformerMixin, auto_wrap_output_keys=None):  # type: ignor
     """The last hidden layer as a representation, where the learner is a network."""
 
     @available_if(_learner_gives(HIDDEN))  # type: ignore[untyped-decorator]
-    def transform(self, X: Any) -> NDArray[np.float32]:
+    def transform(self, X: InputsLike) -> NDArray[np.float32]:
         """Return the last hidden layer of a network, ``[row, unit]``."""
         hidden: NDArray[np.float32] = self._embedded(self._read(X, reset=False))
         return hidden
 
     @available_if(_learner_gives(HIDDEN))  # type: ignore[untyped-decorator]
-    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> NDArray[np.float32]:
+    def fit_transform(
+        self, X: InputsLike, y: ColumnsLike | None = None, **options: ColumnsLike | None
+    ) -> NDArray[np.float32]:
         """Fit, and return the last hidden layer of the same rows."""
         hidden: NDArray[np.float32] = self.fit(X, y, **options).transform(X)
         return hidden
@@ -399,7 +408,7 @@ class TreatedClassifier(_HiddenLayer, ClassifierMixin, Treated):  # type: ignore
     ((200,), ('a', 'b'))
     """
 
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
+    def predict(self, X: InputsLike, *, sensitive_features: ColumnsLike | None = None) -> NDArray[Any]:
         """Return the class of each row; of several labels 0 or 1 for each, ``[row, label]``.
 
         Parameters
@@ -422,7 +431,7 @@ class TreatedClassifier(_HiddenLayer, ClassifierMixin, Treated):  # type: ignore
         return "multilabel" if has_several_labels(y) else "class"
 
     @available_if(_learner_gives(SCORES))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: InputsLike, *, sensitive_features: ColumnsLike | None = None) -> NDArray[np.float64]:
         """Return the score of each class (of several labels the probability of each), in the order of ``classes_``.
 
         Parameters
@@ -441,7 +450,10 @@ class TreatedClassifier(_HiddenLayer, ClassifierMixin, Treated):  # type: ignore
             raise BadInput(f"The treatment {self.treatment!r} predicts classes without scores", help="predict(X)")
         return predicted.scores.astype(np.float64)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+    def score(
+        self, X: InputsLike, y: ColumnsLike, sample_weight: ColumnLike | None = None, *,
+        sensitive_features: ColumnsLike | None = None,
+    ) -> float:  # fmt: skip
         """Return the accuracy; of several labels the share of rows of which all are right, as scikit-learn does."""
         predicted = self.predict(X, sensitive_features=sensitive_features)
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
@@ -466,7 +478,7 @@ class TreatedRegressor(_HiddenLayer, RegressorMixin, Treated):  # type: ignore[m
 
     _task: ClassVar[Task] = "regression"
 
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
+    def predict(self, X: InputsLike, *, sensitive_features: ColumnsLike | None = None) -> NDArray[np.float64]:
         """Return the number that is predicted for each row.
 
         Parameters
@@ -482,7 +494,10 @@ class TreatedRegressor(_HiddenLayer, RegressorMixin, Treated):  # type: ignore[m
         """
         return self._predicted(X, sensitive_features).values.astype(np.float64)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+    def score(
+        self, X: InputsLike, y: ColumnsLike, sample_weight: ColumnLike | None = None, *,
+        sensitive_features: ColumnsLike | None = None,
+    ) -> float:  # fmt: skip
         """Return R squared."""
         predicted = self.predict(X, sensitive_features=sensitive_features)
         return float(r2_score(y, predicted, sample_weight=sample_weight))

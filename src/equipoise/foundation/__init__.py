@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from equipoise.foundation._errors import BadInput as BadInput
     from equipoise.foundation._errors import EquipoiseError as EquipoiseError
     from equipoise.foundation._errors import MissingExtra as MissingExtra
+    from equipoise.foundation._errors import describe_error as describe_error
     from equipoise.foundation._errors import nearest as nearest
     from equipoise.foundation._errors import nearest_file as nearest_file
-    from equipoise.foundation._errors import told as told
     from equipoise.foundation._errors import unknown_name as unknown_name
     from equipoise.foundation._files import STANDARD_OUTPUT as STANDARD_OUTPUT
     from equipoise.foundation._files import TensorFile as TensorFile
     from equipoise.foundation._files import atomic_file as atomic_file
+    from equipoise.foundation._files import atomic_folder as atomic_folder
     from equipoise.foundation._files import check_new_folder as check_new_folder
     from equipoise.foundation._files import check_writable as check_writable
-    from equipoise.foundation._files import folder_when_whole as folder_when_whole
     from equipoise.foundation._files import forget_written_files as forget_written_files
     from equipoise.foundation._files import make_output_folder as make_output_folder
     from equipoise.foundation._files import read_toml as read_toml
     from equipoise.foundation._files import write_error as write_error
+    from equipoise.foundation._files import write_file as write_file
     from equipoise.foundation._files import write_together as write_together
-    from equipoise.foundation._files import write_whole as write_whole
     from equipoise.foundation._files import written_files as written_files
     from equipoise.foundation._imports import door as door
     from equipoise.foundation._imports import install_line as install_line
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from equipoise.foundation._options import document_options as document_options
     from equipoise.foundation._options import unknown_argument as unknown_argument
     from equipoise.foundation._python_files import attribute as attribute
-    from equipoise.foundation._python_files import beside as beside
     from equipoise.foundation._python_files import check_file as check_file
+    from equipoise.foundation._python_files import importable_folder as importable_folder
     from equipoise.foundation._python_files import imported as imported
     from equipoise.foundation._python_files import module_name as module_name
     from equipoise.foundation._references import bibtex_for as bibtex_for
@@ -112,10 +112,12 @@ _MODULES = {
         "Column", "Floats", "as_array", "as_column", "as_columns", "as_floats", "as_weights", "bad_weights_error",
         "distinct_rows", "no_weight_error", "ratio", "reduce_axis", "same_length",
     ),
-    "_errors": ("BadInput", "EquipoiseError", "MissingExtra", "nearest", "nearest_file", "told", "unknown_name"),
+    "_errors": (
+        "BadInput", "EquipoiseError", "MissingExtra", "describe_error", "nearest", "nearest_file", "unknown_name",
+    ),
     "_files": (
-        "STANDARD_OUTPUT", "TensorFile", "atomic_file", "check_new_folder", "check_writable", "folder_when_whole",
-        "forget_written_files", "make_output_folder", "read_toml", "write_error", "write_together", "write_whole",
+        "STANDARD_OUTPUT", "TensorFile", "atomic_file", "check_new_folder", "check_writable", "atomic_folder",
+        "forget_written_files", "make_output_folder", "read_toml", "write_error", "write_together", "write_file",
         "written_files",
     ),
     "_imports": ("door", "install_line", "installed", "require"),
@@ -124,7 +126,7 @@ _MODULES = {
         "interrupt_received", "watch_interrupts",
     ),
     "_options": ("FOREIGN_ARGUMENTS", "Option", "accepts", "check_options", "document_options", "unknown_argument"),
-    "_python_files": ("attribute", "beside", "check_file", "imported", "module_name"),
+    "_python_files": ("attribute", "importable_folder", "check_file", "imported", "module_name"),
     "_references": ("bibtex_for", "bibtex_of", "citation", "references_of"),
     "_registry": (
         "EXTRA_MODULES", "Entry", "KINDS", "cohort", "condition", "first_line", "kind_of", "learner", "plural_of",

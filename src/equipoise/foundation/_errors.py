@@ -41,15 +41,15 @@ class MissingExtra(EquipoiseError, ImportError):
 
 # Names less alike than this (difflib's ratio) are no slip of a finger: "age" and "race" are at 0.57, "sxe" and "sex" at
 # 0.67.
-ALIKE = 0.65
+MIN_SIMILARITY = 0.65
 # A name cut short, such as "pred" for "prediction", is taken for its beginning from this many letters on.
 LEAST_BEGINNING = 3
 
 
-def nearest(wanted: str, known: Iterable[str]) -> str | None:
+def nearest(unknown: str, candidates: Iterable[str]) -> str | None:
     """Return the known name that looks most like the wanted one, or None when none comes close."""
-    by_folded = {name.casefold(): name for name in known}
-    folded = wanted.casefold()
+    by_folded = {name.casefold(): name for name in candidates}
+    folded = unknown.casefold()
     if folded in by_folded:
         return by_folded[folded]
     close = _closest(folded, by_folded)
@@ -60,13 +60,13 @@ def nearest(wanted: str, known: Iterable[str]) -> str | None:
     return by_folded[matches[0]] if matches else None
 
 
-def _closest(wanted: str, known: Iterable[str]) -> list[str]:
+def _closest(unknown: str, candidates: Iterable[str]) -> list[str]:
     """Return the closest name, or none where two are as close, or where only a number tells them apart."""
-    close = difflib.get_close_matches(wanted, known, n=2, cutoff=ALIKE)
-    ratios = [difflib.SequenceMatcher(None, name, wanted).ratio() for name in close]
+    close = difflib.get_close_matches(unknown, candidates, n=2, cutoff=MIN_SIMILARITY)
+    ratios = [difflib.SequenceMatcher(None, name, unknown).ratio() for name in close]
     if not close or (len(close) == 2 and ratios[0] == ratios[1]):
         return []
-    return [] if _without_digits(close[0]) == _without_digits(wanted) else close[:1]
+    return [] if _without_digits(close[0]) == _without_digits(unknown) else close[:1]
 
 
 def _without_digits(name: str) -> str:
@@ -77,31 +77,31 @@ def _begins(first: str, other: str) -> bool:
     return first.startswith(other) or other.startswith(first)
 
 
-def nearest_file(wanted: str, known: Iterable[str]) -> str | None:
+def nearest_file(unknown: str, candidates: Iterable[str]) -> str | None:
     """Return the file whose name without its ending looks most like the wanted one: every ending looks like itself."""
     stems: dict[str, list[str]] = {}
-    for name in known:
+    for name in candidates:
         stems.setdefault(_stem(name), []).append(name)
-    stem = nearest(_stem(wanted), stems)
-    return None if stem is None else nearest(wanted, stems[stem]) or stems[stem][0]
+    stem = nearest(_stem(unknown), stems)
+    return None if stem is None else nearest(unknown, stems[stem]) or stems[stem][0]
 
 
 def _stem(name: str) -> str:
     return name.partition(".")[0] or name
 
 
-def told(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Say in one line what somebody else's code stumbled over; an error may have no words of its own."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
 
 
-def unknown_name(what: str, wanted: str, known: Iterable[str], where: str, *, typed: str = "{!r}") -> BadInput:
+def unknown_name(kind: str, name: str, allowed: Iterable[str], owner: str, *, typed: str = "{!r}") -> BadInput:
     """Build the error for a name that is not there, with the nearest one that is, as it would be typed."""
-    names = list(known)
-    guess = nearest(wanted, names)
+    names = list(allowed)
+    guess = nearest(name, names)
     return BadInput(
-        f"{what} {wanted!r} not found in {where}",
-        available=listing(names) if names else f"{where} has none",
+        f"{kind} {name!r} not found in {owner}",
+        available=listing(names) if names else f"{owner} has none",
         help=f"did you mean {typed.format(guess)}?" if guess else "use one of those listed above." if names else "",
     )

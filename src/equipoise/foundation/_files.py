@@ -81,7 +81,7 @@ def check_writable(path: Path, *, inputs: Iterable[str] = ()) -> None:
         )
 
 
-def write_whole(path: str | os.PathLike[str], content: str | bytes, *, announced: bool = True) -> Path:
+def write_file(path: str | os.PathLike[str], content: str | bytes, *, announced: bool = True) -> Path:
     """Write a file so that a reader sees the old one or the new one, never half of either.
 
     ``announced`` is False of what nobody asked for by name, such as a checkpoint: no message speaks of it.
@@ -140,7 +140,7 @@ def check_new_folder(target: Path, *, replaceable: Callable[[Path], bool] | None
 
 
 @contextlib.contextmanager
-def folder_when_whole(target: Path, *, replaceable: Callable[[Path], bool] | None = None) -> Iterator[Path]:
+def atomic_folder(target: Path, *, replaceable: Callable[[Path], bool] | None = None) -> Iterator[Path]:
     """Lend a temporary folder beside a target; it becomes the target when nothing went wrong.
 
     A folder that is there already stays, unless it is empty or ``replaceable`` says that it may give way. An
@@ -322,7 +322,7 @@ class TensorFile:
 
     entry: str
     schema: str
-    what: str
+    content: str
     writer: str
 
     def write(
@@ -334,14 +334,14 @@ class TensorFile:
         announced: bool = True,
     ) -> None:
         """Write a file: the old one or the new one is there, never half of either."""
-        files = require("safetensors.torch", extra="train", purpose=f"Saving a {self.what}")
+        files = require("safetensors.torch", extra="train", purpose=f"Saving a {self.content}")
         laid = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
         header = {self.entry: json.dumps({"schema": self.schema, **entries}, allow_nan=False, sort_keys=True)}
-        write_whole(Path(path), files.save(laid, metadata=header), announced=announced)
+        write_file(Path(path), files.save(laid, metadata=header), announced=announced)
 
     def read(self, path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         """Read a file; one that is torn, or that something else wrote, is refused."""
-        library = require("safetensors", extra="train", purpose=f"Reading a {self.what}")
+        library = require("safetensors", extra="train", purpose=f"Reading a {self.content}")
         where, wrote = Path(path), f"what {self.writer} wrote"
         if not where.is_file():
             raise BadInput(f"There is no file {str(where)!r}", available=wrote)
@@ -350,11 +350,13 @@ class TensorFile:
                 header = json.loads((file.metadata() or {}).get(self.entry, "null"))
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
         except (library.SafetensorError, OSError, ValueError, RecursionError) as error:
-            raise BadInput(f"{where.name} is not a whole file of a {self.what} ({error})", available=wrote) from error
+            raise BadInput(
+                f"{where.name} is not a whole file of a {self.content} ({error})", available=wrote
+            ) from error
         schema = header.get("schema") if isinstance(header, dict) else None
         if schema != self.schema:
             raise BadInput(
-                f"{where.name} does not hold a {self.what} of this version ({schema or 'something else'})",
+                f"{where.name} does not hold a {self.content} of this version ({schema or 'something else'})",
                 available=self.schema,
                 help="read it with the version that wrote it.",
             )

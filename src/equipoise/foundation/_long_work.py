@@ -77,10 +77,10 @@ class StagedProgress:
 
     def stage(self, name: str) -> Callable[[int, int], None]:
         """Begin a stage, and return what takes in how many of its steps are done."""
-        self.tell(name, 0, 1)
-        return functools.partial(self.tell, name)
+        self.update(name, 0, 1)
+        return functools.partial(self.update, name)
 
-    def tell(self, name: str, done: int, steps: int) -> None:
+    def update(self, name: str, done: int, steps: int) -> None:
         """Take in how many steps of a stage are done, and report the share of all stages."""
         if self._report is not None:
             stages = list(self._weights)

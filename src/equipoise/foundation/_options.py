@@ -173,12 +173,14 @@ def _is_equal(first: object, other: object) -> bool:
     return first is other or (isinstance(first, plain) and isinstance(other, plain) and first == other)
 
 
-def unknown_argument(name: str, known: list[str], elsewhere: Mapping[str, str] = FOREIGN_ARGUMENTS) -> BadInput:
+def unknown_argument(name: str, parameters: list[str], elsewhere: Mapping[str, str] = FOREIGN_ARGUMENTS) -> BadInput:
     """Build the error for an argument that a function does not have."""
     hint = elsewhere.get(name)
-    meant = hint if hint in known else nearest(name, [parameter for parameter in known if parameter != "self"])
+    meant = (
+        hint if hint in parameters else nearest(name, [parameter for parameter in parameters if parameter != "self"])
+    )
     return BadInput(
         f"Unknown argument {name!r}",
-        available=", ".join(parameter for parameter in known if parameter not in ("self", "command")),
+        available=", ".join(parameter for parameter in parameters if parameter not in ("self", "command")),
         help=f"did you mean {meant}=?" if meant else "",
     )

@@ -13,9 +13,9 @@ from typing import Any
 
 from equipoise.foundation._errors import (
     BadInput,
+    describe_error,
     nearest,
     nearest_file,
-    told,
     unknown_name,
 )
 
@@ -39,7 +39,7 @@ def imported(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise BadInput(
-            f"{path.name} could not be run ({told(error)})", available="a Python file that can be imported",
+            f"{path.name} could not be run ({describe_error(error)})", available="a Python file that can be imported",
             help=f"run it by itself: python {path}",
         ) from error  # fmt: skip
     return module
@@ -60,7 +60,7 @@ def module_name(module: str) -> str:
 
 
 @contextmanager
-def beside(folder: Path) -> Iterator[None]:
+def importable_folder(folder: Path) -> Iterator[None]:
     """Let a file import what lies beside it, as Python does for a script."""
     folder_path = str(folder.resolve())
     sys.path.insert(0, folder_path)

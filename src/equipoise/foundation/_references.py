@@ -17,14 +17,14 @@ from equipoise.foundation._registry import (
 
 @dataclass(frozen=True)
 class Reference:
-    """One entry of a bibliography; ``where`` is its journal, book or site, by the name BibTeX has for it."""
+    """One entry of a bibliography; ``publication`` is its journal, book or site, by the name BibTeX has for it."""
 
     key: str
     kind: str
     authors: tuple[str, ...]
     title: str
     year: int
-    where: tuple[tuple[str, str], ...] = ()
+    publication: tuple[tuple[str, str], ...] = ()
 
     @property
     def short(self) -> str:
@@ -36,7 +36,7 @@ class Reference:
     @property
     def bibtex(self) -> str:
         """The entry as BibTeX; the title keeps its capitals."""
-        fields = [("author", " and ".join(self.authors)), ("title", f"{{{self.title}}}"), *self.where]
+        fields = [("author", " and ".join(self.authors)), ("title", f"{{{self.title}}}"), *self.publication]
         lines = [f"  {name:<9} = {{{value}}}," for name, value in [*fields, ("year", str(self.year))]]
         return "\n".join([f"@{self.kind}{{{self.key},", *lines, "}"]) + "\n"
 

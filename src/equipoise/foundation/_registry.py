@@ -54,7 +54,7 @@ EXTRA_MODULES = {
     "postgres": "psycopg",
 }
 
-Thing = TypeVar("Thing")
+Implementation = TypeVar("Implementation")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Entry:
 
     kind: str
     name: str
-    thing: object
+    implementation: object
     summary: str
     paper: str
     alias: str | None = None
@@ -194,54 +194,56 @@ def registered(
     extra: str | None = None,
     origin: str | None = None,
     **details: object,
-) -> Callable[[Thing], Thing]:
+) -> Callable[[Implementation], Implementation]:
     """Return the decorator that registers a class or function under a name."""
 
-    def decorate(thing: Thing) -> Thing:
+    def decorate(implementation: Implementation) -> Implementation:
         registry.add(
             Entry(
                 kind=kind,
                 name=name,
-                thing=thing,
-                summary=first_line(thing),
+                implementation=implementation,
+                summary=first_line(implementation),
                 paper=paper,
                 alias=alias,
                 extra=extra,
                 origin=origin,
                 details=details,
-                module=getattr(thing, "__module__", ""),
+                module=getattr(implementation, "__module__", ""),
             )
         )
-        return thing
+        return implementation
 
     return decorate
 
 
 def treatment(
     name: str, *, stage: str, paper: str, alias: str | None = None, extra: str | None = None, origin: str | None = None
-) -> Callable[[Thing], Thing]:
+) -> Callable[[Implementation], Implementation]:
     """Register a debiasing method; stage is "pre", "in" or "post" (training)."""
     if stage not in ("pre", "in", "post"):
         raise BadInput(f"The treatment {name!r} has stage {stage!r}", available="pre, in, post")
     return registered("treatment", name, paper=paper, alias=alias, extra=extra, origin=origin, stage=stage)
 
 
-def condition(name: str, *, paper: str, alias: str | None = None) -> Callable[[Thing], Thing]:
+def condition(name: str, *, paper: str, alias: str | None = None) -> Callable[[Implementation], Implementation]:
     """Register a distribution of the training data."""
     return registered("condition", name, paper=paper, alias=alias)
 
 
-def learner(name: str, *, paper: str, extra: str | None = None) -> Callable[[Thing], Thing]:
+def learner(name: str, *, paper: str, extra: str | None = None) -> Callable[[Implementation], Implementation]:
     """Register something that can be trained."""
     return registered("learner", name, paper=paper, extra=extra)
 
 
-def cohort(name: str, *, paper: str, licence: str, bundled: bool = False) -> Callable[[Thing], Thing]:
+def cohort(name: str, *, paper: str, licence: str, bundled: bool = False) -> Callable[[Implementation], Implementation]:
     """Register a function that returns a Cohort."""
     return registered("cohort", name, paper=paper, licence=licence, bundled=bundled)
 
 
-def sentence_encoder(name: str, *, paper: str, version: str, extra: str | None = None) -> Callable[[Thing], Thing]:
+def sentence_encoder(
+    name: str, *, paper: str, version: str, extra: str | None = None
+) -> Callable[[Implementation], Implementation]:
     """Register a function from a list of texts to their embeddings, floats ``[text, dimension]``.
 
     ``version`` changes when the embeddings do: those that were kept are then made again.
@@ -249,14 +251,14 @@ def sentence_encoder(name: str, *, paper: str, version: str, extra: str | None =
     return registered("sentence_encoder", name, paper=paper, extra=extra, version=version)
 
 
-def report(kind: str) -> Callable[[type[Thing]], type[Thing]]:
+def report(kind: str) -> Callable[[type[Implementation]], type[Implementation]]:
     """Register the class (a ``equipoise.reports.Report``) that tells results of a kind."""
     return registered("report", kind, paper="none")
 
 
 def report_of(kind: str) -> Any:
     """Return the ``equipoise.reports.Report`` of a kind of result; its module is imported now that it is asked for."""
-    return cast("Callable[[], Any]", registry.get("report", kind).thing)()
+    return cast("Callable[[], Any]", registry.get("report", kind).implementation)()
 
 
 def kind_of(schema: str) -> str:
@@ -269,6 +271,6 @@ def plural_of(kind: str) -> str:
     return f"{kind}es" if kind.endswith("s") else f"{kind}s"
 
 
-def first_line(thing: object) -> str:
+def first_line(implementation: object) -> str:
     """Return the first sentence that a thing's docstring says of it."""
-    return (inspect.getdoc(thing) or "").partition("\n")[0].strip()
+    return (inspect.getdoc(implementation) or "").partition("\n")[0].strip()

@@ -34,14 +34,14 @@ def listing(names: Iterable[object], limit: int = 12) -> str:
     return ", ".join(texts[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def plural(number: int, one: str, more: str | None = None) -> str:
+def plural(number: int, singular: str, more: str | None = None) -> str:
     """Write how many of something there are."""
-    return f"{number:,} {one if number == 1 else more or f'{one}s'}"
+    return f"{number:,} {singular if number == 1 else more or f'{singular}s'}"
 
 
-def fitting(number: int, one: str, more: str) -> str:
+def fitting(number: int, singular: str, several: str) -> str:
     """Return the words that fit a number of things."""
-    return one if number == 1 else more
+    return singular if number == 1 else several
 
 
 def is_number(text: str) -> bool:

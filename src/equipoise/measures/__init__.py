@@ -127,9 +127,9 @@ def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _names("comparison"):
-        return registry.get("comparison", name).thing
+        return registry.get("comparison", name).implementation
     try:
-        thing = registry.get("measure", name).thing
+        thing = registry.get("measure", name).implementation
     except BadInput as error:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {error}") from None
     return thing

@@ -249,7 +249,7 @@ def disparate_impact_authors(table: Confusion) -> Floats:
 )
 def standardised_mean_difference(table: Confusion) -> Floats:
     """SMD = DP / sqrt(PPR (1 - PPR)): the gap in standard deviations of the outcome over everyone."""
-    overall = selection_rates(table.everyone)[..., 0, :]
+    overall = selection_rates(table.overall)[..., 0, :]
     return ratio(demographic_parity.by_class(table), np.sqrt(overall * (1.0 - overall)))
 
 
@@ -329,7 +329,7 @@ def _weighted_distance(rates: Floats, overall: Floats, shares: Floats) -> Floats
 
 def _shares(table: Confusion) -> Floats:
     """Pr[g] = (P_g + N_g) / (P + N)."""
-    return ratio(table.people, table.everyone.people)
+    return ratio(table.people, table.overall.people)
 
 
 @measure(
@@ -344,7 +344,7 @@ def _shares(table: Confusion) -> Floats:
 )
 def statistical_parity_subgroup_fairness(table: Confusion) -> Floats:
     """SPSF = sum_g Pr[g] |PPR - PPR_g|."""
-    overall = table.everyone
+    overall = table.overall
     return _weighted_distance(
         ratio(table.predicted, table.people), ratio(overall.predicted, overall.people), _shares(table)
     )
@@ -368,11 +368,11 @@ def false_positive_subgroup_fairness(table: Confusion) -> Floats:
 @false_positive_subgroup_fairness.variant("authors")
 def false_positive_subgroup_fairness_authors(table: Confusion) -> Floats:
     """Weights N_g / (P + N), the share of the data that is negative and in g, as in the authors' code."""
-    return _weighted_distance(*_false_positive_rates(table), ratio(table.negatives, table.everyone.people))
+    return _weighted_distance(*_false_positive_rates(table), ratio(table.negatives, table.overall.people))
 
 
 def _false_positive_rates(table: Confusion) -> tuple[Floats, Floats]:
-    overall = table.everyone
+    overall = table.overall
     return ratio(table.false_positives, table.negatives), ratio(overall.false_positives, overall.negatives)
 
 
@@ -390,20 +390,20 @@ def _false_positive_rates(table: Confusion) -> tuple[Floats, Floats]:
 )
 def bias_amplification(table: Confusion) -> Floats:
     """BA = |(TP_g + FP_g) / (TP + FP) - P_g / P| for g = argmax_g P_g / P; of tied groups the largest deviation."""
-    true_share = ratio(table.positives, table.everyone.positives)
-    predicted_share = ratio(table.predicted, table.everyone.predicted)
+    true_share = ratio(table.positives, table.overall.positives)
+    predicted_share = ratio(table.predicted, table.overall.predicted)
     deviation = np.abs(predicted_share - true_share)
     largest = true_share == true_share.max(axis=-2, keepdims=True)
     biased = np.where(largest, deviation, 0.0).max(axis=-2)
-    defined = (table.everyone.positives > 0) & (table.everyone.predicted > 0)
+    defined = (table.overall.positives > 0) & (table.overall.predicted > 0)
     return np.where(defined[..., 0, :], biased, np.nan)
 
 
 @bias_amplification.variant("authors")
 def bias_amplification_authors(table: Confusion) -> Floats:
     """The last group with any positive is taken; undefined classes are skipped and as many zeros end the list."""
-    true_share = ratio(table.positives, table.everyone.positives)
-    predicted_share = ratio(table.predicted, table.everyone.predicted)
+    true_share = ratio(table.positives, table.overall.positives)
+    predicted_share = ratio(table.predicted, table.overall.predicted)
     groups = table.positives.shape[-2]
     last = groups - 1 - np.argmax((table.positives > 0)[..., ::-1, :], axis=-2)
     deviation = np.abs(predicted_share - true_share)
@@ -439,7 +439,7 @@ def true_positive_rate_gap(table: Confusion) -> Floats:
 def true_positive_rate_gap_authors(table: Confusion) -> Floats:
     """Counts get +1e-5 and a class's gap is sum_g |TPR_yg - TPR_y|, as in the authors' code."""
     small = 1e-5
-    pooled = table.everyone
+    pooled = table.overall
     rates = (table.true_positives + small) / (table.positives + 2 * small)
     overall = (pooled.true_positives + small) / (pooled.positives + 2 * small)
     gaps = np.abs(rates - overall).sum(axis=-2)
@@ -474,7 +474,7 @@ def fairness(table: Confusion) -> Floats:
 )
 def distance_to_optimum(table: Confusion) -> Floats:
     """DTO = sqrt((1 - accuracy)^2 + (1 - Fairness)^2): the distance to the fixed point (1, 1)."""
-    overall = table.everyone
+    overall = table.overall
     accuracy = ratio(overall.correct, overall.people)[..., 0, 0]
     return optimum_distance(accuracy, fairness.by_class(table))
 
@@ -488,7 +488,7 @@ def fairness_authors(table: Confusion) -> Floats:
 @distance_to_optimum.variant("authors")
 def distance_to_optimum_authors(table: Confusion) -> Floats:
     """DTO with GAP as in the authors' code."""
-    overall = table.everyone
+    overall = table.overall
     return optimum_distance(ratio(overall.correct, overall.people)[..., 0, 0], fairness.by_class(table, "authors"))
 
 

@@ -67,7 +67,7 @@ def comparison(
             Entry(
                 kind="comparison",
                 name=name,
-                thing=registered,
+                implementation=registered,
                 summary=summary,
                 paper=paper,
                 alias=alias,
@@ -83,7 +83,7 @@ def comparison(
 
 def get_comparison(name: str) -> Comparison:
     """Return a registered comparison by its name or alias."""
-    thing = registry.get("comparison", name).thing
+    thing = registry.get("comparison", name).implementation
     assert isinstance(thing, Comparison)
     return thing
 

@@ -52,20 +52,20 @@ class KernelRows:
     A row at the mean of a representation has only zeros in its kernel: its direction is undefined.
     """
 
-    shared: Array  # sum_j K_ij K'_ij
+    products: Array  # sum_j K_ij K'_ij
     before: Array  # sum_j K_ij^2
     after: Array  # sum_j K'_ij^2
-    own_before: Array  # K_ii
-    own_after: Array  # K'_ii
+    diagonal_before: Array  # K_ii
+    diagonal_after: Array  # K'_ii
 
     def cosines(self, times_in_reference: Array | float | None = None) -> Array:
         """Return the cosine of K_i and K'_i; with how often i is in the reference, leave those entries out."""
-        xp = namespace(self.shared)
-        shared, before, after = self.shared, self.before, self.after
+        xp = namespace(self.products)
+        shared, before, after = self.products, self.before, self.after
         if times_in_reference is not None:
-            shared = shared - times_in_reference * self.own_before * self.own_after
-            before = _rest(xp, before, times_in_reference * self.own_before**2)
-            after = _rest(xp, after, times_in_reference * self.own_after**2)
+            shared = shared - times_in_reference * self.diagonal_before * self.diagonal_after
+            before = _rest(xp, before, times_in_reference * self.diagonal_before**2)
+            after = _rest(xp, after, times_in_reference * self.diagonal_after**2)
         defined = (before > 0) & (after > 0)
         length = xp.sqrt(xp.where(defined, before, 1.0)) * xp.sqrt(xp.where(defined, after, 1.0))
         cosines = xp.clip(shared / length, -1.0, 1.0)
@@ -73,11 +73,11 @@ class KernelRows:
 
     def alignment(self, *, debiased: bool) -> float:
         """Return CKA, where the reference rows are the scored ones."""
-        shared, before, after = (_total(values) for values in (self.shared, self.before, self.after))
+        shared, before, after = (_total(values) for values in (self.products, self.before, self.after))
         if debiased:
-            shared = self._debiased(shared, self.own_before, self.own_after)
-            before = self._debiased(before, self.own_before, self.own_before)
-            after = self._debiased(after, self.own_after, self.own_after)
+            shared = self._debiased(shared, self.diagonal_before, self.diagonal_after)
+            before = self._debiased(before, self.diagonal_before, self.diagonal_before)
+            after = self._debiased(after, self.diagonal_after, self.diagonal_after)
         return shared / math.sqrt(before) / math.sqrt(after) if before > 0 and after > 0 else math.nan
 
     @staticmethod
@@ -339,7 +339,7 @@ class Side:
         return values
 
     @property
-    def own(self) -> Array:
+    def diagonal(self) -> Array:
         """The centred kernel between each scored row and itself."""
         return 1.0 - 2.0 * self.row_means + self.mean
 
@@ -394,7 +394,7 @@ def radial_rows(scored: Pair, reference: Pair, kernels: tuple[Radial, Radial], *
             _add(shared, first * second, rows, columns if mirrored else None)
             _add(squares_before, first * first, rows, columns if mirrored else None)
             _add(squares_after, second * second, rows, columns if mirrored else None)
-    return KernelRows(shared, squares_before, squares_after, before.own, after.own)
+    return KernelRows(shared, squares_before, squares_after, before.diagonal, after.diagonal)
 
 
 def _side(kernel: Radial, scored: Rows, reference: Rows, centred: bool) -> Side:

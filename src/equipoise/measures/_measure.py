@@ -150,7 +150,7 @@ class Measure:
         A rate is taken over everyone. With ``strict`` the mean is undefined as soon as one class is.
         """
         per_group = self.kind in ("rate", "value")
-        values = self.by_class(tally.everyone if per_group else tally, variant)
+        values = self.by_class(tally.overall if per_group else tally, variant)
         if per_group:
             values = values[0]
         if not self.classwise:
@@ -289,7 +289,7 @@ def measure(
         entry = Entry(
             kind="measure",
             name=name,
-            thing=registered,
+            implementation=registered,
             summary=first_line(function),
             paper=paper,
             alias=alias,
@@ -305,7 +305,7 @@ def measure(
 
 def get_measure(name: str) -> Measure:
     """Return a registered measure by its name or alias."""
-    thing = registry.get("measure", name).thing
+    thing = registry.get("measure", name).implementation
     assert isinstance(thing, Measure)
     return thing
 

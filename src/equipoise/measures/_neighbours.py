@@ -34,7 +34,7 @@ from equipoise.measures._comparison import (
 Metric = Literal["cosine", "euclidean"]
 
 # How many distances are held at a time, and how many are worked on.
-HELD = 2**22
+DISTANCES_AT_ONCE = 2**22
 TILE = 2**19
 TILE_ROWS = 256
 CENTRE_ROWS = 1000
@@ -58,7 +58,7 @@ def nearest_by_block(
     rows = points if isinstance(points, Representation) else as_representation(points, "points")
     _check_k(k, len(rows))
     chosen = _row_numbers(queries, len(rows))
-    step = block if block is not None else max(16, HELD // len(rows))
+    step = block if block is not None else max(16, DISTANCES_AT_ONCE // len(rows))
     if step < 1:
         raise BadInput(f"block is {block}", available="at least 1 row")
     return _search(_points(rows, metric), int(k), chosen, step)
@@ -183,7 +183,7 @@ def neighbour_overlap(before: object, after: object, k: int, metric: Metric = "c
     where many rows are equal, the overlap counts them as kept. By chance the share is k / (N - 1).
     """
     pair = as_pair(before, after)
-    step = max(16, HELD // len(pair))
+    step = max(16, DISTANCES_AT_ONCE // len(pair))
     searches = [nearest_by_block(side, k, metric=metric, block=step) for side in pair.sides]
     shares = [_share(first, second) for (_, first), (_, second) in zip(*searches, strict=True)]
     return namespace(pair.sides[0].array).concat(shares)

@@ -179,16 +179,16 @@ class ClassCounts:
         return cls(cells.sum(axis=-1), cells.sum(axis=-2), np.diagonal(cells, axis1=-2, axis2=-1))
 
     @property
-    def everyone(self) -> ClassCounts:
+    def overall(self) -> ClassCounts:
         """All groups together, ``[..., class]``."""
         rows = None if self.rows is None else self.rows.sum(axis=-1)
         return ClassCounts(self.actual.sum(axis=-2), self.predicted.sum(axis=-2), self.right.sum(axis=-2), rows)
 
-    def groups(self, places: Any) -> ClassCounts:
+    def groups(self, indices: Any) -> ClassCounts:
         """Return some of the groups."""
-        rows = None if self.rows is None else self.rows[..., places]
+        rows = None if self.rows is None else self.rows[..., indices]
         return ClassCounts(
-            self.actual[..., places, :], self.predicted[..., places, :], self.right[..., places, :], rows
+            self.actual[..., indices, :], self.predicted[..., indices, :], self.right[..., indices, :], rows
         )
 
     @classmethod
@@ -421,9 +421,9 @@ def _interval(rows: Floats, right: Floats) -> tuple[Floats, Floats]:
     return np.maximum(mean - below, 0.0), np.minimum(mean + above, 1.0)
 
 
-def constant_prediction(confusion: ArrayLike, place: int) -> Floats:
-    """Return the counts of a model that predicts the class at ``place`` for every row of ``confusion``."""
+def constant_prediction(confusion: ArrayLike, index: int) -> Floats:
+    """Return the counts of a model that predicts the class at ``index`` for every row of ``confusion``."""
     counts = np.asarray(confusion, dtype=np.float64)
     constant = np.zeros_like(counts)
-    constant[..., place] = counts.sum(axis=-1)
+    constant[..., index] = counts.sum(axis=-1)
     return constant

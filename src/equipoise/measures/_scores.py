@@ -39,7 +39,7 @@ class CalibrationCurve:
 
 def calibration_curve(scores: ScoreHistogram, bins: int = CALIBRATION_BINS) -> CalibrationCurve:
     """Return the calibration of each group in equal-width bins of the score, ``[..., group, bin]``."""
-    starts = scores.places_of(scores.scale.steps(bins))
+    starts = scores.group_indices(scores.scale.steps(bins))
     member = np.add.reduceat(scores.weight[..., 1, :], starts, axis=-1)
     total, score_sum, squared = (
         np.add.reduceat(part.sum(axis=-2), starts, axis=-1)
@@ -102,7 +102,7 @@ def mean_score(scores: ScoreHistogram) -> Floats:
 )  # fmt: skip
 def score_standardised_difference(scores: ScoreHistogram) -> Floats:
     """Largest difference of mean scores in standard deviations of the score over everyone."""
-    pooled = scores.everyone
+    pooled = scores.overall
     mean = mean_score.by_class(pooled)[..., 0]
     square = ratio(pooled.square_sum.sum(axis=(-1, -2)), pooled.weight.sum(axis=(-1, -2)))[..., 0]
     spread = np.sqrt(np.maximum(square - mean * mean, 0.0))
@@ -195,7 +195,7 @@ BY_NAME = {row.name: _register(row) for row in ROWS}
 )  # fmt: skip
 def prediction_standardised_difference(moments: ResidualMoments) -> Floats:
     """Largest difference of mean predictions in standard deviations of the prediction over everyone."""
-    spread = np.sqrt(moments.everyone.variance_prediction)[..., 0]
+    spread = np.sqrt(moments.overall.variance_prediction)[..., 0]
     return ratio(largest_difference(moments.mean_prediction, axis=-1), spread)
 
 
@@ -214,4 +214,4 @@ def regression_fairness(moments: ResidualMoments) -> Floats:
 )  # fmt: skip
 def regression_distance_to_optimum(moments: ResidualMoments) -> Floats:
     """DTO = sqrt((1 - Pearson)^2 + (1 - Fairness)^2), with Pearson over everyone in place of accuracy."""
-    return optimum_distance(_pearson(moments.everyone)[..., 0], regression_fairness.by_class(moments))
+    return optimum_distance(_pearson(moments.overall)[..., 0], regression_fairness.by_class(moments))

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from equipoise.networks._separation import gradient_reversal as gradient_reversal
     from equipoise.networks._separation import separation as separation
     from equipoise.networks._stacked_module import StackedModule as StackedModule
-    from equipoise.networks._stacked_module import draws as draws
-    from equipoise.networks._stacked_module import draws_or_keeps as draws_or_keeps
     from equipoise.networks._stacked_module import layer_named as layer_named
+    from equipoise.networks._stacked_module import trains_alone as trains_alone
+    from equipoise.networks._stacked_module import uses_random_numbers as uses_random_numbers
     from equipoise.networks._weights import load_weights as load_weights
 
 _MODULES = {
@@ -40,7 +40,7 @@ _MODULES = {
     "_norms": ("freeze_norms",),
     "_resnet": ("resnet", "resnet18"),
     "_separation": ("Separation", "gradient_reversal", "separation"),
-    "_stacked_module": ("StackedModule", "draws", "draws_or_keeps", "layer_named"),
+    "_stacked_module": ("StackedModule", "uses_random_numbers", "trains_alone", "layer_named"),
     "_weights": ("load_weights",),
 }  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

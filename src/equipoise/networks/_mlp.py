@@ -52,11 +52,11 @@ class StackedMLP:
         self.set_parameters([value.detach().requires_grad_() for value in values])
 
     @property
-    def shown(self) -> dict[str, torch.Tensor]:
+    def layer_outputs(self) -> dict[str, torch.Tensor]:
         """No layer but the last hidden one is shown."""
         return {}
 
-    def show(self, layer: str) -> None:
+    def record_layer(self, layer: str) -> None:
         """Refuse to show a layer by name: the layers of a stack are one operation."""
         raise BadInput(
             f"There is no layer {layer!r} in a perceptron",

@@ -34,7 +34,7 @@ MERGED_PARTS, MERGED = 512, 8
 # What the kernels take: places within a batch are numbers of 32 bits.
 MOST_CHANNELS, MOST_NUMBERS = 2048, 2**30
 # How far a small trial may lie from torch's own, which rounds more often: 2 units in the last place of bfloat16 near 4.
-APART = 2**-5
+TOLERANCE = 2**-5
 
 
 def normed(norm: Any, x: torch.Tensor, past: torch.Tensor | None = None, *, relu: bool = True) -> torch.Tensor:
@@ -280,7 +280,7 @@ def _agrees(torch: Any, added: bool, relu: bool) -> bool:
         gradients = torch.autograd.grad(y, leaves, gradient.detach())
         outcomes.append([y, *gradients, norm.running_mean, norm.running_var, norm.num_batches_tracked])
     return all(
-        bool((value.double() - other.double()).abs().max() <= APART * other.double().abs().max().clamp(min=1.0))
+        bool((value.double() - other.double()).abs().max() <= TOLERANCE * other.double().abs().max().clamp(min=1.0))
         for value, other in zip(*outcomes, strict=True)
     )
 

@@ -46,9 +46,9 @@ class StackedModule:
             ]
         )
         # What the layers that are shown gave in the last call, by name.
-        self.shown: dict[str, torch.Tensor] = {}
+        self.layer_outputs: dict[str, torch.Tensor] = {}
         self._layers: list[str] = []
-        self._given: dict[str, Any] = {}
+        self._recorded: dict[str, Any] = {}
         # A plain list that a hook fills: what entered each linear layer, and what left it.
         self._passed: list[tuple[Any, Any]] = []
         for part in self.module.modules():
@@ -75,12 +75,12 @@ class StackedModule:
         for name, value in zip((*self._names, *self._fixed), values, strict=True):
             self._values[name] = value.detach().requires_grad_(name in self._names)
 
-    def show(self, layer: str) -> None:
+    def record_layer(self, layer: str) -> None:
         """Let calls show a layer by its name in the module; another name is refused."""
         module = layer_named(self.module, layer, "the network")
         if layer not in self._layers:
             self._layers.append(layer)
-            module.register_forward_hook(lambda _part, _entered, left: self._given.update({layer: left}))
+            module.register_forward_hook(lambda _part, _entered, left: self._recorded.update({layer: left}))
 
     def training(self, on: bool) -> None:
         """Switch the module between training and predicting."""
@@ -91,9 +91,9 @@ class StackedModule:
         if len(inputs) == 1:
             alone = {name: value[0] for name, value in self._values.items()}
             logits, hidden, layers = self._called(alone, inputs[0])
-            self.shown = {name: layer[None] for name, layer in layers.items()}
+            self.layer_outputs = {name: layer[None] for name, layer in layers.items()}
             return logits[None], None if hidden is None else hidden[None]
-        logits, hidden, self.shown = self._torch.func.vmap(self._called)(self._values, inputs)
+        logits, hidden, self.layer_outputs = self._torch.func.vmap(self._called)(self._values, inputs)
         return logits, hidden
 
     def _called(
@@ -102,13 +102,13 @@ class StackedModule:
         self._passed.clear()
         output = self._torch.func.functional_call(self.module, dict(values), (inputs,))
         if isinstance(output, tuple) and len(output) == 2:
-            return output[0], output[1].flatten(1), dict(self._given)
+            return output[0], output[1].flatten(1), dict(self._recorded)
         if not hasattr(output, "shape"):
             raise BadInput(
                 f"The module returned {type(output).__name__}", available="logits [row, class], or (logits, hidden)"
             )
         hidden = next((entered for entered, left in reversed(self._passed) if left is output), None)
-        return output, hidden, dict(self._given)
+        return output, hidden, dict(self._recorded)
 
 
 def layer_named(module: torch.nn.Module, name: str, owner: str) -> torch.nn.Module:
@@ -121,12 +121,12 @@ def layer_named(module: torch.nn.Module, name: str, owner: str) -> torch.nn.Modu
     return layers[name]
 
 
-def draws_or_keeps(module: torch.nn.Module) -> bool:
+def trains_alone(module: torch.nn.Module) -> bool:
     """Tell whether a module draws random numbers or keeps running statistics: then trials are trained one by one."""
     random = any(type(part).__name__.startswith(RANDOM) for part in module.modules())
     return random or any(True for _ in module.buffers())
 
 
-def draws(module: torch.nn.Module) -> bool:
+def uses_random_numbers(module: torch.nn.Module) -> bool:
     """Tell whether a module draws random numbers while it trains."""
     return any(type(part).__name__.startswith(RANDOM) for part in module.modules())

@@ -38,7 +38,7 @@ from equipoise.studies.findings import (
 # A record and its place among the records of the result: every number on a page can be traced to its JSON.
 PlacedEffect = tuple[int, EvidenceRecord]
 # A technique and a metric.
-Place = tuple[str, str]
+TechniqueMetric = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def metrics_of(result: EvidenceResult) -> list[str]:
     return sorted(metrics, key=lambda metric: metric in result.performance)
 
 
-def by_cell(result: EvidenceResult) -> dict[Place, PlacedEffect]:
+def by_cell(result: EvidenceResult) -> dict[TechniqueMetric, PlacedEffect]:
     """Return the record of each technique and metric, with its place."""
     return {(record.technique, record.metric): (index, record) for index, record in enumerate(result.records)}
 
@@ -178,7 +178,7 @@ def _collapsed_text(cell: CellRecord) -> str:
     return f"{cell.collapsed_runs} of {cell.runs} runs collapsed" if cell.collapsed_runs else ""
 
 
-def asked_measures(result: StudyResult) -> list[str]:
+def requested_measures(result: StudyResult) -> list[str]:
     """Return the measures that were asked for and have a number."""
     left_out = undefined_everywhere(result, result.attribute)
     return [measure for measure in result.measures if measure not in left_out]
@@ -283,7 +283,7 @@ def changed_cell(entry: tuple[int, StudyRecord] | None) -> Cell:
 
 def plain_columns(*titles: Text, numbers: Sequence[str] = ()) -> list[Column]:
     """Return columns of words, then columns of numbers; the second stays where a medium is narrow."""
-    words = [Column(title, kept=index == 1) for index, title in enumerate(titles)]
+    words = [Column(title, always_shown=index == 1) for index, title in enumerate(titles)]
     return [*words, *(Column(title, number=True) for title in numbers)]
 
 

@@ -52,8 +52,8 @@ class Name:
 class Number:
     """A number as it is shown, and where it stands in the JSON: which list, which place in it, and which field."""
 
-    shown: str
-    place: int
+    text: str
+    index: int
     field: str = "value"
     source: str = "records"
 
@@ -69,10 +69,7 @@ def pieces(text: Text) -> tuple[Piece, ...]:
 
 def plain(text: Text) -> str:
     """Return a text as the characters it stands for, not yet safe for any medium."""
-    return "".join(
-        piece if isinstance(piece, str) else piece.text if isinstance(piece, Name) else piece.shown
-        for piece in pieces(text)
-    )
+    return "".join(piece if isinstance(piece, str) else piece.text for piece in pieces(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +86,13 @@ class Cell:
 class Column:
     """A column: its heading, and whether it holds numbers (right-aligned, never broken). A hint stands below it.
 
-    Where a medium is too narrow the last columns are left out, and named; those that are ``kept`` stay.
+    Where a medium is too narrow the last columns are left out, and named; those that are ``always_shown`` stay.
     """
 
     title: Text
     number: bool = False
     hint: str = ""
-    kept: bool = False
+    always_shown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +337,7 @@ def _cells(blocks: Sequence[Block]) -> Iterator[Cell]:
             yield from _cells(block.blocks)
 
 
-def drawn_sections(document: Document, charts: Mapping[str, object]) -> Iterator[Section]:
+def sections_with_charts(document: Document, charts: Mapping[str, object]) -> Iterator[Section]:
     """Yield the sections that have something to show once charts that were not drawn are left out."""
     for section in document.sections:
         if any(not isinstance(block, ChartBlock) or any(name in charts for name in block.names)

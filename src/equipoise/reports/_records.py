@@ -21,11 +21,11 @@ from equipoise.stats import is_finding
 
 
 @dataclass(frozen=True)
-class Words:
+class MeasureText:
     """A heading, and a meaning in which ``{class}`` stands for the class that is spoken of.
 
-    Measures of a kind of audit that has its own (``add_words``) also say which end is better, whether they are shares,
-    and their formula; of others the registry says it.
+    Measures of a kind of audit that has its own (``add_measure_texts``) also say which end is better, whether they are
+    shares, and their formula; of others the registry says it.
     """
 
     title: str
@@ -35,78 +35,88 @@ class Words:
     formula: str = ""
 
 
-WORDS = {
-    "selection_rate": Words("Selection rate", "how many are predicted {class}"),
-    "base_rate": Words("Base rate", "how many truly are {class}"),
-    "true_positive_rate": Words("True positive rate", "of those truly {class}, how many are predicted so"),
-    "false_positive_rate": Words("False positive rate", "of those not {class}, how many are wrongly predicted so"),
-    "true_negative_rate": Words("True negative rate", "of those not {class}, how many are predicted not so"),
-    "false_negative_rate": Words("False negative rate", "of those truly {class}, how many are missed"),
-    "positive_predictive_value": Words("Precision", "of those predicted {class}, how many truly are"),
-    "negative_predictive_value": Words(
+MEASURE_TEXTS = {
+    "selection_rate": MeasureText("Selection rate", "how many are predicted {class}"),
+    "base_rate": MeasureText("Base rate", "how many truly are {class}"),
+    "true_positive_rate": MeasureText("True positive rate", "of those truly {class}, how many are predicted so"),
+    "false_positive_rate": MeasureText(
+        "False positive rate", "of those not {class}, how many are wrongly predicted so"
+    ),
+    "true_negative_rate": MeasureText("True negative rate", "of those not {class}, how many are predicted not so"),
+    "false_negative_rate": MeasureText("False negative rate", "of those truly {class}, how many are missed"),
+    "positive_predictive_value": MeasureText("Precision", "of those predicted {class}, how many truly are"),
+    "negative_predictive_value": MeasureText(
         "Negative predictive value", "of those predicted not {class}, how many truly are not"
     ),
-    "false_discovery_rate": Words("False discovery rate", "of those predicted {class}, how many are not"),
-    "false_omission_rate": Words("False omission rate", "of those predicted not {class}, how many are"),
-    "f1": Words("F1", "precision and true positive rate in one number"),
-    "accuracy": Words("Accuracy", "how many are predicted right"),
-    "auc": Words("AUC", "the chance that one who is {class} scores above one who is not"),
-    "brier_score": Words("Brier score", "mean squared distance of score and outcome; lower is better"),
-    "calibration_error": Words("Calibration error", "mean distance of scores from what then happened"),
-    "mean_score": Words("Mean score", "the mean of the scores"),
-    "mean_absolute_error": Words("Mean absolute error", "how far predictions are off, on average"),
-    "root_mean_squared_error": Words("Root mean squared error", "how far predictions are off; large errors weigh more"),
-    "mean_residual": Words("Mean residual", "prediction minus truth: above 0 the group is overestimated"),
-    "mean_prediction": Words("Mean prediction", "the mean of the predictions"),
-    "pearson": Words("Correlation (Pearson)", "how well predictions follow the truth; 1 is best"),
-    "demographic_parity": Words("Demographic parity gap", "largest difference of selection rates"),
-    "disparate_impact": Words("Disparate impact, 1 − ratio", "1 minus the lowest selection rate over the highest"),
-    "impact_ratio": Words("Impact ratio", "the lowest selection rate over the highest; 1 is parity"),
-    "statistical_parity_subgroup_fairness": Words(
+    "false_discovery_rate": MeasureText("False discovery rate", "of those predicted {class}, how many are not"),
+    "false_omission_rate": MeasureText("False omission rate", "of those predicted not {class}, how many are"),
+    "f1": MeasureText("F1", "precision and true positive rate in one number"),
+    "accuracy": MeasureText("Accuracy", "how many are predicted right"),
+    "auc": MeasureText("AUC", "the chance that one who is {class} scores above one who is not"),
+    "brier_score": MeasureText("Brier score", "mean squared distance of score and outcome; lower is better"),
+    "calibration_error": MeasureText("Calibration error", "mean distance of scores from what then happened"),
+    "mean_score": MeasureText("Mean score", "the mean of the scores"),
+    "mean_absolute_error": MeasureText("Mean absolute error", "how far predictions are off, on average"),
+    "root_mean_squared_error": MeasureText(
+        "Root mean squared error", "how far predictions are off; large errors weigh more"
+    ),
+    "mean_residual": MeasureText("Mean residual", "prediction minus truth: above 0 the group is overestimated"),
+    "mean_prediction": MeasureText("Mean prediction", "the mean of the predictions"),
+    "pearson": MeasureText("Correlation (Pearson)", "how well predictions follow the truth; 1 is best"),
+    "demographic_parity": MeasureText("Demographic parity gap", "largest difference of selection rates"),
+    "disparate_impact": MeasureText(
+        "Disparate impact, 1 − ratio", "1 minus the lowest selection rate over the highest"
+    ),
+    "impact_ratio": MeasureText("Impact ratio", "the lowest selection rate over the highest; 1 is parity"),
+    "statistical_parity_subgroup_fairness": MeasureText(
         "Statistical parity subgroup fairness", "distance of groups' selection rates from everyone's, by group size"
     ),
-    "false_positive_subgroup_fairness": Words(
+    "false_positive_subgroup_fairness": MeasureText(
         "False positive subgroup fairness", "distance of groups' false positive rates from everyone's, by group size"
     ),
-    "equalized_odds_false_positive": Words(
+    "equalized_odds_false_positive": MeasureText(
         "Equalized odds, false positives", "largest difference of false positive rates"
     ),
-    "equalized_odds_true_positive": Words(
+    "equalized_odds_true_positive": MeasureText(
         "Equalized odds, true positives", "largest difference of true positive rates (equal opportunity)"
     ),
-    "equalized_odds": Words("Equalized odds", "the larger of the two gaps, true and false positives"),
-    "bias_amplification": Words(
+    "equalized_odds": MeasureText("Equalized odds", "the larger of the two gaps, true and false positives"),
+    "bias_amplification": MeasureText(
         "Bias amplification", "how much the largest group's share of a class differs between prediction and truth"
     ),
-    "true_positive_rate_gap": Words("True positive rate gap", "gaps of true positive rates, over all classes"),
-    "standardised_mean_difference": Words(
+    "true_positive_rate_gap": MeasureText("True positive rate gap", "gaps of true positive rates, over all classes"),
+    "standardised_mean_difference": MeasureText(
         "Standardised mean difference", "difference of selection rates in standard deviations"
     ),
-    "recall_at_k": Words("Recall@k", "how many have one of their class among the k nearest"),
-    "mean_average_precision_at_r": Words("MAP@R", "how far up the nearest are those of the same class; 1 is best"),
-    "intra_class_alignment": Words(
+    "recall_at_k": MeasureText("Recall@k", "how many have one of their class among the k nearest"),
+    "mean_average_precision_at_r": MeasureText(
+        "MAP@R", "how far up the nearest are those of the same class; 1 is best"
+    ),
+    "intra_class_alignment": MeasureText(
         "Alignment within classes", "mean squared distance to one's own class; low is close"
     ),
-    "inter_class_alignment": Words(
+    "inter_class_alignment": MeasureText(
         "Alignment between classes", "mean squared distance to other classes; high is apart"
     ),
-    "uniformity": Words("Uniformity (U_KL)", "how unevenly directions are used; 0 is evenly"),
-    "rbf_uniformity": Words("Uniformity (RBF)", "how crowded the points are; lower is more even"),
-    "normalised_mutual_information": Words("NMI", "how well clusters agree with classes; read it against chance"),
-    "adjusted_mutual_information": Words("AMI", "how well clusters agree with classes; 0 is chance"),
-    "normalised_mutual_information_by_chance": Words("NMI by chance", "the NMI that random clusters would have"),
-    "recall_at_k_gap": Words("Recall@k gap", "recall of the majoritised minus that of the minoritised"),
-    "mean_average_precision_at_r_gap": Words("MAP@R gap", "MAP@R of the majoritised minus that of the minoritised"),
-    "intra_class_alignment_gap": Words(
+    "uniformity": MeasureText("Uniformity (U_KL)", "how unevenly directions are used; 0 is evenly"),
+    "rbf_uniformity": MeasureText("Uniformity (RBF)", "how crowded the points are; lower is more even"),
+    "normalised_mutual_information": MeasureText("NMI", "how well clusters agree with classes; read it against chance"),
+    "adjusted_mutual_information": MeasureText("AMI", "how well clusters agree with classes; 0 is chance"),
+    "normalised_mutual_information_by_chance": MeasureText("NMI by chance", "the NMI that random clusters would have"),
+    "recall_at_k_gap": MeasureText("Recall@k gap", "recall of the majoritised minus that of the minoritised"),
+    "mean_average_precision_at_r_gap": MeasureText(
+        "MAP@R gap", "MAP@R of the majoritised minus that of the minoritised"
+    ),
+    "intra_class_alignment_gap": MeasureText(
         "Alignment gap within classes", "how much further the minoritised are from their own class"
     ),
-    "inter_class_alignment_gap": Words(
+    "inter_class_alignment_gap": MeasureText(
         "Alignment gap between classes", "how much closer the minoritised are to other classes"
     ),
-    "uniformity_gap": Words("Uniformity gap (U_KL)", "how much less evenly the minoritised use directions"),
-    "rbf_uniformity_gap": Words("Uniformity gap (RBF)", "how much more crowded the minoritised are"),
-    "normalised_mutual_information_gap": Words("NMI gap", "NMI of the majoritised minus that of the minoritised"),
-    "adjusted_mutual_information_gap": Words("AMI gap", "AMI of the majoritised minus that of the minoritised"),
+    "uniformity_gap": MeasureText("Uniformity gap (U_KL)", "how much less evenly the minoritised use directions"),
+    "rbf_uniformity_gap": MeasureText("Uniformity gap (RBF)", "how much more crowded the minoritised are"),
+    "normalised_mutual_information_gap": MeasureText("NMI gap", "NMI of the majoritised minus that of the minoritised"),
+    "adjusted_mutual_information_gap": MeasureText("AMI gap", "AMI of the majoritised minus that of the minoritised"),
 }
 
 # Headings for narrow columns.
@@ -135,15 +145,15 @@ GAPS = (
 ACRONYMS = {"ami": "AMI", "auc": "AUC", "f1": "F1", "nmi": "NMI"}
 
 
-def add_words(words: Mapping[str, Words]) -> None:
+def add_measure_texts(words: Mapping[str, MeasureText]) -> None:
     """Add the measures of a kind of audit that has its own."""
-    WORDS.update(words)
+    MEASURE_TEXTS.update(words)
 
 
 def title_of(measure: str) -> str:
     """Return the heading of a measure; one that is not known here is called by its name."""
-    if measure in WORDS:
-        return WORDS[measure].title
+    if measure in MEASURE_TEXTS:
+        return MEASURE_TEXTS[measure].title
     title = " ".join(ACRONYMS.get(word, word) for word in measure.split("_"))
     return title[:1].upper() + title[1:]
 
@@ -161,9 +171,9 @@ def short_title_of(measure: str) -> str:
 
 def explanation_of(measure: str, class_: str | None) -> str:
     """Return what a number of the measure says, for a class or for any."""
-    if measure not in WORDS:
+    if measure not in MEASURE_TEXTS:
         return ""
-    return WORDS[measure].meaning.replace("{class}", "of a class" if class_ is None else repr(class_))
+    return MEASURE_TEXTS[measure].meaning.replace("{class}", "of a class" if class_ is None else repr(class_))
 
 
 @functools.cache
@@ -174,8 +184,8 @@ def _entry(measure: str) -> Entry:
 
 def formula_of(measure: str) -> str:
     """Return the formula of a measure: the registry's line about it."""
-    if measure in WORDS and WORDS[measure].formula:
-        return WORDS[measure].formula
+    if measure in MEASURE_TEXTS and MEASURE_TEXTS[measure].formula:
+        return MEASURE_TEXTS[measure].formula
     try:
         return _entry(measure).summary
     except BadInput:
@@ -184,7 +194,7 @@ def formula_of(measure: str) -> str:
 
 def is_share(record: Record) -> bool:
     """Tell whether a record's number is a share or a difference of shares, so that it can be told in points."""
-    if record.measure in WORDS and WORDS[record.measure].share:
+    if record.measure in MEASURE_TEXTS and MEASURE_TEXTS[record.measure].share:
         return True
     try:
         return record.kind == "rate" or _entry(record.measure).details.get("bounds") == (0.0, 1.0)
@@ -214,7 +224,7 @@ def _needs_embedding(measure: str) -> bool:
 
 def better_end(measure: str) -> str:
     """Return which end of a measure is better: high, low or none."""
-    if measure in WORDS and (end := WORDS[measure].better) is not None:
+    if measure in MEASURE_TEXTS and (end := MEASURE_TEXTS[measure].better) is not None:
         return end
     try:
         return str(_entry(measure).details.get("better"))
@@ -427,7 +437,7 @@ def verdict(finding: bool | None, meaning: Meaning = Meaning.WORSE) -> Cell:
     return Cell(words, meaning=meaning if finding else Meaning.QUIET)
 
 
-def bound_says_no(record: Record) -> bool:
+def bound_includes_zero(record: Record) -> bool:
     """Tell whether a small p is no finding because the interval or the bound still has room for no difference."""
     return record.finding is False and record.p_adjusted is not None and bool(is_finding(record.p_adjusted))
 
@@ -438,17 +448,17 @@ def record_verdict(record: Record) -> Cell:
         reason = f": {record.reason}" if record.reason else ""
         return Cell(f"{record.status}{reason}", meaning=Meaning.QUIET)
     cell = verdict(record.finding, meaning_of(record))
-    return replace(cell, below=("its interval includes 0",)) if bound_says_no(record) else cell
+    return replace(cell, below=("its interval includes 0",)) if bound_includes_zero(record) else cell
 
 
 def group_cell(record: Record) -> Cell:
     """Return the group of a record, with what it is about below it."""
     about = Subject(record.attribute, record.split).title
     within = (", within ", Name(record.control)) if record.control is not None else ()
-    return Cell(everyone_or(record.group), ((about, *within),))
+    return Cell(group_or_everyone(record.group), ((about, *within),))
 
 
-def everyone_or(group: str | None) -> Text:
+def group_or_everyone(group: str | None) -> Text:
     """Return the name of a group; no group is everyone."""
     return "everyone" if group is None else Name(group)
 

@@ -70,7 +70,7 @@ def gaps_of(result: AuditResult, subject: Subject) -> list[Placed]:
     return sorted(gaps, key=lambda item: space_order(item[1].measure))
 
 
-def said_by(result: AuditResult, record: Record) -> str:
+def finding_text(result: AuditResult, record: Record) -> str:
     """Say in words what a finding means: who is worse off and how; of a widest gap, the best group and the worst."""
     subject, value = Subject(record.attribute, record.split), record.measure.removesuffix("_gap")
     values = [item for _, item in values_of(result, subject) if item.measure == value and item.defined]

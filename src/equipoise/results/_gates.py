@@ -142,23 +142,23 @@ class _Reader:
     """Reads a gate from left to right, and says where it stopped."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.place = text, 0
+        self.text, self.position = text, 0
 
     def take(self, pattern: re.Pattern[str], expected: str) -> re.Match[str]:
-        matched = pattern.match(self.text, self.place)
+        matched = pattern.match(self.text, self.position)
         if matched is None:
             raise self.error(expected)
-        self.place = matched.end()
+        self.position = matched.end()
         return matched
 
     def maybe(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        matched = pattern.match(self.text, self.place)
+        matched = pattern.match(self.text, self.position)
         if matched is not None:
-            self.place = matched.end()
+            self.position = matched.end()
         return matched
 
     def error(self, expected: str) -> BadInput:
-        arrow = " " * (self.place + 2) + "^ " + f"{expected} is expected here"
+        arrow = " " * (self.position + 2) + "^ " + f"{expected} is expected here"
         return BadInput(f"The gate could not be read:\n  {self.text}\n{arrow}", available=f"gates such as {EXAMPLES}")
 
 
@@ -191,7 +191,7 @@ def _condition(reader: _Reader) -> tuple[str, str, tuple[str, ...] | None, str, 
     if matched is not None:
         field = matched[1]
         if field not in FIELDS:
-            reader.place = matched.start(1)
+            reader.position = matched.start(1)
             raise reader.error(" or ".join(FIELDS))
     bracket = reader.maybe(_ATTRIBUTE)
     attribute = None if bracket is None else tuple(part.strip() for part in bracket[1].split("&"))
@@ -205,7 +205,7 @@ def _number(reader: _Reader) -> float:
 
 
 def _end(reader: _Reader) -> None:
-    if reader.place != len(reader.text):
+    if reader.position != len(reader.text):
         raise reader.error("the end of the gate")
 
 

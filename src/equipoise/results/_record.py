@@ -293,12 +293,12 @@ def matching(records: Sequence[AnyRecord], fields: Mapping[str, object]) -> tupl
     return tuple(record for record in records if all(_is(getattr(record, name), fields[name]) for name in fields))
 
 
-def _is(held: object, expected: object) -> bool:
-    if isinstance(held, tuple):
-        return held == (
+def _is(value: object, expected: object) -> bool:
+    if isinstance(value, tuple):
+        return value == (
             (expected,) if isinstance(expected, str) else tuple(expected) if isinstance(expected, list) else expected
         )
-    return held == expected
+    return value == expected
 
 
 def plain_value(value: object) -> object:
@@ -378,7 +378,7 @@ class Finding:
     status: Status = Status.OK
     reason: Reason | None = None
     source: str = "records"
-    place: int = 0
+    index: int = 0
 
     @property
     def confirmed(self) -> bool:

@@ -30,7 +30,7 @@ from equipoise.foundation import (
     printable,
     report_of,
     unknown_name,
-    write_whole,
+    write_file,
 )
 from equipoise.results._gates import Breach, Gate, GateCheck
 from equipoise.results._help import help_tree
@@ -315,21 +315,21 @@ class Result:
         """Return the result as JSON text, and write it to a file when a path is given."""
         text = _lines(self.as_json())
         if path is not None:
-            write_whole(path, text)
+            write_file(path, text)
         return text
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the records as CSV, and write it to a file when a path is given."""
         text = csv_text(*self.flat())
         if path is not None:
-            write_whole(path, text)
+            write_file(path, text)
         return text
 
     def to_latex(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return tables for LaTeX (booktabs, longtable), and write them to a file when a path is given."""
         text = latex_text(self.tables())
         if path is not None:
-            write_whole(path, text)
+            write_file(path, text)
         return text
 
     def to_dict(self) -> dict[str, float]:

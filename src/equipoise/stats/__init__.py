@@ -132,10 +132,10 @@ if TYPE_CHECKING:
     from equipoise.stats._seeds_and_people import limited_by as limited_by
     from equipoise.stats._seeds_and_people import paired_change as paired_change
     from equipoise.stats._seeds_and_people import people_variance as people_variance
+    from equipoise.stats._seeds_and_people import satterthwaite_critical_value as satterthwaite_critical_value
+    from equipoise.stats._seeds_and_people import satterthwaite_p as satterthwaite_p
     from equipoise.stats._seeds_and_people import seeds_to_detect as seeds_to_detect
-    from equipoise.stats._seeds_and_people import sources_critical as sources_critical
     from equipoise.stats._seeds_and_people import sources_interval as sources_interval
-    from equipoise.stats._seeds_and_people import sources_p as sources_p
     from equipoise.stats._seeds_and_people import unpaired_change as unpaired_change
     from equipoise.stats._seeds_and_people import variance_components as variance_components
     from equipoise.stats._two_samples import MAX_ARRANGEMENTS as MAX_ARRANGEMENTS
@@ -205,8 +205,9 @@ _MODULES = {
     ),
     "_seeds_and_people": (
         "Change", "FEW_SEEDS", "LimitedBy", "MAX_SEEDS", "MIN_SEEDS", "VarianceComponents", "add_people_variance",
-        "detection_power", "limited_by", "paired_change", "people_variance", "seeds_to_detect", "sources_critical",
-        "sources_interval", "sources_p", "unpaired_change", "variance_components",
+        "detection_power", "limited_by", "paired_change", "people_variance", "seeds_to_detect",
+        "satterthwaite_critical_value",
+        "sources_interval", "satterthwaite_p", "unpaired_change", "variance_components",
     ),
 }  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -200,14 +200,14 @@ def _permuted_totals(
         sizes = np.bincount(kind_of, minlength=len(kinds))
         return _permuted_totals_of_tables(levels, np.bincount(level_of), kinds, sizes, draws, generator)
     if len(values) > MANY_UNITS:
-        return _dealt_normally(values, kinds[kind_of], draws, generator)
+        return _normal_sums(values, kinds[kind_of], draws, generator)
     totals, weights = np.empty((draws, kinds.shape[1])), kinds[kind_of]
     for draw in range(draws):
         totals[draw] = generator.permutation(values) @ weights
     return totals
 
 
-def _dealt_normally(values: Floats, weights: Floats, draws: int, generator: np.random.Generator) -> Floats:
+def _normal_sums(values: Floats, weights: Floats, draws: int, generator: np.random.Generator) -> Floats:
     """Draw from the limit of Hoeffding's combinatorial central limit theorem."""
     spread = np.sqrt(len(values) ** 2 / (len(values) - 1) * values.var() * weights.var(axis=0))
     middle: Floats = values.mean() * weights.sum(axis=0)

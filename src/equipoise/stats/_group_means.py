@@ -128,10 +128,10 @@ class ComparisonSides:
         return cls(left, right)
 
     @classmethod
-    def pairs(cls, kept: NDArray[np.bool_]) -> ComparisonSides:
+    def pairs(cls, compared: NDArray[np.bool_]) -> ComparisonSides:
         """Every two of the groups that are kept."""
-        indices = np.flatnonzero(kept).tolist()
-        return cls.of([([low], [high]) for at, low in enumerate(indices) for high in indices[at + 1 :]], len(kept))
+        indices = np.flatnonzero(compared).tolist()
+        return cls.of([([low], [high]) for at, low in enumerate(indices) for high in indices[at + 1 :]], len(compared))
 
     def __len__(self) -> int:
         return len(self.left)

@@ -188,19 +188,19 @@ MAX_PAIRED_GROUPS = 24
 CANDIDATES = 8
 
 
-def pooled_rate(numerators: Floats, denominators: Floats, kept: Flags) -> Floats:
+def pooled_rate(numerators: Floats, denominators: Floats, compared: Flags) -> Floats:
     """Return the rate of the kept groups taken together, ``[..., 1, class]``; 0 where they have no trials."""
-    x, n = (reduce_axis(-2, np.where(kept, part, 0.0))[..., None, :] for part in (numerators, denominators))
+    x, n = (reduce_axis(-2, np.where(compared, part, 0.0))[..., None, :] for part in (numerators, denominators))
     return np.asarray(np.divide(x, n, out=np.zeros_like(x), where=n > 0), dtype=np.float64)
 
 
-def null_variances(numerators: Floats, denominators: Floats, kept: Flags, *, proportion: bool = True) -> Floats:
+def null_variances(numerators: Floats, denominators: Floats, compared: Flags, *, proportion: bool = True) -> Floats:
     """Return the variance of each group's rate if all kept groups had the same one, ``[..., group, class]``.
 
     A rate that is no proportion is a ratio of sums like F1 = 2 TP / (2 TP + FP + FN), in which a success counts twice
     above and below: the variance is then that of a ratio estimator, sum (y - R x)^2 / (sum x)^2.
     """
-    common = pooled_rate(numerators, denominators, kept)
+    common = pooled_rate(numerators, denominators, compared)
     with np.errstate(divide="ignore", invalid="ignore"):
         if proportion:
             variance = common * (1 - common) / denominators
@@ -210,14 +210,14 @@ def null_variances(numerators: Floats, denominators: Floats, kept: Flags, *, pro
     return np.asarray(np.where(denominators > 0, variance, np.nan), dtype=np.float64)
 
 
-def largest_studentised(rates: Floats, variances: Floats, kept: Flags) -> Floats:
+def largest_studentised(rates: Floats, variances: Floats, compared: Flags) -> Floats:
     """Return T of each class, ``[..., class]``, from rates and variances ``[..., group, class]``.
 
     Parameters
     ----------
     rates, variances : array of shape (..., groups, classes)
         NaN where a group has no rate; it is then left out.
-    kept : array of shape (groups, classes)
+    compared : array of shape (groups, classes)
         Which groups are compared.
 
     Returns
@@ -231,11 +231,11 @@ def largest_studentised(rates: Floats, variances: Floats, kept: Flags) -> Floats
     >>> float(largest_studentised(rates, variances, np.ones((3, 1), dtype=bool))[0].round(2))
     2.24
     """
-    usable = kept & ~np.isnan(rates) & ~np.isnan(variances)
+    usable = compared & ~np.isnan(rates) & ~np.isnan(variances)
     number = reduce_axis(-2, usable)
     shape = (*rates.shape[:-2], rates.shape[-1])
     largest = np.zeros(shape)
-    groups = np.flatnonzero(kept.any(axis=-1))
+    groups = np.flatnonzero(compared.any(axis=-1))
     if len(groups) > MAX_PAIRED_GROUPS:
         weights = np.where(usable & (variances > 0), 1.0 / np.where(variances > 0, variances, 1.0), 0.0)
         total = reduce_axis(-2, weights)[..., None, :]
@@ -255,15 +255,15 @@ def largest_studentised(rates: Floats, variances: Floats, kept: Flags) -> Floats
     return np.where(number >= 2, largest, np.nan)
 
 
-def root_chi_square(rates: Floats, variances: Floats, kept: Flags) -> Floats:
+def root_chi_square(rates: Floats, variances: Floats, compared: Flags) -> Floats:
     """Return the root of sum_g (r_g - p)^2 / v_g of each class, ``[..., class]``: large groups count most."""
-    usable = kept & ~np.isnan(rates) & (variances > 0)
+    usable = compared & ~np.isnan(rates) & (variances > 0)
     weights = np.where(usable, 1.0 / np.where(usable, variances, 1.0), 0.0)
     total = reduce_axis(-2, weights)[..., None, :]
     filled = np.where(usable, rates, 0.0)
     centre = reduce_axis(-2, weights * filled)[..., None, :] / np.where(total > 0, total, 1.0)
     statistic = np.sqrt(reduce_axis(-2, weights * (filled - centre) ** 2))
-    enough = reduce_axis(-2, kept & ~np.isnan(rates)) >= 2
+    enough = reduce_axis(-2, compared & ~np.isnan(rates)) >= 2
     return np.where(enough, statistic, np.nan)
 
 
@@ -282,24 +282,24 @@ def critical_value(sample: NullSample | None, alpha: float, pairs: int) -> float
 class PairBound:
     """Pairs of groups whose difference (or ratio) is to be bounded: counts ``[pair, 4]`` and the level of each.
 
-    ``counts`` are successes and trials of the group with the higher rate, then of the lower. ``known`` is a bound that
+    ``counts`` are successes and trials of the group with the higher rate, then of the lower. ``exact`` is a bound that
     needs no interval of counts.
     """
 
     counts: Floats
     level: float
     kind: Literal["difference", "ratio"] = "difference"
-    known: float = float("nan")
+    exact: float = float("nan")
 
 
 def candidate_pairs(
-    successes: Floats, trials: Floats, kept: Flags, variances: Floats, most: int = CANDIDATES
+    successes: Floats, trials: Floats, compared: Flags, variances: Floats, most: int = CANDIDATES
 ) -> tuple[Floats, tuple[int, int] | None]:
     """Return the counts of the pairs that differ most for their error, and the first of them (lower, higher).
 
     Arrays are of one class, ``[group]``.
     """
-    groups = np.flatnonzero(kept & (trials > 0))
+    groups = np.flatnonzero(compared & (trials > 0))
     if len(groups) < 2:
         return np.empty((0, 4)), None
     rates = successes[groups] / trials[groups]
@@ -321,7 +321,7 @@ def candidate_pairs(
 
 def pair_bounds(requests: Sequence[PairBound]) -> list[float]:
     """Return for each request the largest lower end of a difference, or the least upper end of a ratio (low / high)."""
-    bounds = [request.known for request in requests]
+    bounds = [request.exact for request in requests]
     for kind in ("difference", "ratio"):
         indices = [index for index, request in enumerate(requests) if request.kind == kind and len(request.counts)]
         if not indices:

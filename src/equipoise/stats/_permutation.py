@@ -31,7 +31,7 @@ from equipoise.foundation import Floats
 
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-Drawn = TypeVar("Drawn")
+Sample = TypeVar("Sample")
 
 # So many extreme draws tell p to about a fifth of itself (1 / sqrt(20)).
 ENOUGH_EXTREME_DRAWS = 20
@@ -132,7 +132,7 @@ class SequentialTests:
         self.enough = enough
         # Sides: as large, and as small.
         self.extreme: Counts = np.zeros((2, *self.observed.shape), dtype=np.int64)
-        self.drawn: Counts = np.zeros((2, *self.observed.shape), dtype=np.int64)
+        self.drawn_by_side: Counts = np.zeros((2, *self.observed.shape), dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.observed)
@@ -171,22 +171,22 @@ class SequentialTests:
                 number[full] = np.maximum(left[full], 0)
         is_defined = ~np.isnan(self.observed[at])
         self.extreme[side, at] += number * is_defined
-        self.drawn[side, at] += counted_draws * is_defined
+        self.drawn_by_side[side, at] += counted_draws * is_defined
 
     @property
     def p(self) -> Floats:
         """The p-values by what was drawn so far; NaN where nothing was observed."""
-        plain = _p_of_counts(self.extreme, self.drawn)
+        plain = _p_of_counts(self.extreme, self.drawn_by_side)
         if self.enough is not None:
             stopped = self.extreme >= self.enough
-            plain = np.where(stopped, self.extreme / np.maximum(self.drawn, 1), plain)
+            plain = np.where(stopped, self.extreme / np.maximum(self.drawn_by_side, 1), plain)
         p = np.where(self.signed, np.minimum(1.0, 2.0 * plain.min(axis=0)), plain[0])
         return np.where(np.isnan(self.observed), np.nan, p)
 
     @property
     def draws(self) -> Counts:
         """How many draws each p rests on."""
-        return np.asarray(np.where(self.signed, self.drawn.max(axis=0), self.drawn[0]), dtype=np.int64)
+        return np.asarray(np.where(self.signed, self.drawn_by_side.max(axis=0), self.drawn_by_side[0]), dtype=np.int64)
 
 
 def permutation_p(observed: ArrayLike, null: ArrayLike) -> Floats:
@@ -277,8 +277,8 @@ def draw_until_settled(
 
 def sequential_permutation(
     observed: Mapping[str, ArrayLike],
-    permute: Callable[[int, Sequence[str]], Drawn],
-    statistic: Callable[[str, Drawn], ArrayLike],
+    permute: Callable[[int, Sequence[str]], Sample],
+    statistic: Callable[[str, Sample], ArrayLike],
     *,
     most: int,
     needed: int | None = None,

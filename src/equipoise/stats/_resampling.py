@@ -178,7 +178,9 @@ def permuted_weights(
     return np.asarray(np.where(varies, spread, permuted * mean), dtype=np.float64)
 
 
-def clustered_null(observed: Floats, drawn: Floats, *, within_class: bool, stretched: Floats | None = None) -> Floats:
+def clustered_null(
+    observed: Floats, resampled: Floats, *, within_class: bool, stretched: Floats | None = None
+) -> Floats:
     """Return tables of clusters drawn again, moved to where every group has the shares of all groups together.
 
     What a draw ``[draw, group, true, predicted]`` is off from its own group's shares stays: that is the chance that
@@ -188,8 +190,8 @@ def clustered_null(observed: Floats, drawn: Floats, *, within_class: bool, stret
     total = observed.sum(axis=0, keepdims=True)
     common = _divide(total, total.sum(axis=shared, keepdims=True))
     shares = _divide(observed, observed.sum(axis=shared, keepdims=True))
-    sizes = drawn.sum(axis=shared, keepdims=True)
-    off = drawn - sizes * shares
+    sizes = resampled.sum(axis=shared, keepdims=True)
+    off = resampled - sizes * shares
     moved = sizes * common + (off if stretched is None else off * stretched[:, None, None, None])
     return np.asarray(np.maximum(moved, 0.0), dtype=np.float64)
 
@@ -254,11 +256,11 @@ MOST_MOVED = 100_000_000
 BATCH = 4_000_000
 
 
-def row_blocks(sums: Floats, places: Integers, groups: int, generator: np.random.Generator) -> list[Floats]:
+def row_blocks(sums: Floats, group_codes: Integers, groups: int, generator: np.random.Generator) -> list[Floats]:
     """Return each group's block sums ``[block, sum]`` from those of rows; blocks of all groups are of one size."""
-    people = np.bincount(places[places >= 0], minlength=groups)
+    people = np.bincount(group_codes[group_codes >= 0], minlength=groups)
     size = max(1, min(-(-int(people.sum()) // MOST_BLOCKS), int(people.min()) // FEWEST_BLOCKS))
-    blocks = [_blocks(sums[places == group], size, generator) for group in range(groups)]
+    blocks = [_blocks(sums[group_codes == group], size, generator) for group in range(groups)]
     if sum(map(len, blocks)) <= MOST_BLOCKS:
         return blocks
     # A tiny group asks for small blocks; of the large groups a share of those tells enough.

@@ -125,8 +125,8 @@ def permutation_test(
         if block.arrangements > MAX_ARRANGEMENTS:
             blocks.append(block)
             continue
-        p[block.places], exact[block.places] = block.gone_through(), True
-        draws[block.places] = block.arrangements
+        p[block.indices], exact[block.indices] = block.exact_p(), True
+        draws[block.indices] = block.arrangements
     needed = draws_needed(number if tests is None else tests, threshold)
 
     def draw(number: int) -> None:
@@ -137,8 +137,8 @@ def permutation_test(
         lambda: sum(block.open for block in blocks), draw, most=needed, first=FIRST_BATCH, work=WORK
     )
     for block in blocks:
-        p[block.places], draws[block.places] = block.tests.p, block.tests.draws
-        limited[block.places] = ~block.tests.settled & (draws_made < needed)
+        p[block.indices], draws[block.indices] = block.tests.p, block.tests.draws
+        limited[block.indices] = ~block.tests.settled & (draws_made < needed)
     return PermutationResult(p, draws, exact, limited)
 
 
@@ -149,11 +149,11 @@ class _Block:
         self, indices: list[int], values: Floats, arrangements: int, every: Callable[[], Floats],
         draw: Callable[[int], Floats], statistic: Callable[[Floats, Floats], Floats], first: Floats,
     ) -> None:  # fmt: skip
-        self.places, self.arrangements = np.array(indices), arrangements
+        self.indices, self.arrangements = np.array(indices), arrangements
         self._values, self._every, self._draw, self._statistic = values, every, draw, statistic
         self.tests = SequentialTests(statistic(first, values)[0])
 
-    def gone_through(self) -> Floats:
+    def exact_p(self) -> Floats:
         """Return the p of each test over every arrangement there is."""
         tests = SequentialTests(self.tests.observed, enough=None)
         step = max(1, BATCH_WORK // self.arrangements)
@@ -161,7 +161,7 @@ class _Block:
         for start in range(0, len(tests), step):
             some = np.arange(start, min(start + step, len(tests)))
             tests.add(self._statistic(every, self._values[some]), of=some)
-        return np.asarray(tests.extreme[0] / tests.drawn[0], dtype=np.float64)
+        return np.asarray(tests.extreme[0] / tests.drawn_by_side[0], dtype=np.float64)
 
     def add(self, number: int) -> None:
         """Draw so many more arrangements for the tests that are open."""
@@ -371,16 +371,16 @@ MIN_FOR_LEVENE = 3
 
 def smallest_p(runs: int, baseline_runs: int, side: Side) -> float:
     """Return the smallest p that two independent samples of these sizes can have."""
-    return _one_of(math.comb(runs + baseline_runs, runs), side)
+    return _smallest_p_of(math.comb(runs + baseline_runs, runs), side)
 
 
 def smallest_paired_p(pairs: int, side: Side) -> float:
     """Return the smallest p that so many pairs can have."""
-    return _one_of(2**pairs, side)
+    return _smallest_p_of(2**pairs, side)
 
 
-def _one_of(ways: int, side: Side) -> float:
-    return min((2 if side == "two-sided" else 1) / ways, 1.0)
+def _smallest_p_of(arrangements: int, side: Side) -> float:
+    return min((2 if side == "two-sided" else 1) / arrangements, 1.0)
 
 
 def probability_of_superiority(x: Sequence[Floats], y: Sequence[Floats]) -> Floats:

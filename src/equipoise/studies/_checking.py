@@ -32,20 +32,20 @@ from equipoise.studies.running import Work, cell_labels, change_of, check_device
 from equipoise.studies.storage import CellStatus, Status
 from equipoise.training import (
     Need,
-    check_material,
+    check_dataset,
     check_one_after,
     failure_of,
     learner_of,
     outputs_of,
     overrides,
-    prepared,
+    prepare_job,
     recipe_of_treatments,
 )
 
 if TYPE_CHECKING:
     from equipoise.studies._study import Study
     from equipoise.studies.storage import Store
-    from equipoise.training import Learner, Material, Treatment
+    from equipoise.training import EncodedDataset, Learner, Treatment
 
 
 @dataclass(frozen=True)
@@ -162,11 +162,11 @@ def check(
 
     ``pilot`` is the JSON of an earlier study's report: whether the plan can decide is then told by its spreads.
     """
-    drawing, material, truth = study.drawing, study.material, study.truth
+    drawing, dataset, truth = study.drawing, study.dataset, study.labels
     judged = {split: len(truth.of(split)) for split in ("dev", "test")}
     checked = Check(
         cohort=study.original.name,
-        rows={"train": len(material.train), **judged},
+        rows={"train": len(dataset.train), **judged},
         group=" x ".join(study.groups),
         trials=len(study.trials()),
         stacks=len(study.stacks()),
@@ -205,15 +205,15 @@ def _problems(study: Study) -> Iterator[str]:
     work = study.work
     for cell in () if study.functions else cells_of(study.trials()):
         first = next((trial for trial in cell if work.can_train(trial)), None)
-        if first is None or first.selection != study.how.selections[0]:
+        if first is None or first.selection != study.training_options.selections[0]:
             continue
         (job,) = work.jobs([first])
         try:
             for treatment in job.treatments:
-                check_material(treatment, work.material)
-            _check_composed(learner_of(first.learner.name), job.treatments, work.material)
+                check_dataset(treatment, work.dataset)
+            _check_composed(learner_of(first.learner.name), job.treatments, work.dataset)
             if overrides(job.treatments, "choose") or overrides(job.treatments, "weigh"):
-                prepared(job, work.material, dict(job.learner), transforms=False)
+                prepare_job(job, work.dataset, dict(job.learner), transforms=False)
         except Exception as error:  # noqa: BLE001 - a treatment of anybody's may act here
             failing_conditions = conditions_by_failure.setdefault(
                 first.treatment + failure_of(error), (_sentence(first, error), [])
@@ -223,10 +223,10 @@ def _problems(study: Study) -> Iterator[str]:
         yield f"{listing(dict.fromkeys(conditions), 4)}: {sentence}"
 
 
-def _check_composed(learner: type[Learner], treatments: Sequence[Treatment], material: Material) -> None:
+def _check_composed(learner: type[Learner], treatments: Sequence[Treatment], dataset: EncodedDataset) -> None:
     """Refuse treatments of a trial of which two decide the same thing, as far as that is known before training."""
     recipe_of_treatments(treatments)
-    outputs_of(treatments, len(material.classes), len(material.groups))
+    outputs_of(treatments, len(dataset.classes), len(dataset.groups))
     if Need.EMBEDDING not in learner.offers:  # from an embedding one may erase after another
         check_one_after(treatments)
 
@@ -239,7 +239,7 @@ def _sentence(trial: Trial, error: Exception) -> str:
 def comparisons_of(study: Study) -> int:
     """Return how many comparisons with the baseline the report of a study will make and correct for."""
     trials = study.trials()
-    layout = layout_of(study.truth.names, study.cohort.favourable)
+    layout = layout_of(study.labels.names, study.cohort.favourable)
     nothing = np.zeros(len(trials))
     planned = StudyData(
         name=study.name, layout=layout, trials=trials, tables={}, seconds=nothing, environments=(),

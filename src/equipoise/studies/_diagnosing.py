@@ -12,13 +12,13 @@ from equipoise.results import Direction, Finding, Result
 from equipoise.studies.plans import Trial
 from equipoise.studies.running import check_device, settings_of
 from equipoise.training import (
-    Prepared,
+    PreparedJob,
     ask_for_workspace,
     deterministic_algorithms,
     is_deterministic,
     is_jittered,
     learner_of,
-    prepared,
+    prepare_job,
     transformed,
 )
 from equipoise.training.diverging import Divergence, Flips, Growth, first_difference
@@ -91,11 +91,11 @@ def diagnose(study: Study, steps: int = STEPS, *, command: Iterable[str] | None 
     settings = settings_of(trial)
     kind = learner_of(trial.learner.name)
     (job,) = work.jobs([trial])
-    values = kind.completed(job.learner, study.material.task)
+    values = kind.with_defaults(job.learner, study.dataset.task)
     again = is_jittered(trial.rounding)
     jobs = [replace(job, repeat=run if again else trial.repeat) for run in (0, 1)]
-    both: list[Prepared] = [prepared(job, study.material, values) for job in jobs]
-    inputs = transformed(study.material, both[0].transformations)
+    both: list[PreparedJob] = [prepare_job(job, study.dataset, values) for job in jobs]
+    inputs = transformed(study.dataset, both[0].transformations)
     with _rounding(trial.rounding) as without, kind().watched(inputs, settings) as make:
         divergence = first_difference(lambda place: make(both[place]), steps, row_order_differs=again)
     return _result(study, trial, divergence, [*([PERMUTED] if again else []), *_missing(trial, without)], command)
@@ -125,7 +125,7 @@ def _result(
         records=divergence.growth,
         provenance=provenance(
             fingerprint=study.fingerprint, command=command, data=study.original.name,
-            rows=len(study.material.train), columns={"groups": list(study.groups)}, options=settings,
+            rows=len(study.dataset.train), columns={"groups": list(study.groups)}, options=settings,
         ),
         words=divergence.words, notes=tuple(notes), trial=settings, steps=divergence.steps, step=divergence.step,
         kind_=divergence.kind,

@@ -173,13 +173,13 @@ def assumed_spreads(study: Study) -> Spreads:
     A treatment is taken to change a tenth of the predictions. A rate of n people then moves by sqrt(0.1 / n), and
     fairness (1 - GAP) by that of the gap between the largest and the smallest group, averaged over classes.
     """
-    test_labels = study.truth.of("test")
-    matrix, _ = layout_of(study.truth.names, study.cohort.favourable).folding(study.groups)
+    test_labels = study.labels.of("test")
+    matrix, _ = layout_of(study.labels.names, study.cohort.favourable).folding(study.groups)
     places = np.where(matrix.any(axis=0), matrix.argmax(axis=0), -1)[np.asarray(test_labels.group)]
-    usable = np.asarray(test_labels.known) & (places >= 0)
+    usable = np.asarray(test_labels.is_known) & (places >= 0)
     target = (
         np.asarray(test_labels.target)[usable]
-        if study.truth.task == "class"
+        if study.labels.task == "class"
         else np.zeros(int(usable.sum()), dtype=int)
     )
     group = places[usable]

@@ -21,8 +21,8 @@ from equipoise.measures import (
     Fairness,
     Performance,
 )
-from equipoise.studies.plans import BadPlan, ChooseBy, Place
-from equipoise.training import Precision, Rounding, Selection, beside_plan
+from equipoise.studies.plans import BadPlan, ChooseBy, PlanPath
+from equipoise.training import Precision, Rounding, Selection, relative_to_plan
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -44,7 +44,7 @@ ALLOWED = {
 }  # fmt: skip
 
 
-def told(error: BadInput, file: Path, text: str, place: Place) -> BadInput:
+def located_error(error: BadInput, file: Path, text: str, place: PlanPath) -> BadInput:
     """Return an error that begins with the file, the line and the field."""
     return BadInput(f"{_where(file, text, place)}: {error.given}", available=error.available, help=error.help)
 
@@ -54,18 +54,20 @@ def refused(error: ValidationError, file: Path, text: str, model: type[BaseModel
     faults = error.errors()
     unknown = next((item for item in faults if item["type"] == "extra_forbidden"), None)
     if unknown is not None:
-        path: Place = tuple(unknown["loc"])
+        path: PlanPath = tuple(unknown["loc"])
         table = str(path[-2]) if len(path) > 1 else "a plan"
-        return told(unknown_name("key", str(path[-1]), _keys(model, path), table), file, text, path)
+        return located_error(unknown_name("key", str(path[-1]), _keys(model, path), table), file, text, path)
     absent = next((item for item in faults if item["type"] == "missing"), None)
     if absent is not None:
         path = _plain_place(absent["loc"])
-        return told(BadInput(f"There is no {path[-1]}", available=str(_field(model, path))), file, text, path[:-1])
+        return located_error(
+            BadInput(f"There is no {path[-1]}", available=str(_field(model, path))), file, text, path[:-1]
+        )
     path = _plain_place(faults[0]["loc"])
     same_key = [item for item in faults if _plain_place(item["loc"])[:1] == path[:1]]
     allowed = dict.fromkeys(_allowed(item["type"], item.get("ctx", {}), item["msg"]) for item in same_key)
     value = same_key[-1]["input"]
-    return told(
+    return located_error(
         BadInput(f"{path[-1]} is {value!r}", available=_allowed_at(path, " or ".join(allowed))), file, text, path
     )
 
@@ -81,17 +83,17 @@ def _allowed(kind: str, context: dict[str, object], message: str) -> str:
     return ALLOWED.get(kind, message)
 
 
-def _allowed_at(place: Place, allowed: str) -> str:
+def _allowed_at(place: PlanPath, allowed: str) -> str:
     """Give numbers as the example of a list where numbers are meant."""
     return allowed.replace('["a", "b"]', "[0, 1, 2]") if place == ("seeds",) else allowed
 
 
-def _plain_place(place: Sequence[str | int]) -> Place:
+def _plain_place(place: Sequence[str | int]) -> PlanPath:
     """Leave out what pydantic adds to tell the members of a union apart."""
     return tuple(part for part in place if isinstance(part, int) or re.fullmatch(r"[a-z_]+", part))
 
 
-def _keys(model: type[BaseModel], place: Place) -> list[str]:
+def _keys(model: type[BaseModel], place: PlanPath) -> list[str]:
     """Return the keys that the table at a place may have."""
     for part in place[:-1]:
         inner: Any = model.model_fields[str(part)].annotation if str(part) in model.model_fields else None
@@ -99,19 +101,19 @@ def _keys(model: type[BaseModel], place: Place) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-def _field(model: type[BaseModel], place: Place) -> str:
+def _field(model: type[BaseModel], place: PlanPath) -> str:
     name = str(place[-1])
     return f"{name} = ... ({model.model_fields[name].description})" if name in model.model_fields else f"{name} = ..."
 
 
-def _where(file: Path, text: str, key_path: Place) -> str:
+def _where(file: Path, text: str, key_path: PlanPath) -> str:
     line = line_of(text, key_path)
     field = "".join(f" {part + 1}" if isinstance(part, int) else f"{', ' if at else ''}{part}"
                     for at, part in enumerate(key_path))  # fmt: skip
     return file.name + (f", line {line}" if line else "") + (f" ({field})" if field else "")
 
 
-def line_of(text: str, place: Place) -> int | None:
+def line_of(text: str, place: PlanPath) -> int | None:
     """Return the line of a key, or of the nearest table around it; None where there is neither."""
     best, depth = None, 0
     for number, key_path in enumerate(_places(text), start=1):
@@ -120,11 +122,11 @@ def line_of(text: str, place: Place) -> int | None:
     return best
 
 
-def _places(text: str) -> list[Place]:
+def _places(text: str) -> list[PlanPath]:
     """Return where each line of a plan belongs; an empty place for lines that begin nothing."""
-    table: Place = ()
+    table: PlanPath = ()
     counts: dict[str, int] = {}
-    places: list[Place] = []
+    places: list[PlanPath] = []
     for line in text.splitlines():
         header, key = HEADER.match(line), KEY.match(line)
         if header is not None and "=" not in line.partition("#")[0].partition("]")[0]:
@@ -145,7 +147,7 @@ def _places(text: str) -> list[Place]:
 SCHEMA = "equipoise.study-plan/1"
 
 Names = str | list[str]
-Whole = Annotated[int, Field(ge=0)]
+Integer = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Effect = Annotated[float, Field(gt=0, lt=1)]
@@ -192,7 +194,7 @@ class CohortPlan(BaseModel):
     )
     dev: Share | None = Field(None, description="Without a dev split: a seeded share of the training rows.")
     test: Share | None = Field(None, description="Without a test split: a seeded share of the training rows.")
-    split_seed: Whole = Field(0, description="The seed of these shares.")
+    split_seed: Integer = Field(0, description="The seed of these shares.")
     split_within: Literal["class"] | None = Field(
         None, description="Take these shares within each class instead of from all training rows together."
     )
@@ -235,7 +237,7 @@ class StudyPlan(BaseModel):
         [TreatmentEntry(name="untreated")],
         description="The treatments of the bias, with the baseline they are compared with.",
     )
-    seeds: Positive | Annotated[list[Whole], Field(min_length=1)] = Field(
+    seeds: Positive | Annotated[list[Integer], Field(min_length=1)] = Field(
         5, description="How many seeds (0, 1, ...), or which. A seed draws the rows and starts the network."
     )
     repeats: Positive = Field(1, description="Identical runs of each trial: the same seed again.")
@@ -300,18 +302,18 @@ class Plan:
 
     file: Path
     text: str
-    said: StudyPlan
+    content: StudyPlan
 
     def cohort(self) -> Cohort:
         """Load the cohort."""
         with self.located("cohort"):
-            return planned_cohort(self.said.cohort, self.file)
+            return planned_cohort(self.content.cohort, self.file)
 
     def study(self) -> Study:
         """Make the study; what the plan says about data, treatments and the rest is checked against what there is."""
         from equipoise.studies._study import Study
 
-        content = self.said
+        content = self.content
         cohort = self.cohort()
         with self.located():
             return Study(
@@ -351,7 +353,7 @@ class Plan:
         for name in OF_OWN_CODE & set(settings):
             value = settings[name]
             several = isinstance(value, list)
-            paths = [beside_plan(file_name, self.file.parent) for file_name in (value if several else [value])]
+            paths = [relative_to_plan(file_name, self.file.parent) for file_name in (value if several else [value])]
             settings[name] = paths if several else paths[0]
         return settings
 
@@ -361,18 +363,18 @@ class Plan:
 
 
 class _Located:
-    def __init__(self, plan: Plan, place: Place) -> None:
-        self.plan, self.place = plan, place
+    def __init__(self, plan: Plan, place: PlanPath) -> None:
+        self.plan, self.path = plan, place
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        entry_place = error.place if isinstance(error, BadPlan) else ()
+        entry_place = error.path if isinstance(error, BadPlan) else ()
         if isinstance(error, BadInput) and (
-            entry_place or self.place
+            entry_place or self.path
         ):  # what has no place in the plan is no fault of it
-            raise told(error, self.plan.file, self.plan.text, (*self.place, *entry_place)) from error
+            raise located_error(error, self.plan.file, self.plan.text, (*self.path, *entry_place)) from error
 
 
 def read_plan(path: str | os.PathLike[str]) -> Plan:

@@ -30,8 +30,8 @@ from equipoise.studies.running import MODEL, check_device, model_of
 from equipoise.studies.storage import OUTAGE, open_store
 from equipoise.training import (
     Codes,
+    EncodedDataset,
     FittedModel,
-    Material,
     Outcome,
     Predicted,
     all_learners,
@@ -305,7 +305,7 @@ def _stored(
 
 
 def _stored_model(store: Store, key: str) -> FittedModel | None:
-    array = store.kept([key], MODEL).get(key)
+    array = store.stored_arrays([key], MODEL).get(key)
     return None if array is None else model_of(array)
 
 
@@ -329,12 +329,12 @@ def _trained(study: Study, trial: Trial, planned: Trial, tell: Progress) -> Outc
 
 def _predicted(study: Study, model: FittedModel) -> Outcome:
     """Return what a model that the store keeps predicts."""
-    dev, test = (_predictions(model, study.material, split) for split in SPLITS)
+    dev, test = (_predictions(model, study.dataset, split) for split in SPLITS)
     return Outcome(dev, test, model=model)
 
 
-def _predictions(model: FittedModel, material: Material, split: str) -> Predicted:
-    rows = getattr(material, split)
+def _predictions(model: FittedModel, dataset: EncodedDataset, split: str) -> Predicted:
+    rows = getattr(dataset, split)
     return model.predict(rows.inputs, rows.group if model.needs_group else None, rows.ids)
 
 
@@ -364,7 +364,7 @@ def _saved(
     command: Iterable[str] | None,
 ) -> SavedModel:  # fmt: skip
     """Put together all that it takes to predict rows of a frame."""
-    material = study.material
+    dataset = study.dataset
     assert outcome.model is not None
     about: dict[str, Any] = {
         "study": study.name, "cell": cell, "condition": condition_text(trial.condition), "rows": trial.size,
@@ -375,13 +375,13 @@ def _saved(
         "notes": list(outcome.notes),
     }  # fmt: skip
     made = provenance(
-        fingerprint=study.fingerprint, command=command, data=study.original.name, rows=len(material.train),
+        fingerprint=study.fingerprint, command=command, data=study.original.name, rows=len(dataset.train),
         columns={"target": study.cohort.target, "groups": list(study.groups)},
     )  # fmt: skip
-    names = {"class": material.classes, "multilabel": material.labels, "regression": ()}[material.task]
+    names = {"class": dataset.classes, "multilabel": dataset.labels, "regression": ()}[dataset.task]
     return SavedModel(
         outcome.model, encoder_of(study.cohort), names,
-        GroupNames(study.groups, material.groups), study.cohort.target, material.task, study.cohort.favourable, about,
+        GroupNames(study.groups, dataset.groups), study.cohort.target, dataset.task, study.cohort.favourable, about,
         made,
     )  # fmt: skip
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from equipoise.measures import (
 from equipoise.studies.analysis import SMALLEST_EFFECT
 from equipoise.studies.plans import (
     CHOICE,
-    OWN,
+    OWN_FUNCTION,
     Drawing,
     Function,
     Named,
@@ -30,30 +30,32 @@ from equipoise.studies.plans import (
     Trial,
     _design,
     cells_of,
-    check_not_own,
-    check_own,
+    check_function_study,
+    check_no_function_options,
     data_fingerprint,
     expanded,
+    function_baseline_of,
     functions_of,
     hyper_of,
     make_treatment,
     named_functions,
-    own_baseline,
     placed,
     stacked,
     trained_fingerprint,
     trainings_of,
     with_splits,
 )
-from equipoise.studies.running import OwnWork, Work, draw_named, named_key, settings_of, shown_cohort
+from equipoise.studies.running import OwnWork, Work, draw_named, named_key, settings_of, visible_cohort
 from equipoise.studies.storage import EvaluationLabels, evaluation_labels
-from equipoise.training import Codes, Material, material_of, needs_scores
+from equipoise.training import Codes, EncodedDataset, encode_dataset, needs_scores
 
 if TYPE_CHECKING:
+    from equipoise.foundation import Progress
     from equipoise.studies._checking import Check
     from equipoise.studies._diagnosing import Diagnosis
     from equipoise.studies._refitting import Refit
-    from equipoise.studies.findings import StudyResult
+    from equipoise.studies.findings import ReadingOptions, StudyResult
+    from equipoise.studies.plans import ConditionEntry, LearnerEntry, TreatmentEntry
     from equipoise.studies.running import Watcher
     from equipoise.studies.storage import Status
 
@@ -83,9 +85,9 @@ class Study:
         self,
         cohort: Cohort,
         *,
-        conditions: Sequence[Any] = ("as_given",),
-        treatments: Sequence[Any] = ("untreated",),
-        learner: Any = "mlp",
+        conditions: ConditionEntry | Sequence[ConditionEntry] = ("as_given",),
+        treatments: TreatmentEntry | Sequence[TreatmentEntry] = ("untreated",),
+        learner: LearnerEntry | Sequence[LearnerEntry] = "mlp",
         train: Function | Sequence[Function] | None = None,
         version: int | None = None,
         hyper: Mapping[str, Any] | None = None,
@@ -125,18 +127,18 @@ class Study:
             self.cohort = with_splits(cohort, dev=dev, test=test, seed=split_seed, within=split_within)
         self.groups = _design.groups_of(cohort, group)
         self.conditions = _design.conditions_of(conditions)
-        self.how = _design.how_of(rounding, precision, device, selection)
+        self.training_options = _design.training_options_of(rounding, precision, device, selection)
         self._task: Task = cohort.task
         self._performance = _design.performance_of(performance, self._task)
         self.fairness: Fairness = _design.fairness_of(fairness, self._task)
-        self.seeds, self.repeats = _design.seeds_of(seeds), _design.whole(repeats, "repeats")
-        self.wanted = None if size is None else _design.whole(size, "size")
-        self.stack = None if stack is None else _design.whole(stack, "stack")
+        self.seeds, self.repeats = _design.seeds_of(seeds), _design.positive_integer(repeats, "repeats")
+        self.size = None if size is None else _design.positive_integer(size, "size")
+        self.stack = None if stack is None else _design.positive_integer(stack, "stack")
         self.functions = () if train is None else functions_of(train, version)
         # Whether each setting is a treatment of its own, and none is chosen to speak for the others.
         self.every_setting = False
         if self.functions:
-            check_own(treatments, learner, rounding)
+            check_function_study(treatments, learner, rounding)
             if cohort.task == "multilabel":
                 raise BadInput(
                     f"The cohort {cohort.name!r} has several labels a row, and a training function returns one class",
@@ -146,22 +148,22 @@ class Study:
             settings: dict[str, Any] = {
                 "needs_group_at_prediction": needs_group_at_prediction, "favourable": cohort.favourable,
             }  # fmt: skip
-            self.learners = [_design.Learning(Named(OWN, 1, settings), settings)]
+            self.learners = [_design.Learning(Named(OWN_FUNCTION, 1, settings), settings)]
             named = named_functions(self.functions, expanded(hyper_of(hyper)))
             self.arms = [_design.Arm((learning,)) for learning in named]
-            function_baseline, self.every_setting = own_baseline(baseline, self.functions, named)
+            function_baseline, self.every_setting = function_baseline_of(baseline, self.functions, named)
             self.baseline = (
                 function_baseline
                 if self.every_setting and function_baseline is not None
                 else _design.baseline_of(function_baseline, self.arms)
             )
         else:
-            check_not_own(version, hyper, needs_group_at_prediction)
+            check_no_function_options(version, hyper, needs_group_at_prediction)
             self.learners = _design.learners_of(learner, cohort.task)
             self.arms = _design.arms_of(treatments)
             for learning in self.learners:
                 _design.check_treatments(learning.named, self.arms, cohort.task)
-                _design.check_precision(learning.named, self.how)
+                _design.check_precision(learning.named, self.training_options)
             self.arms = _design.acting_arms(self.arms, self.learners)
             self.baseline = _design.baseline_of(baseline, self.arms)
         self.measures, self.choose_by = _design.measures_of(measures), _design.choice_of(choose_by)
@@ -177,12 +179,12 @@ class Study:
         return trained_fingerprint(self.cohort)
 
     @cached_property
-    def material(self) -> Material:
+    def dataset(self) -> EncodedDataset:
         """What trials may see: encoded once for all of them. A function of one's own gets columns instead."""
         # The labels are all that is taken from the rows where a function of one's own reads the features itself.
         cohort = replace(self.cohort, features=self.groups[:1]) if self.functions else self.cohort
         with placed("cohort"):
-            return material_of(cohort, self.groups, groups_at_prediction=self._needs_groups())
+            return encode_dataset(cohort, self.groups, groups_at_prediction=self._needs_groups())
 
     def _needs_groups(self) -> bool:
         """Tell whether a treatment needs the groups of test rows; which, depends on how it is made."""
@@ -212,15 +214,15 @@ class Study:
 
     @cached_property
     def _class_rows(self) -> Codes:
-        target = self.material.train.target
+        target = self.dataset.train.target
         if self._task != "class" or target is None:
             return np.zeros(0, dtype=np.int64)
-        return np.bincount(target[target >= 0], minlength=len(self.material.classes))
+        return np.bincount(target[target >= 0], minlength=len(self.dataset.classes))
 
     @cached_property
     def drawing(self) -> Drawing:
         """The training rows of every condition."""
-        return Drawing(self.material, [condition for _, condition in self.conditions], self.wanted)
+        return Drawing(self.dataset, [condition for _, condition in self.conditions], self.size)
 
     @cached_property
     def equal_conditions(self) -> dict[int, tuple[int, ...]]:
@@ -229,18 +231,18 @@ class Study:
         CB and JB at alpha 0 are the data as they are, both of them: they are trained once, and counted once.
         """
         later_by_first: dict[int, tuple[int, ...]] = {}
-        for index, first in enumerate(self.drawing.first_alike(self.seeds)):
+        for index, first in enumerate(self.drawing.first_equal(self.seeds)):
             later_by_first[first] = (*later_by_first[first], index) if first in later_by_first else ()
         return later_by_first
 
     @cached_property
-    def truth(self) -> EvaluationLabels:
+    def labels(self) -> EvaluationLabels:
         """What dev and test rows truly are, for counting; no training sees it."""
         with placed("cohort"):
             return evaluation_labels(
                 self.cohort,
                 fingerprint=self.fingerprint,
-                classes=self.material.labels or self.material.classes,
+                classes=self.dataset.labels or self.dataset.classes,
                 needed=self.groups,
             )
 
@@ -263,13 +265,13 @@ class Study:
                 treatments=arm.treatments,
                 seed=seed,
                 repeat=repeat,
-                rounding=self.how.rounding,
-                precision=self.how.precision,
-                device=self.how.device,
+                rounding=self.training_options.rounding,
+                precision=self.training_options.precision,
+                device=self.training_options.device,
                 selection=selection,
                 **choice,
             )
-            for selection in self.how.selections
+            for selection in self.training_options.selections
             for condition in (self.conditions[place][0] for place in self.equal_conditions)
             for learning in self.learners
             for arm in self.arms
@@ -318,15 +320,15 @@ class Study:
             stacks = stacked(cells_of(self.trials()), lambda cell: self.stack or 1)
             needs = bool(self.learners[0].values["needs_group_at_prediction"])
             return OwnWork(
-                self.material, stacks, draws, undrawn=undrawn, about=about,
-                cohort=shown_cohort(self.cohort, with_test_groups=needs),
+                self.dataset, stacks, draws, undrawn=undrawn, about=about,
+                cohort=visible_cohort(self.cohort, with_test_groups=needs),
                 functions={function.name: function for function in self.functions}, favourable=self.cohort.favourable,
                 scored=needs_scores(self._performance),
             )  # fmt: skip
         learners = {named_key(learner.named): learner.values for learner in self.learners}
         if sources := _design.sources_of(self.learners):
             about["sources"] = sources
-        work = Work(self.material, (), draws, undrawn=undrawn, learners=learners, about=about, partitions=partitions)
+        work = Work(self.dataset, (), draws, undrawn=undrawn, learners=learners, about=about, partitions=partitions)
         return replace(work, stacks=stacked(cells_of(self.trials()), lambda cell: self._stack_size(work, cell)))
 
     def _draws(self) -> tuple[dict[str, Codes], dict[str, str], dict[str, Codes]]:
@@ -357,7 +359,7 @@ class Study:
         if self.stack is not None or not trainable:
             return self.stack or len(cell)
         jobs = work.jobs(trainable[:1]) * len(trainings_of(trainable))
-        return stack_size(trainable[0].learner, self.material, jobs, settings_of(trainable[0]))
+        return stack_size(trainable[0].learner, self.dataset, jobs, settings_of(trainable[0]))
 
     def check(
         self, store: str | os.PathLike[str] | None = None, *, pilot: str | os.PathLike[str] | None = None
@@ -401,7 +403,15 @@ class Study:
         treatment: str,
         to: str | os.PathLike[str],
         store: str | os.PathLike[str] = STORE,
-        **cell: Any,
+        *,
+        condition: str | None = None,
+        learner: str | None = None,
+        selection: str | None = None,
+        seed: int | None = None,
+        rounding: str | None = None,
+        artefacts: str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
+        command: Iterable[str] | None = None,
     ) -> Refit:
         """Train one cell again, compare it with what the store holds, and save the model with its audit.
 
@@ -413,8 +423,18 @@ class Study:
             A new folder, for ``equipoise.load_model``.
         store : path or URL
             The store of the study.
-        **cell
-            ``condition``, ``learner``, ``seed``, ``selection`` and ``rounding``, where the plan has several.
+        condition, learner, selection : str, optional
+            Which of several, as ``equipoise study status`` names them.
+        seed : int, optional
+            One of the plan's seeds; by default the first.
+        rounding : str, optional
+            Another rounding than the plan's, such as "deterministic".
+        artefacts : path, optional
+            Predictions too large for the store; by default beside it.
+        progress : callable, optional
+            Is told the stage and the share of the work that is done.
+        command : iterable of str, optional
+            The command that asked for it, for provenance.
 
         Returns
         -------
@@ -422,7 +442,10 @@ class Study:
         """
         from equipoise.studies._refitting import refit
 
-        return refit(self, store, treatment=treatment, to=to, **cell)
+        return refit(
+            self, store, treatment=treatment, to=to, condition=condition, learner=learner, selection=selection,
+            seed=seed, rounding=rounding, artefacts=artefacts, progress=progress, command=command,
+        )  # fmt: skip
 
     def diagnose(self, steps: int = 200) -> Diagnosis:
         """Run the first trial twice, step by step, and say where the two runs first differ; nothing is recorded."""
@@ -438,11 +461,11 @@ class Study:
         with open_store(os.fspath(store), create=False, read_only=True, plan=self.plan_key) as opened:
             return status_of(self, opened)
 
-    def result(self, store: str | os.PathLike[str] = STORE, **how: Any) -> StudyResult:
-        """Read what is done so far."""
+    def result(self, store: str | os.PathLike[str] = STORE, **options: Unpack[ReadingOptions]) -> StudyResult:
+        """Read what is done so far; the options are those of ``equipoise study report``."""
         from equipoise.studies.findings import read_study
 
-        return read_study(self, store, **how)
+        return read_study(self, store, **options)
 
     def report(self, path: str | os.PathLike[str], store: str | os.PathLike[str] = STORE) -> None:
         """Write what is done so far as one HTML page."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from equipoise.tallies._counts import group_axis as group_axis
     from equipoise.tallies._counts import group_labels as group_labels
     from equipoise.tallies._counts import group_name as group_name
-    from equipoise.tallies._counts import group_places as group_places
+    from equipoise.tallies._counts import row_group_codes as row_group_codes
     from equipoise.tallies._embedded import CHUNK_ROWS as CHUNK_ROWS
     from equipoise.tallies._embedded import EmbeddingMoments as EmbeddingMoments
     from equipoise.tallies._embedded import EmbeddingOptions as EmbeddingOptions
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     from equipoise.tallies._labels import is_fraction as is_fraction
     from equipoise.tallies._labels import is_missing as is_missing
     from equipoise.tallies._labels import label_of as label_of
+    from equipoise.tallies._labels import label_text as label_text
     from equipoise.tallies._labels import match_class as match_class
     from equipoise.tallies._labels import ordered as ordered
     from equipoise.tallies._labels import positive_class as positive_class
     from equipoise.tallies._labels import presence_classes as presence_classes
     from equipoise.tallies._labels import presence_codes as presence_codes
-    from equipoise.tallies._labels import shown as shown
     from equipoise.tallies._labels import unify_booleans as unify_booleans
     from equipoise.tallies._lazy import BIN_COLUMN as BIN_COLUMN
     from equipoise.tallies._lazy import add_bins as add_bins
@@ -96,13 +96,13 @@ _MODULES = {
     "_counts": (
         "CLUSTER_AXIS", "CONTROL_AXIS", "ClassTotals", "Confusion", "Counts", "GROUP_AXIS_PREFIX", "PREDICTION_AXIS",
         "ROWS", "SPLIT_AXIS", "SQUARES", "TARGET_AXIS", "WEIGHT", "class_labels", "confusion", "confusion_of",
-        "group_axis", "group_labels", "group_name", "group_places",
+        "group_axis", "group_labels", "group_name", "row_group_codes",
     ),
     "_embedded": ("CHUNK_ROWS", "EmbeddingMoments", "EmbeddingOptions", "EmbeddingSpace", "EmbeddingTally", "embed"),
     "_labels": (
         "BOOLEAN_LABELS", "Coded", "Codes", "Label", "MISSING", "boolean_spellings", "check_same_classes",
         "classes_of", "continuous_classes_error", "factorise", "is_fraction", "is_missing", "label_of", "match_class",
-        "ordered", "positive_class", "presence_classes", "presence_codes", "shown", "unify_booleans",
+        "ordered", "positive_class", "presence_classes", "presence_codes", "label_text", "unify_booleans",
     ),
     "_lazy": (
         "BIN_COLUMN", "add_bins", "check_weights_lazily", "collect_coded_rows", "collect_rows", "count_lazily",

@@ -36,9 +36,9 @@ from equipoise.tallies._labels import (
     classes_of,
     factorise,
     label_of,
+    label_text,
     ordered,
     presence_classes,
-    shown,
     unify_booleans,
 )
 
@@ -113,7 +113,7 @@ class Confusion:
         return np.broadcast_to(reduce_axis(-1, self.true_positives)[..., None], self.predicted.shape)
 
     @cached_property
-    def everyone(self) -> Confusion:
+    def overall(self) -> Confusion:
         """The same table with all groups taken together."""
         return Confusion(self.cells.sum(axis=-3, keepdims=True), ("everyone",), self.classes, self.has_target)
 
@@ -174,7 +174,7 @@ class ClassTotals(Confusion):
         return self.hits_of
 
     @cached_property
-    def everyone(self) -> Confusion:
+    def overall(self) -> Confusion:
         """The same totals with all groups taken together."""
         together = (
             None if part is None else part.sum(axis=-2, keepdims=True)
@@ -292,7 +292,9 @@ class Counts:
                         help="call the measure with arrays, or audit with score= or task='regression'.",
                     )
         return {
-            attribute: {entry.name: self._value(entry.thing, attribute, label_of(favourable)) for entry in entries}
+            attribute: {
+                entry.name: self._value(entry.implementation, attribute, label_of(favourable)) for entry in entries
+            }
             for attribute in self.attributes
         }
 
@@ -385,13 +387,13 @@ def group_labels(
 
 def group_name(labels: Sequence[Label]) -> str:
     """Write a group for a person; crossed groups are joined by an ampersand."""
-    names = [shown(label) for label in labels]
+    names = [label_text(label) for label in labels]
     if len(names) > 1:  # a name that has an ampersand of its own is kept apart by brackets
         names = [f"({name})" if " & " in name else name for name in names]
     return " & ".join(names)
 
 
-def group_places(axes: Mapping[str, Coded], attributes: Sequence[str], groups: Sequence[str]) -> NDArray[np.int64]:
+def row_group_codes(axes: Mapping[str, Coded], attributes: Sequence[str], groups: Sequence[str]) -> NDArray[np.int64]:
     """Return the place of each row's group among these names; -1 where it is in none of them."""
     columns = [axes[group_axis(attribute)] for attribute in attributes]
     shape = tuple(len(column.labels) for column in columns)

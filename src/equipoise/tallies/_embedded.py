@@ -307,9 +307,9 @@ class EmbeddingSpace:
         """What each row is divided by; None where rows are taken as they are."""
         return lengths(self.points) if self.options.metric == "cosine" else None
 
-    def rows(self, places: Codes) -> Floats:
+    def rows(self, indices: Codes) -> Floats:
         """Return some rows in float64, as the metric sees them."""
-        return rows_of(self.points, places, self.norms)
+        return rows_of(self.points, indices, self.norms)
 
     def search(self) -> NeighbourSearch:
         """Return a search for neighbours among all rows. It is not kept: it holds a copy of them."""
@@ -401,7 +401,7 @@ class EmbeddingTally:
         return self.space.options
 
     @functools.cached_property
-    def everyone(self) -> EmbeddingTally:
+    def overall(self) -> EmbeddingTally:
         """The same space with all rows in one group."""
         return EmbeddingTally(
             self.space, np.zeros(len(self.space), dtype=np.int64), ("everyone",), self.unit, self.dropped

@@ -89,7 +89,7 @@ def _order(label: str) -> tuple[int, float, int, str]:
     return (0, number, -1 if cut["under"] else 0, label)
 
 
-def shown(label: Label) -> str:
+def label_text(label: Label) -> str:
     """Write a label for a person; the missing one has a name of its own."""
     if label is None:
         return MISSING
@@ -123,18 +123,18 @@ def unify_booleans(cells: Cells, names: Mapping[Label, Label], axes: Sequence[st
     return cells
 
 
-def match_class(wanted: str, classes: Sequence[str]) -> str | None:
+def match_class(requested: str, classes: Sequence[str]) -> str | None:
     """Return the class that is meant: as it is written, as the same number (1.0 for 1) or the same truth (1 for True).
 
     None where no class, or more than one, is meant.
     """
-    if wanted in classes:
-        return wanted
+    if requested in classes:
+        return requested
     try:
-        number = label_of(float(wanted))
+        number = label_of(float(requested))
     except ValueError:
         number = None
-    meant = {BOOLEAN_LABELS.get(wanted, wanted), number} - {None}
+    meant = {BOOLEAN_LABELS.get(requested, requested), number} - {None}
     matches = [name for name in classes if name in meant or BOOLEAN_LABELS.get(name) in meant]
     return matches[0] if len(matches) == 1 else None
 
@@ -300,9 +300,9 @@ def _present(coding: _Coding) -> NDArray[np.bool_]:
     return np.concatenate([[has_missing], counts > 0])
 
 
-def classes_of(given: object, what: str) -> Coded:
+def classes_of(classes: object, what: str) -> Coded:
     """Code a column of classes; numbers with decimals are refused."""
-    column = as_column(given, what)
+    column = as_column(classes, what)
     coded = factorise(column)
     numeric = column.dtype.kind == "f" if isinstance(column, np.ndarray) else column.dtype.is_float()
     fraction = next((label for label in coded.labels if label is not None and is_fraction(label)), None)
@@ -311,22 +311,22 @@ def classes_of(given: object, what: str) -> Coded:
     return coded
 
 
-def presence_codes(given: object, what: str) -> Codes:
+def presence_codes(labels: object, what: str) -> Codes:
     """Return 1 where a label is present, 0 where it is absent and -1 where that is missing.
 
     >>> presence_codes(np.array(["yes", "no", None], dtype=object), "label 'cat'").tolist()
     [1, 0, -1]
     """
-    coded = classes_of(given, what)
-    spelt = [None if label is None else label.casefold() for label in coded.labels]
-    pair = next((pair for pair in YES_OR_NO if {name for name in spelt if name is not None} <= set(pair)), None)
+    coded = classes_of(labels, what)
+    folded = [None if label is None else label.casefold() for label in coded.labels]
+    pair = next((pair for pair in YES_OR_NO if {name for name in folded if name is not None} <= set(pair)), None)
     if pair is None:
         raise BadInput(
             f"The {what} holds {listing((repr(label) for label in coded.labels if label is not None), 4)}",
             available="0 and 1, true and false, or yes and no: absent and present",
             help="a column of several classes becomes one such column for each of them first.",
         )
-    return np.array([-1 if name is None else pair.index(name) for name in spelt], dtype=np.int64)[coded.codes]
+    return np.array([-1 if name is None else pair.index(name) for name in folded], dtype=np.int64)[coded.codes]
 
 
 def is_fraction(label: str) -> bool:

@@ -99,11 +99,11 @@ def add_bins(frame: Frame, score: str, cuts: Floats) -> Frame:
     return binned
 
 
-def sampled_values(frame: Frame, most: int, whole: Collection[Label] = ()) -> list[tuple[Label, float, int]] | None:
+def sampled_values(frame: Frame, most: int, complete: Collection[Label] = ()) -> list[tuple[Label, float, int]] | None:
     """Count a DuckDB frame by its columns ``truth`` and ``score``: every score, or of more than so many a sample.
 
     A score is in the sample by a hash of its value, so that files, their order and threads have no say in it; rows with
-    a truth in ``whole`` are all counted. None for other engines.
+    a truth in ``complete`` are all counted. None for other engines.
     """
     import narwhals as nw
 
@@ -113,9 +113,9 @@ def sampled_values(frame: Frame, most: int, whole: Collection[Label] = ()) -> li
     ((distinct,),) = collect_rows(nw.from_native(native.aggregate("approx_count_distinct(score)")))
     every = max(1, distinct // most)
     chosen: list[Frame] = [nw.from_native(native.filter(f"hash(score) % {every} = 0"))]
-    if whole and every > 1:
+    if complete and every > 1:
         truths = [truth for (truth,) in collect_rows(frame.select("truth").unique())]
-        named = [truth for truth in truths if label_of(truth) in whole]
+        named = [truth for truth in truths if label_of(truth) in complete]
         chosen = [chosen[0].filter(~nw.col("truth").is_in(named)), frame.filter(nw.col("truth").is_in(named))]
     counted = (part.group_by("truth", "score").agg(nw.len().alias("equipoise_rows")) for part in chosen)
     return [

@@ -24,9 +24,9 @@ Points = NDArray[Any]
 READ = 1 << 20
 
 
-def as_points(given: object) -> Points:
+def as_points(embedding: object) -> Points:
     """Return an embedding as an array ``[rows, dimensions]`` of finite numbers; tensors come to the host first."""
-    points = as_array(given, "the embedding")
+    points = as_array(embedding, "the embedding")
     if points.dtype.kind not in "fiu":
         raise BadInput(
             f"The embedding holds {'Python objects' if points.dtype.kind == 'O' else points.dtype}, not numbers",
@@ -100,7 +100,7 @@ Singles = NDArray[np.float32]
 # Products are made in tiles of so many rows and columns; of a tile each strip keeps its largest similarity.
 TILE, STRIP = 2048, 512
 # Similarities held at once where more than the nearest is wanted, and numbers of pairs measured again at once.
-HELD, MEASURED = 1 << 22, 1 << 19
+SIMILARITIES_AT_ONCE, MEASURED = 1 << 22, 1 << 19
 # Columns of which only the largest similarity is looked at first.
 BAND = 64
 # The rounding of one operation in float32.
@@ -187,7 +187,7 @@ class NeighbourSearch:
 
     def nearest_of(self, queries: Codes, numbers: Codes) -> Iterator[Candidates]:
         """Yield the ``numbers`` nearest neighbours of each query, for blocks of queries."""
-        step = max(1, HELD // max(len(self), 1))
+        step = max(1, SIMILARITIES_AT_ONCE // max(len(self), 1))
         everything = self._right(0, len(self)) if len(queries) else self._left
         for start in range(0, len(queries), step):
             rows, number = queries[start : start + step], np.minimum(numbers[start : start + step], len(self) - 1)

@@ -28,7 +28,7 @@ from equipoise.tallies._counts import (
     group_axis,
     group_labels,
     group_name,
-    group_places,
+    row_group_codes,
 )
 from equipoise.tallies._labels import (
     Coded,
@@ -206,7 +206,7 @@ class ScoreHistogram:
         """The lowest score of each bin."""
         return self.scale.edges[self.starts]
 
-    def places_of(self, cuts: Floats) -> NDArray[np.int64]:
+    def group_indices(self, cuts: Floats) -> NDArray[np.int64]:
         """Return the bins that start at these scores."""
         return np.searchsorted(self.edges, cuts, side="left")
 
@@ -216,7 +216,7 @@ class ScoreHistogram:
         return (self.weight, self.score_sum, self.square_sum, self.squared_weight, self.rows)
 
     @property
-    def everyone(self) -> ScoreHistogram:
+    def overall(self) -> ScoreHistogram:
         """The same histogram with all groups taken together."""
         weight, score, square, squared, rows = (part.sum(axis=-3, keepdims=True) for part in self.parts)
         exact = None if self.exact_auc is None else np.array([self.exact_auc_of_all])
@@ -246,7 +246,7 @@ class ScoreHistogram:
 
     def confusion_at(self, thresholds: Floats, classes: tuple[str, str]) -> Confusion:
         """Return the confusion table at every threshold: predicted of the class where score >= threshold."""
-        positions = self.places_of(thresholds)
+        positions = self.group_indices(thresholds)
         above = np.cumsum(self.weight[..., ::-1], axis=-1)[..., ::-1]
         above = np.concatenate([above, np.zeros((*above.shape[:-1], 1))], axis=-1)
         yes = np.moveaxis(above[..., positions], -1, 0)
@@ -365,7 +365,7 @@ class RankedScores:
         """Return the AUC of each group, and of all of them together; NaN where one side has no weight."""
         target = self.axes[TARGET_AXIS]
         sides = np.array([-1 if label is None else int(label == of_class) for label in target.labels])[target.codes]
-        group_codes = group_places(self.axes, attributes, groups)
+        group_codes = row_group_codes(self.axes, attributes, groups)
         is_ranked = (sides >= 0) & (group_codes >= 0)
         ranks, sides, group_codes = self.ranks[is_ranked], sides[is_ranked], group_codes[is_ranked]
         weights = np.ones(len(ranks)) if self.weights is None else self.weights[is_ranked]
@@ -431,7 +431,7 @@ class ResidualMoments:
     mean_squared_error: Floats
     mean_fourth_power: Floats
     groups: tuple[str, ...]
-    everyone_sums: Floats
+    overall_sums: Floats
     pivot: ResidualPivot
 
     @property
@@ -440,9 +440,9 @@ class ResidualMoments:
         return self.rows
 
     @property
-    def everyone(self) -> ResidualMoments:
+    def overall(self) -> ResidualMoments:
         """The same moments with all groups taken together."""
-        return residual_moments(self.everyone_sums[..., None, :], ("everyone",), self.pivot)
+        return residual_moments(self.overall_sums[..., None, :], ("everyone",), self.pivot)
 
 
 def residual_moments(sums: Floats, groups: tuple[str, ...], pivot: ResidualPivot) -> ResidualMoments:
@@ -462,7 +462,7 @@ def residual_moments(sums: Floats, groups: tuple[str, ...], pivot: ResidualPivot
         mean_squared_error=squared,
         mean_fourth_power=fourth,
         groups=groups,
-        everyone_sums=sums.sum(axis=-2),
+        overall_sums=sums.sum(axis=-2),
         pivot=pivot,
     )
 

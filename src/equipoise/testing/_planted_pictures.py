@@ -37,7 +37,7 @@ def planted_pictures(
     generator = np.random.default_rng([seed, 1])
     order = generator.permutation(len(plain.test_target))
     target, group = order % classes, order // classes % groups
-    material = plain.material
+    dataset = plain.dataset
 
     def shown(rows: Rows, cell: Codes | None, group: Codes | None) -> Rows:
         assert cell is not None
@@ -45,9 +45,9 @@ def planted_pictures(
         target = cell.astype(np.float32) if task == "regression" and rows.target is not None else rows.target
         return replace(rows, inputs=_pictures(cell, group, generator), target=target)
 
-    train, dev = (shown(rows, rows.cell, rows.group) for rows in (material.train, material.dev))
-    test = shown(material.test, target, group)
-    return Planted(replace(material, train=train, dev=dev, test=test, task=task), target, group)
+    train, dev = (shown(rows, rows.cell, rows.group) for rows in (dataset.train, dataset.dev))
+    test = shown(dataset.test, target, group)
+    return Planted(replace(dataset, train=train, dev=dev, test=test, task=task), target, group)
 
 
 def _pictures(cell: Codes, group: Codes, generator: np.random.Generator) -> NDArray[np.uint8]:

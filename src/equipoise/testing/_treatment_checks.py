@@ -19,9 +19,9 @@ from equipoise.testing._planted_pictures import planted_pictures
 from equipoise.training import (
     Choice,
     Codes,
-    Given,
+    EncodedDataset,
+    FreeParameter,
     Job,
-    Material,
     Need,
     Outcome,
     Parameter,
@@ -62,7 +62,7 @@ def check_treatment(
     is the group. A treatment of two classes must refuse more. One that is an estimator of its own takes no part in
     studies; it says why in ``outside_studies``, and is checked no further.
     """
-    kind: Any = registry.get("treatment", name).thing
+    kind: Any = registry.get("treatment", name).implementation
     if not (isinstance(kind, type) and issubclass(kind, Treatment)):
         reason = getattr(kind, "outside_studies", "")
         assert reason, f"{name} is no Treatment and does not say why it takes no part in studies (outside_studies)"
@@ -116,7 +116,7 @@ def check_parameter_table(kind: type[Treatment], name: str) -> None:
     version: Any = kind.version
     assert isinstance(version, int), f"the version of {name} is {version!r}, not a whole number"
     for parameter_name, parameter in kind.parameters.items():
-        is_parameter = isinstance(parameter, Parameter | Choice | Given)
+        is_parameter = isinstance(parameter, Parameter | Choice | FreeParameter)
         assert is_parameter, f"{parameter_name} of {name} is no Parameter, Choice or Given"
         assert parameter.meaning, f"{parameter_name} of {name} does not say what it is"
         if isinstance(parameter, Parameter):
@@ -142,7 +142,7 @@ class _Checked:
         self.name, self.learner, self.seed = " + ".join(treatment["name"] for treatment in treatments), learner, seed
         self.treatments: list[tuple[type[Treatment], dict[str, Any]]] = []
         for treatment in treatments:
-            kind: Any = registry.get("treatment", treatment["name"]).thing
+            kind: Any = registry.get("treatment", treatment["name"]).implementation
             self.treatments.append((kind, {name: value for name, value in treatment.items() if name != "name"}))
         self.two_classes = any(kind.two_classes for kind, _ in self.treatments)
         trained = learner_of(learner.name)
@@ -158,20 +158,20 @@ class _Checked:
         return tuple(kind(**values) for kind, values in self.treatments)
 
     def trained(
-        self, material: Material, rows: Codes, seeds: Sequence[int] = (1,), settings: Settings | None = None
+        self, dataset: EncodedDataset, rows: Codes, seeds: Sequence[int] = (1,), settings: Settings | None = None
     ) -> list[Outcome]:
         jobs = [Job(rows, seed, treatments=self.new_treatments()) for seed in seeds]
-        return train(material, self.learner, jobs, settings)
+        return train(dataset, self.learner, jobs, settings)
 
-    def outcome(self, material: Material, rows: Codes) -> Outcome:
-        (ended,) = self.trained(material, rows)
+    def outcome(self, dataset: EncodedDataset, rows: Codes) -> Outcome:
+        (ended,) = self.trained(dataset, rows)
         assert ended.failure is None, f"{self.name} fails: {ended.failure}"
         return ended
 
     def learns(self) -> None:
-        before = _copies(self.plain.material)
-        ended = self.outcome(self.plain.told(target=False, **self.may), self.plain.everything)
-        after = _copies(self.plain.material)
+        before = _copies(self.plain.dataset)
+        ended = self.outcome(self.plain.with_test_labels(target=False, **self.may), self.plain.everything)
+        after = _copies(self.plain.dataset)
         unchanged = all(np.array_equal(array, other) for array, other in zip(before, after, strict=True))
         assert unchanged, f"{self.name} writes into the rows it is given"
         self.check_learnt(self.plain, ended)
@@ -180,8 +180,8 @@ class _Checked:
     def check_learnt(self, cohort: Planted, ended: Outcome, among: Codes | None = None) -> None:
         """Hold what is said of the test rows, or of some of them, against guessing."""
         assert ended.test is not None
-        regression = cohort.material.task == "regression"
-        guess = 0.0 if regression else 1 / len(cohort.material.classes)
+        regression = cohort.dataset.task == "regression"
+        guess = 0.0 if regression else 1 / len(cohort.dataset.classes)
         accuracy = cohort.correct(ended.test.values, among)
         enough = guess + LEARNT * (1 - guess)
         assert accuracy > enough, (
@@ -191,7 +191,7 @@ class _Checked:
     def reads_nothing_of_the_test_rows(self) -> None:
         rows = self.plain.everything
         hidden_columns = "targets" if self.needs_group else "targets or groups"
-        ended = self.outcome(self.plain.told(target=True, group=True), rows)
+        ended = self.outcome(self.plain.with_test_labels(target=True, group=True), rows)
         assert _same_outcome(ended, self.first), f"{self.name} reads the {hidden_columns} of test rows"
         if not self.transductive:
             part = self.outcome(self.plain.first_half_of_test(**self.may), rows)
@@ -201,18 +201,18 @@ class _Checked:
             assert agrees, f"what {self.name} says of a test row depends on the other test rows"
 
     def is_repeatable_and_mixes_no_trials(self, seeds: Sequence[int] = (1, 2, 3)) -> None:
-        material, rows = self.plain.told(target=False, **self.may), self.plain.everything
-        again = self.outcome(material, rows)
+        dataset, rows = self.plain.with_test_labels(target=False, **self.may), self.plain.everything
+        again = self.outcome(dataset, rows)
         assert _same_outcome(again, self.first), f"{self.name} gives another result for the same seed"
         exact = Settings(precision="float64")
-        together = self.trained(material, rows, seeds, exact)
+        together = self.trained(dataset, rows, seeds, exact)
         for seed, ended in zip(seeds, together, strict=True):
-            (alone,) = self.trained(material, rows, (seed,), exact)
+            (alone,) = self.trained(dataset, rows, (seed,), exact)
             assert _close(ended, alone), f"{self.name} mixes trials: seed {seed} ends otherwise beside others"
 
     def survives_an_empty_cell(self) -> None:
-        material = self.plain.told(target=False, **self.may)
-        (ended,) = self.trained(material, self.plain.without_cell(1, 0))
+        dataset = self.plain.with_test_labels(target=False, **self.may)
+        (ended,) = self.trained(dataset, self.plain.without_cell(1, 0))
         if ended.failure is None:
             # Of a cell that was never seen nothing need be learnt.
             other_cells = np.flatnonzero((self.plain.test_target != 1) | (self.plain.test_group != 0))
@@ -227,17 +227,17 @@ class _Checked:
     def takes_more_groups_and_numbers(self) -> None:
         cohorts = [self.planted(3, 4, seed=self.seed), self.planted(4, 2, task="regression", seed=self.seed)]
         for cohort in [*cohorts, self.planted(2, 4, seed=self.seed)][: 3 if self.two_classes else 2]:
-            (ended,) = self.trained(cohort.told(target=False, **self.may), cohort.everything)
+            (ended,) = self.trained(cohort.with_test_labels(target=False, **self.may), cohort.everything)
             if ended.failure is None:
                 self.check_learnt(cohort, ended)
                 continue
-            too_many = self.two_classes and len(cohort.material.classes) > 2
-            refused = (cohort.material.task == "regression" or too_many) and "available:" in ended.failure
-            assert refused, f"{self.name} fails with {cohort.material.task} targets and more groups: {ended.failure}"
+            too_many = self.two_classes and len(cohort.dataset.classes) > 2
+            refused = (cohort.dataset.task == "regression" or too_many) and "available:" in ended.failure
+            assert refused, f"{self.name} fails with {cohort.dataset.task} targets and more groups: {ended.failure}"
 
 
-def _copies(material: Material) -> list[Any]:
-    splits = (material.train, material.dev, material.test)
+def _copies(dataset: EncodedDataset) -> list[Any]:
+    splits = (dataset.train, dataset.dev, dataset.test)
     values = [value for rows in splits for value in vars(rows).values()]
     return [np.array(value, copy=True) for value in values if value is not None]
 

@@ -1,8 +1,8 @@
 """Training: one trainer for every learner and treatment, from rows of numbers to predictions and models.
 
-``train`` takes a ``Material`` (the encoded rows of a cohort), a learner by name and a list of ``Job``, and returns an
-``Outcome`` for each. A ``Trainer`` runs a ``Backend``, which decides how steps run and never what they mean. A
-``Treatment`` acts before, during (as a ``TrainingCallback``) and after; a ``Learner`` says what it offers to act on;
+``train`` takes an ``EncodedDataset`` (the encoded rows of a cohort), a learner by name and a list of ``Job``, and
+returns an ``Outcome`` for each. A ``Trainer`` runs a ``Backend``, which decides how steps run and never what they mean.
+A ``Treatment`` acts before, during (as a ``TrainingCallback``) and after; a ``Learner`` says what it offers to act on;
 ``incompatibility`` compares the two. Hyper-parameters are tables of ``Parameter``. Seeds are fixed in one place.
 
 ``learners`` has a file for each learner, ``images`` networks on pictures, ``metric`` embeddings, and ``diverging``
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from equipoise.training._compatibility import check_compatible as check_compatible
     from equipoise.training._compatibility import compatibility_matrix as compatibility_matrix
     from equipoise.training._compatibility import groups_at_prediction as groups_at_prediction
-    from equipoise.training._compatibility import has_own as has_own
+    from equipoise.training._compatibility import has_hook as has_hook
     from equipoise.training._compatibility import incompatibility as incompatibility
     from equipoise.training._compatibility import learners_for as learners_for
     from equipoise.training._compatibility import required as required
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from equipoise.training._dataset import ALL_ROWS as ALL_ROWS
     from equipoise.training._dataset import QUARTERS as QUARTERS
     from equipoise.training._dataset import Codes as Codes
+    from equipoise.training._dataset import EncodedDataset as EncodedDataset
     from equipoise.training._dataset import Epoch as Epoch
     from equipoise.training._dataset import Job as Job
-    from equipoise.training._dataset import Material as Material
     from equipoise.training._dataset import Outcome as Outcome
     from equipoise.training._dataset import Precision as Precision
     from equipoise.training._dataset import Predicted as Predicted
@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from equipoise.training._dataset import Selection as Selection
     from equipoise.training._dataset import Settings as Settings
     from equipoise.training._dataset import check_labels_vary as check_labels_vary
+    from equipoise.training._dataset import encode_dataset as encode_dataset
     from equipoise.training._dataset import encoder_of as encoder_of
     from equipoise.training._dataset import known_targets as known_targets
     from equipoise.training._dataset import label_codes as label_codes
-    from equipoise.training._dataset import material_of as material_of
     from equipoise.training._dataset import quarters_of as quarters_of
     from equipoise.training._extract import extract as extract
     from equipoise.training._input_encoder import InputEncoder as InputEncoder
@@ -79,8 +79,8 @@ if TYPE_CHECKING:
     from equipoise.training._models import checked_settings as checked_settings
     from equipoise.training._models import fitted_part as fitted_part
     from equipoise.training._models import part_of_kind as part_of_kind
-    from equipoise.training._named_objects import beside_plan as beside_plan
     from equipoise.training._named_objects import named_object as named_object
+    from equipoise.training._named_objects import relative_to_plan as relative_to_plan
     from equipoise.training._named_objects import source_hash as source_hash
     from equipoise.training._numerics import ask_for_workspace as ask_for_workspace
     from equipoise.training._numerics import deterministic_algorithms as deterministic_algorithms
@@ -89,15 +89,15 @@ if TYPE_CHECKING:
     from equipoise.training._numerics import is_jittered as is_jittered
     from equipoise.training._numerics import product_precision as product_precision
     from equipoise.training._parameters import Choice as Choice
-    from equipoise.training._parameters import Given as Given
+    from equipoise.training._parameters import FreeParameter as FreeParameter
     from equipoise.training._parameters import OneOf as OneOf
     from equipoise.training._parameters import OptionalNumber as OptionalNumber
     from equipoise.training._parameters import Parameter as Parameter
     from equipoise.training._parameters import Readout as Readout
     from equipoise.training._parameters import Table as Table
     from equipoise.training._parameters import check_parameters as check_parameters
-    from equipoise.training._parameters import completed as completed
     from equipoise.training._parameters import may_differ as may_differ
+    from equipoise.training._parameters import with_defaults as with_defaults
     from equipoise.training._plain import Losses as Losses
     from equipoise.training._plain import Plain as Plain
     from equipoise.training._plain import PlainTraining as PlainTraining
@@ -106,12 +106,12 @@ if TYPE_CHECKING:
     from equipoise.training._plain import descend as descend
     from equipoise.training._plain import train_steps as train_steps
     from equipoise.training._prediction import check_one_after as check_one_after
-    from equipoise.training._prediction import failed as failed
+    from equipoise.training._prediction import failed_outcome as failed_outcome
     from equipoise.training._prediction import failure_of as failure_of
-    from equipoise.training._preparation import Prepared as Prepared
-    from equipoise.training._preparation import check_material as check_material
+    from equipoise.training._preparation import PreparedJob as PreparedJob
+    from equipoise.training._preparation import check_dataset as check_dataset
     from equipoise.training._preparation import overrides as overrides
-    from equipoise.training._preparation import prepared as prepared
+    from equipoise.training._preparation import prepare_job as prepare_job
     from equipoise.training._preparation import transformed as transformed
     from equipoise.training._recording import ONE_KIND as ONE_KIND
     from equipoise.training._recording import Recorder as Recorder
@@ -145,9 +145,14 @@ if TYPE_CHECKING:
     from equipoise.training._treatment import TrainingInputs as TrainingInputs
     from equipoise.training._treatment import TrainingRows as TrainingRows
     from equipoise.training._treatment import Treatment as Treatment
+    from equipoise.training._types import Estimator as Estimator
+    from equipoise.training._types import LearnerLike as LearnerLike
+    from equipoise.training._types import NetworkFactory as NetworkFactory
+    from equipoise.training._types import TreatmentLike as TreatmentLike
     from equipoise.training.learners.metric_learner import MetricLearning as MetricLearning
 
 _MODULES = {
+    "_types": ("Estimator", "LearnerLike", "NetworkFactory", "TreatmentLike"),
     "learners.metric_learner": ("MetricLearning",),
     "_adam": ("StackedAdam",),
     "_callback": (
@@ -156,13 +161,13 @@ _MODULES = {
     ),
     "_compatibility": (
         "Incompatibility", "LACKING", "Need", "all_learners", "all_treatments", "check_compatible",
-        "compatibility_matrix", "groups_at_prediction", "has_own", "incompatibility", "learners_for",
+        "compatibility_matrix", "groups_at_prediction", "has_hook", "incompatibility", "learners_for",
         "required", "tasks_of",
     ),
     "_dataset": (
-        "ALL_ROWS", "Codes", "Epoch", "Job", "Material", "Outcome", "Precision", "Predicted", "QUARTERS",
+        "ALL_ROWS", "Codes", "Epoch", "Job", "EncodedDataset", "Outcome", "Precision", "Predicted", "QUARTERS",
         "Rounding", "Rows", "Selection", "Settings", "check_labels_vary", "encoder_of", "known_targets",
-        "label_codes", "material_of", "quarters_of",
+        "label_codes", "encode_dataset", "quarters_of",
     ),
     "_extract": ("extract",),
     "_input_encoder": ("InputEncoder",),
@@ -172,18 +177,18 @@ _MODULES = {
         "Adjustment", "FittedModel", "FittedPart", "Mixture", "PostProcessor", "Reads", "Transformation",
         "checked_array", "checked_settings", "fitted_part", "part_of_kind",
     ),
-    "_named_objects": ("beside_plan", "named_object", "source_hash"),
+    "_named_objects": ("relative_to_plan", "named_object", "source_hash"),
     "_numerics": (
         "ask_for_workspace", "deterministic_algorithms", "dtype_of", "is_deterministic", "is_jittered",
         "product_precision",
     ),
     "_parameters": (
-        "Choice", "Given", "OneOf", "OptionalNumber", "Parameter", "Readout", "Table", "check_parameters",
-        "completed", "may_differ",
+        "Choice", "FreeParameter", "OneOf", "OptionalNumber", "Parameter", "Readout", "Table", "check_parameters",
+        "with_defaults", "may_differ",
     ),
     "_plain": ("Losses", "Plain", "PlainTraining", "StepProgress", "StepTraining", "descend", "train_steps"),
-    "_prediction": ("check_one_after", "failed", "failure_of"),
-    "_preparation": ("Prepared", "check_material", "overrides", "prepared", "transformed"),
+    "_prediction": ("check_one_after", "failed_outcome", "failure_of"),
+    "_preparation": ("PreparedJob", "check_dataset", "overrides", "prepare_job", "transformed"),
     "_recording": ("ONE_KIND", "Recorder"),
     "_seeding": (
         "copies_of", "device_keys", "fix_seeds", "preserved_generators", "sample_keys", "sample_uniforms",

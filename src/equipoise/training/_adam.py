@@ -97,7 +97,7 @@ class StackedAdam:
         counts = {id(count): (position, count) for position, count in reversed(list(enumerate(self._counts)))}
         return averages | {f"steps {position}": count for position, count in counts.values()}
 
-    def keep(self, trials: torch.Tensor, parameters: Sequence[torch.Tensor]) -> None:
+    def select_trials(self, trials: torch.Tensor, parameters: Sequence[torch.Tensor]) -> None:
         """Go on with these trials only, whose parameters are now these tensors."""
         self.parameters = list(parameters)
         chosen = trials.tolist()

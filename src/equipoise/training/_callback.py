@@ -19,7 +19,7 @@ from equipoise.training._dataset import Settings
 if TYPE_CHECKING:
     import torch
 
-    from equipoise.training.metric._mining import Draws
+    from equipoise.training.metric._mining import UniformNumbers
     from equipoise.training.metric._objective import MetricRecipe
 
 # The network with its outputs, as ``moved`` and ``Leaves`` name it; the parts of callbacks have names of their own.
@@ -98,7 +98,7 @@ class TrainingContext:
         that of all rows.
     metric : MetricRecipe, optional
         In metric learning, how the embedding is trained: it makes another loss and miner of their kind.
-    draws : Draws, optional
+    draws : UniformNumbers, optional
         In metric learning, the random numbers that miners draw by.
     attributes, values : tuples
         The group columns, not crossed, and the values of each.
@@ -121,7 +121,7 @@ class TrainingContext:
     epochs: int = 0
     labels: tuple[str, ...] = ()
     metric: MetricRecipe | None = None
-    draws: Draws | None = None
+    draws: UniformNumbers | None = None
     attributes: tuple[str, ...] = ()
     values: tuple[tuple[str, ...], ...] = ()
     codes: torch.Tensor | None = None
@@ -136,7 +136,7 @@ class TrainingContext:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """One batch of every trial; ``places`` are positions in the trial's training rows.
+    """One batch of every trial; ``positions`` are positions in the trial's training rows.
 
     ``hidden`` is the last hidden layer, ``output`` what the network says (logits, or one number), ``loss`` the loss of
     each row and ``weight`` its weight (None where all weigh the same). Where the network shows no hidden layer,
@@ -147,7 +147,7 @@ class Batch:
     0; a recorded step has it on the device. ``repeat`` numbers the steps on one batch from 0.
     """
 
-    places: torch.Tensor
+    positions: torch.Tensor
     target: torch.Tensor
     cell: torch.Tensor
     group: torch.Tensor
@@ -173,7 +173,7 @@ class Batch:
         parts = {name: getattr(self, name) for name in ("hidden", "output", "loss", "features")}
         detached_parts: dict[str, Any] = {name: None if part is None else part.detach() for name, part in parts.items()}
         return Batch(
-            self.places,
+            self.positions,
             self.target,
             self.cell,
             self.group,
@@ -193,7 +193,7 @@ class Batch:
 class RowLosses:
     """The losses of a batch, ``[trial, row]``, and the cell, group and weight of the row that each belongs to.
 
-    In metric learning they are those of anchors. ``there`` tells which there are (None: all), as not every anchor is
+    In metric learning they are those of anchors. ``mask`` tells which there are (None: all), as not every anchor is
     one of a triplet.
     """
 
@@ -201,7 +201,7 @@ class RowLosses:
     cell: torch.Tensor
     group: torch.Tensor
     weight: Any = None
-    there: Any = None
+    mask: Any = None
 
     @property
     def weighed(self) -> torch.Tensor:
@@ -320,7 +320,7 @@ class TrainingCallback:
         """Leave gradients of its own in ``leaves`` and return True; False leaves it to the trainer."""
         return False
 
-    def keep(self, trials: torch.Tensor) -> None:
+    def select_trials(self, trials: torch.Tensor) -> None:
         """Go on with these trials only (positions): the others have stopped. Layers of parts follow by themselves."""
         for name in self.per_trial:
             setattr(self, name, getattr(self, name)[trials])
@@ -334,7 +334,7 @@ class TrainingCallback:
         for name, value in self.state().items():
             value.detach().copy_(state[name])
 
-    def kept(self, trial: int, features: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[Any]]:
+    def stored_arrays(self, trial: int, features: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[Any]]:
         """Return what is kept of a trial of metric learning, by name, for reports and not to be released.
 
         ``features`` are what the embedding is made of, by split: of dev rows, and never of test rows.
@@ -358,16 +358,16 @@ class CallbackList(Sequence[TrainingCallback]):
     _acting: Mapping[str, tuple[TrainingCallback, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_acting", {method: tuple(self._own(method)) for method in STEP_MOMENTS})
+        object.__setattr__(self, "_acting", {method: tuple(self._overriding(method)) for method in STEP_HOOKS})
         for method, decision in CLAIMS.items():
-            check_one_decides((type(deciding).__name__ for deciding in self._own(method)), decision)
+            check_one_decides((type(deciding).__name__ for deciding in self._overriding(method)), decision)
         parts: dict[str, Part] = {}
         for index, callback in enumerate(self.callbacks):
             for name, part in callback.parts().items():
                 parts[name if name not in parts and name != NETWORK else f"{name} {index}"] = part
         object.__setattr__(self, "parts", parts)
 
-    def _own(self, method: str) -> list[TrainingCallback]:
+    def _overriding(self, method: str) -> list[TrainingCallback]:
         """Return the callbacks that have a method of their own."""
         return [callback for callback in self.callbacks if overridden(type(callback), TrainingCallback, method)]
 
@@ -393,7 +393,7 @@ class CallbackList(Sequence[TrainingCallback]):
 
     def phase(self, epoch: int) -> str:
         """Return what happens in an epoch."""
-        return next((callback.phase(epoch) for callback in self._own("phase")), EVERY_EPOCH)
+        return next((callback.phase(epoch) for callback in self._overriding("phase")), EVERY_EPOCH)
 
     def moved(self, phase: str) -> tuple[str, ...]:
         """Name the parts that move in a phase."""
@@ -481,7 +481,7 @@ class CallbackList(Sequence[TrainingCallback]):
             )
 
 
-STEP_MOMENTS = ("batch_loss", "combined_loss", "before_step", "objective", "gradients")
+STEP_HOOKS = ("batch_loss", "combined_loss", "before_step", "objective", "gradients")
 CLAIMS = {
     "batches": "batches",
     "row_loss": "loss of a row",

@@ -62,7 +62,7 @@ LACKING = {
     Need.SCORES: "it gives no scores of classes that could be adjusted",
 }
 # The needs of the moments of a treatment.
-MOMENTS = {
+HOOKS = {
     "transform": frozenset({Need.FLAT_INPUTS}),
     "wrap": frozenset({Need.REFITTING}),
     "choose": frozenset({Need.ROWS}),
@@ -97,7 +97,7 @@ NOT_FOR = {
 }
 
 
-def has_own(kind: type[Any], method: str) -> bool:
+def has_hook(kind: type[Any], method: str) -> bool:
     """Tell whether a kind of treatment has a method of its own."""
     from equipoise.training._treatment import Treatment
 
@@ -106,7 +106,7 @@ def has_own(kind: type[Any], method: str) -> bool:
 
 def required(treatment: type[Treatment]) -> frozenset[Need]:
     """Return what a treatment acts on: what it declares, and what its moments need."""
-    moments = (needs for method, needs in MOMENTS.items() if has_own(treatment, method))
+    moments = (needs for method, needs in HOOKS.items() if has_hook(treatment, method))
     return frozenset(treatment.requires).union(*moments)
 
 
@@ -121,7 +121,7 @@ def incompatibility(
     if task == "multilabel" and task not in learner.tasks:
         return Incompatibility(task=task, because="the learner cannot learn several labels a row")
     missing = needs - learner.offers
-    if Need.EMBEDDING in learner.offers and has_own(treatment, "erase"):
+    if Need.EMBEDDING in learner.offers and has_hook(treatment, "erase"):
         # What predictions are made from a hidden layer for, an embedding is erased for.
         missing -= {Need.REPRESENTATIONS}
     return Incompatibility(tuple(need for need in Need if need in missing)) if missing else None
@@ -150,9 +150,9 @@ def all_learners() -> dict[str, type[Learner]]:
 
     entries = registry.entries("learner")
     return {
-        entry.name: entry.thing
+        entry.name: entry.implementation
         for entry in entries
-        if isinstance(entry.thing, type) and issubclass(entry.thing, Learner)
+        if isinstance(entry.implementation, type) and issubclass(entry.implementation, Learner)
     }
 
 
@@ -201,9 +201,9 @@ def all_treatments() -> dict[str, type[Treatment]]:
 
     entries = registry.entries("treatment")
     return {
-        entry.name: entry.thing
+        entry.name: entry.implementation
         for entry in entries
-        if isinstance(entry.thing, type) and issubclass(entry.thing, Treatment)
+        if isinstance(entry.implementation, type) and issubclass(entry.implementation, Treatment)
     }
 
 

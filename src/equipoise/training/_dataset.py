@@ -30,9 +30,9 @@ from equipoise.tallies import (
     Coded,
     factorise,
     group_name,
+    label_text,
     ordered,
     presence_codes,
-    shown,
 )
 from equipoise.training._input_encoder import InputEncoder, as_numbers
 
@@ -76,7 +76,7 @@ def known_targets(target: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class EncodedDataset:
     """The rows of one cohort as arrays, shared by all trials of a study."""
 
     train: Rows
@@ -116,9 +116,10 @@ class Material:
 class Job:
     """One trial as a trainer sees it: its training rows, its seeds and its numbers.
 
-    ``rows`` are positions in ``Material.train``, with repetition where a condition repeats. ``treatments`` stand in
-    order, each made with its hyper-parameters; jobs that train together have treatments of the same kinds. ``domains``
-    is a code for every class, the part that the condition gives it (such as minoritised); None where it parts none.
+    ``rows`` are positions in ``EncodedDataset.train``, with repetition where a condition repeats. ``treatments``
+    stand in order, each made with its hyper-parameters; jobs that train together have treatments of the same kinds.
+    ``domains`` is a code for every class, the part that the condition gives it (such as minoritised); None where it
+    parts none.
     """
 
     rows: Codes
@@ -173,7 +174,7 @@ class Epoch:
 class Outcome:
     """How one trial ended: its predictions, the way there, or in words why it failed.
 
-    ``kept`` are further arrays by name, such as the embedding of the test rows: they are stored as they are.
+    ``arrays`` are further arrays by name, such as the embedding of the test rows: they are stored as they are.
     ``traceback`` says where an error came from that failed the trial. ``model`` is what predicted, where models were
     asked for (``Settings.keep_models``), and ``no_model`` is the reason where there is none.
     """
@@ -185,7 +186,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     failure: str | None = None
     seconds: float = 0.0
-    kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     traceback: str | None = None
     model: FittedModel | None = None
     no_model: str | None = None
@@ -195,9 +196,9 @@ SPLITS = ("train", "dev", "test")
 QUARTERS = ("lowest quarter", "second quarter", "third quarter", "highest quarter")
 
 
-def material_of(
+def encode_dataset(
     cohort: Cohort, group: str | Sequence[str] | None = None, *, groups_at_prediction: bool = False
-) -> Material:
+) -> EncodedDataset:
     """Return what trials may see of a cohort with the splits train, dev and test.
 
     ``group`` names the group column (several are crossed). Classes and groups are those of the training rows; a row of
@@ -224,7 +225,7 @@ def material_of(
             cell=cell[places] if has_target else None,
         )
 
-    return Material(
+    return EncodedDataset(
         split("train"), split("dev"), split("test"), classes, groups,
         cohort.task, attributes, values, parts, cohort.labels,
     )  # fmt: skip
@@ -244,7 +245,7 @@ def _rows_of_splits(cohort: Cohort) -> dict[str, Codes]:
             help='name them all: Cohort.from_frame(frame, target=["cat", "dog"], task="multilabel", ...).',
         )
     coded = None if cohort.split is None else factorise(cohort[cohort.split])
-    code_of_split = {} if coded is None else {shown(label): index for index, label in enumerate(coded.labels)}
+    code_of_split = {} if coded is None else {label_text(label): index for index, label in enumerate(coded.labels)}
     absent = [name for name in SPLITS if name not in code_of_split]
     if coded is None or absent:
         raise BadInput(

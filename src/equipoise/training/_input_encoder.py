@@ -23,8 +23,8 @@ from equipoise.foundation import (
 from equipoise.tallies import (
     factorise,
     label_of,
+    label_text,
     ordered,
-    shown,
 )
 
 Codes = NDArray[np.int64]
@@ -143,13 +143,13 @@ class CategoryColumn:
                 f"text = {name!r} in a plan, with_text(cohort, {name!r}) or embed_text(texts) of equipoise.cohorts in "
                 "Python.",
             )
-        return cls(name, tuple(ordered(shown(coded.labels[code]) for code in present.tolist())))
+        return cls(name, tuple(ordered(label_text(coded.labels[code]) for code in present.tolist())))
 
     def encode(self, column: NDArray[Any]) -> Inputs:
         """Return 1 in the column of each row's value; a value that no training row has is 0 in all of them."""
         coded = self._coded(column)
         places = {value: index for index, value in enumerate(self.values)}
-        recode = np.array([places.get(shown(label), -1) for label in coded.labels], dtype=np.int64)
+        recode = np.array([places.get(label_text(label), -1) for label in coded.labels], dtype=np.int64)
         codes = recode[coded.codes]
         inputs = np.zeros((len(column), len(self.values)), dtype=np.float32)
         known_rows = np.flatnonzero(codes >= 0)
@@ -159,7 +159,7 @@ class CategoryColumn:
     def unknown(self, column: NDArray[Any]) -> tuple[str, ...]:
         """Return the values of a column that no training row has."""
         coded, known_values = self._coded(column), set(self.values)
-        present = {shown(coded.labels[code]) for code in np.unique(coded.codes).tolist()}
+        present = {label_text(coded.labels[code]) for code in np.unique(coded.codes).tolist()}
         return tuple(ordered(present - known_values))
 
     def _coded(self, column: NDArray[Any]) -> Any:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from equipoise.cohorts import Task
 from equipoise.foundation import BadInput
 from equipoise.training._compatibility import Need
-from equipoise.training._dataset import Material, Outcome, Settings
+from equipoise.training._dataset import EncodedDataset, Outcome, Settings
 from equipoise.training._models import FittedModel
-from equipoise.training._parameters import Table, completed
-from equipoise.training._preparation import Prepared
+from equipoise.training._parameters import Table, with_defaults
+from equipoise.training._preparation import PreparedJob
 
 if TYPE_CHECKING:
     from equipoise.training.diverging._steppers import Stepper
@@ -73,7 +73,7 @@ class Learner:
         return {**cls.parameters, **cls.for_labels} if task == "multilabel" else cls.parameters
 
     @classmethod
-    def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
+    def with_defaults(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
         """Return all hyper-parameters, defaults of the task where none is given; what is not allowed is refused."""
         if task == "multilabel" and task not in cls.tasks:
             raise BadInput(
@@ -81,7 +81,7 @@ class Learner:
                 available="mlp, module, image_network, and scikit_learn with an estimator of several labels",
             )
         defaults = cls.for_regression if task == "regression" else {}
-        return completed(cls.table(task), {**defaults, **values}, f"the learner {cls.__name__}")
+        return with_defaults(cls.table(task), {**defaults, **values}, f"the learner {cls.__name__}")
 
     @classmethod
     def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class Learner:
     def verify(cls, values: Mapping[str, Any]) -> None:
         """Import what the hyper-parameters name and see that it can be trained; called only where trials are to run.
 
-        ``completed`` and ``described`` import nothing by name: a report of a stranger's plan runs none of its code.
+        ``with_defaults`` and ``described`` import nothing by name: a report of a stranger's plan runs none of its code.
         """
 
     @classmethod
@@ -108,11 +108,13 @@ class Learner:
         """Tell whether predictions come with a score for every class, as AUC needs."""
         return Need.LOGITS in cls.offers
 
-    def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
+    def stack_size(self, dataset: EncodedDataset, jobs: Sequence[PreparedJob], settings: Settings) -> int:
         """Return how many of these trials of one kind are best trained together."""
         return 1
 
-    def watched(self, material: Material, settings: Settings) -> AbstractContextManager[Callable[[Prepared], Stepper]]:
+    def watched(
+        self, dataset: EncodedDataset, settings: Settings
+    ) -> AbstractContextManager[Callable[[PreparedJob], Stepper]]:
         """Yield what builds a trial that goes on step by step, so that two runs can be compared."""
         raise BadInput(
             f"The learner {type(self).__name__} cannot be watched step by step",
@@ -120,7 +122,9 @@ class Learner:
             help='learner = "mlp" and learner = "image_network" can be.',
         )
 
-    def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
+    def train(
+        self, dataset: EncodedDataset, stack: Sequence[PreparedJob], settings: Settings, report: Report
+    ) -> list[Outcome]:
         """Train trials of one kind, with equally many rows; what goes wrong is raised."""
         raise NotImplementedError
 
@@ -139,13 +143,13 @@ def size_for(batch_size: int, units: int, features: int, settings: Settings) -> 
     return min(max(room, FEWEST_TOGETHER), MOST_ON_GPU if on_gpu else MOST_TOGETHER)
 
 
-def flat_width(material: Material, learner: str) -> int:
+def flat_width(dataset: EncodedDataset, learner: str) -> int:
     """Return how many numbers a row has; pictures are refused.
 
     Flattening them would be possible and wrong to do silently: a perceptron or a linear model of 3,072 pixels knows
     nothing of neighbouring ones, and a study of it would be read as one of networks for pictures.
     """
-    shape = material.train.inputs.shape
+    shape = dataset.train.inputs.shape
     if len(shape) != 2:
         raise BadInput(
             f"The learner {learner!r} was given pictures ({' x '.join(map(str, shape[1:]))})",

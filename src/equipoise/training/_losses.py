@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation import BadInput, unknown_name
-from equipoise.training._dataset import Material, check_labels_vary
-from equipoise.training._parameters import Given, Table
+from equipoise.training._dataset import EncodedDataset, check_labels_vary
+from equipoise.training._parameters import FreeParameter, Table
 
 if TYPE_CHECKING:
     import torch
 
-    from equipoise.training._preparation import Prepared
+    from equipoise.training._preparation import PreparedJob
 
 
 def label_loss(logits: torch.Tensor, present: torch.Tensor, weights: torch.Tensor | None = None) -> torch.Tensor:
@@ -53,7 +53,7 @@ ALLOWED = (
 
 
 @dataclass(frozen=True)
-class WeightsOfLabels(Given):
+class WeightsOfLabels(FreeParameter):
     """Weights of labels: one of three words, or a number above 0 for each of some labels."""
 
     def check(self, name: str, value: object) -> None:
@@ -70,17 +70,17 @@ class WeightsOfLabels(Given):
 FOR_LABELS: Table = {LABEL_WEIGHTS: WeightsOfLabels("what each label weighs in the loss", ALLOWED, NONE, grid=True)}
 
 
-def weights_of_trials(trials: Sequence[Prepared], material: Material) -> NDArray[np.float64] | None:
+def weights_of_trials(trials: Sequence[PreparedJob], dataset: EncodedDataset) -> NDArray[np.float64] | None:
     """Return what the terms of each label weigh in each trial, ``[trial, 2, label]``; None where they weigh the same.
 
     Trials that train together agree in it: it is no number that may differ.
     """
-    if material.task != "multilabel":
+    if dataset.task != "multilabel":
         return None
-    assert material.train.target is not None
-    target = material.train.target
+    assert dataset.train.target is not None
+    target = dataset.train.target
     trial_weights = [
-        weights_of_labels(trial.values[LABEL_WEIGHTS], target[trial.rows], material.labels) for trial in trials
+        weights_of_labels(trial.values[LABEL_WEIGHTS], target[trial.rows], dataset.labels) for trial in trials
     ]
     present_weights = [weights for weights in trial_weights if weights is not None]
     return np.stack(present_weights) if present_weights else None

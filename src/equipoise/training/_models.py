@@ -114,7 +114,7 @@ def part_of_kind(kind: str) -> type[FittedPart]:
 class FittedModel(ABC):
     """What a training ended as: from encoded inputs to predictions.
 
-    Subclasses say how the network or estimator itself predicts (``own_predict``), what it puts out before it is read
+    Subclasses say how the network or estimator itself predicts (``predict_inputs``), what it puts out before it is read
     (``outputs``) and what its last hidden layer is (``representations``).
     """
 
@@ -148,7 +148,7 @@ class FittedModel(ABC):
     def _before_adjustments(self, inputs: NDArray[Any], group: Codes | None) -> Predicted:
         after = self.postprocessor
         if after is None:
-            return self.own_predict(inputs)
+            return self.predict_inputs(inputs)
         read = self.outputs(inputs) if after.reads == "outputs" else self.representations(inputs)
         return after.predict(read, group if after.needs_group else None)
 
@@ -173,7 +173,7 @@ class FittedModel(ABC):
         return inputs
 
     @abstractmethod
-    def own_predict(self, inputs: NDArray[Any]) -> Predicted:
+    def predict_inputs(self, inputs: NDArray[Any]) -> Predicted:
         """Return predictions of the network or estimator itself, from inputs as it was trained on."""
 
     def outputs(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
@@ -190,7 +190,7 @@ class FittedModel(ABC):
 
     def settings(self) -> dict[str, Any]:
         """Return everything but arrays, as values that JSON can write."""
-        settings_made = self.own_settings()
+        settings_made = self.base_settings()
         if self.transformations:
             settings_made[TRANSFORMATIONS] = [part_described(transformation) for transformation in self.transformations]
         if self.postprocessor is not None:
@@ -201,7 +201,7 @@ class FittedModel(ABC):
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Return all arrays by name."""
-        arrays = self.own_tensors()
+        arrays = self.base_tensors()
         for index, transformation in enumerate(self.transformations):
             arrays |= part_arrays(transformation, f"{TRANSFORMATIONS}.{index}.")
         if self.postprocessor is not None:
@@ -220,11 +220,11 @@ class FittedModel(ABC):
         return None
 
     @abstractmethod
-    def own_settings(self) -> dict[str, Any]:
+    def base_settings(self) -> dict[str, Any]:
         """Return the settings of the network or estimator itself."""
 
     @abstractmethod
-    def own_tensors(self) -> dict[str, NDArray[Any]]:
+    def base_tensors(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the network or estimator itself."""
 
     @classmethod
@@ -237,7 +237,7 @@ class FittedModel(ABC):
         """
         parts = (TRANSFORMATIONS, POSTPROCESSOR, ADJUSTMENTS)
         own_arrays = {name: tensor for name, tensor in tensors.items() if not name.startswith(parts)}
-        model = cls.own_restore(settings, own_arrays, module)
+        model = cls.restore_base(settings, own_arrays, module)
         model.transformations = restored_parts(settings, tensors, TRANSFORMATIONS, Transformation)
         model.adjustments = restored_parts(settings, tensors, ADJUSTMENTS, Adjustment)
         if settings.get(POSTPROCESSOR) is not None:
@@ -246,7 +246,7 @@ class FittedModel(ABC):
 
     @classmethod
     @abstractmethod
-    def own_restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
+    def restore_base(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
         """Make the network or estimator itself again."""
 
 
@@ -370,7 +370,7 @@ class EstimatorModel(FittedModel):
         self.fitted, self.inputs, self.classes, self.task = fitted, inputs, classes, task
         self.class_count = classes if task == "class" else None
 
-    def own_predict(self, inputs: NDArray[Any]) -> Predicted:
+    def predict_inputs(self, inputs: NDArray[Any]) -> Predicted:
         """Return classes, with probabilities where the estimator has some, or numbers."""
         rows = np.asarray(inputs)
         check_width(rows, self.inputs)
@@ -449,17 +449,17 @@ class EstimatorModel(FittedModel):
         """Return the fitted estimator."""
         return self.fitted.as_estimator() if isinstance(self.fitted, Mixture) else self.fitted
 
-    def own_settings(self) -> dict[str, Any]:
+    def base_settings(self) -> dict[str, Any]:
         """Return the task, the numbers of inputs and classes, and whether it is a mixture of classifiers."""
         plain = {"task": self.task, "inputs": self.inputs, "classes": self.classes}
         return {**plain, MIXTURE: True} if isinstance(self.fitted, Mixture) else plain
 
-    def own_tensors(self) -> dict[str, NDArray[Any]]:
+    def base_tensors(self) -> dict[str, NDArray[Any]]:
         """Return nothing: the arrays of an estimator are its own."""
         return {}
 
     @classmethod
-    def own_restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
+    def restore_base(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
         """Take a fitted estimator that was read."""
         sizes = checked_settings(settings, {"task": str, "inputs": int, "classes": int}, "the estimator")
         if tensors:

@@ -20,12 +20,12 @@ import numpy as np
 
 from equipoise.foundation import (
     BadInput,
-    beside,
+    describe_error,
+    importable_folder,
     imported,
     module_name,
     nearest,
     require,
-    told,
 )
 from equipoise.foundation import attribute as file_attribute
 from equipoise.training._parameters import Parameter
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 FORM = '"package.module:name"'
 FILE_FORM = '"file.py:name"'
 PYTHON, TENSORS = ".py", ".safetensors"
-VERSION = Parameter("raised when what is named changes what it trains", 1, least=1, low=1, high=1, whole=True)
+VERSION = Parameter("raised when what is named changes what it trains", 1, least=1, low=1, high=1, integer=True)
 
 
 def named_object(name: str, role: str) -> Any:
@@ -44,13 +44,13 @@ def named_object(name: str, role: str) -> Any:
     return attribute_of(*name_parts(name, role), role)
 
 
-def by_file(name: str) -> str:
+def portable_name(name: str) -> str:
     """Return the name that trials know own code by: of a file its last part, which is the same on every machine."""
     module, colon, attribute = name.rpartition(":")
     return f"{os.path.basename(module)}{colon}{attribute}" if module.endswith(PYTHON) else name
 
 
-def beside_plan(name: Any, folder: Path) -> Any:
+def relative_to_plan(name: Any, folder: Path) -> Any:
     """Return the name of a file, or of own code in one, as seen from the folder of a plan; any other as it is."""
     if not isinstance(name, str):
         return name
@@ -72,7 +72,7 @@ def attribute_of(module: str, attribute: str, role: str) -> Any:
     """Return a named part of a module or of a file of Python, imported now."""
     if module.endswith(PYTHON):
         path = Path(module)
-        with beside(path.parent):
+        with importable_folder(path.parent):
             return file_attribute(imported(path), path, attribute)
     try:
         target: Any = importlib.import_module(module)
@@ -91,9 +91,9 @@ def attribute_of(module: str, attribute: str, role: str) -> Any:
     return target
 
 
-def spelt(thing: Any) -> str:
+def display_name(target: Any) -> str:
     """Return what a class, function or object is called in a message."""
-    kind = thing if hasattr(thing, "__qualname__") else type(thing)
+    kind = target if hasattr(target, "__qualname__") else type(target)
     return f"{module_name(kind.__module__)}:{kind.__qualname__}"
 
 
@@ -107,7 +107,9 @@ def factory_of(reference: Any, role: str, allowed: str) -> Any:
     return factory
 
 
-def made_by(factory: Any, arguments: tuple[Any, ...], settings: Mapping[str, Any], allowed: str) -> torch.nn.Module:
+def build_network(
+    factory: Any, arguments: tuple[Any, ...], settings: Mapping[str, Any], allowed: str
+) -> torch.nn.Module:
     """Call a user's factory; what fails in it, or returns no torch module, is told by name."""
     library = require("torch", extra="train", purpose="A network of your own")
     argument_text = arguments[0] if len(arguments) == 1 else arguments
@@ -115,36 +117,38 @@ def made_by(factory: Any, arguments: tuple[Any, ...], settings: Mapping[str, Any
         network: Any = factory(*arguments, **settings)
     except Exception as error:
         raise BadInput(
-            f"The factory {spelt(factory)} failed with "
+            f"The factory {display_name(factory)} failed with "
             f"{f'({argument_text})' if len(arguments) == 1 else argument_text} and "
-            f"{dict(settings)!r} ({told(error)})",
+            f"{dict(settings)!r} ({describe_error(error)})",
             available=allowed,
         ) from error
     if not isinstance(network, library.nn.Module):
-        raise BadInput(f"The factory {spelt(factory)} returned {type(network).__name__}", available="a torch.nn.Module")
+        raise BadInput(
+            f"The factory {display_name(factory)} returned {type(network).__name__}", available="a torch.nn.Module"
+        )
     built: torch.nn.Module = network
     return built
 
 
-def name_of(thing: Any, role: str) -> str:
+def name_of(target: Any, role: str) -> str:
     """Return the name that trials know a class or function by; what shares its name with others is refused."""
-    owner = getattr(thing, "__self__", None)
+    owner = getattr(target, "__self__", None)
     if isinstance(owner, type):  # a method of a class, which may have it from another class
-        return f"{name_of(owner, role)}.{thing.__name__}"
-    name = getattr(thing, "__qualname__", None)
-    if name is None or "<" in name or inspect.ismethod(thing):
+        return f"{name_of(owner, role)}.{target.__name__}"
+    name = getattr(target, "__qualname__", None)
+    if name is None or "<" in name or inspect.ismethod(target):
         raise BadInput(
-            f"The {role} is {thing!r}",
+            f"The {role} is {target!r}",
             available="a class or function with its own name in a module, as its trials are identified by "
             "it; a lambda, a partial, an object, or what was created inside a function shares its name with others",
             help="write it with def or class at the top of a module, and give what varies as settings.",
         )
-    return f"{thing.__module__}:{name}"
+    return f"{target.__module__}:{name}"
 
 
-def source_hash(thing: Any) -> str | None:
+def source_hash(target: Any) -> str | None:
     """Hash the text of a class or function (of an object: its class), without its indentation; None if it has none."""
-    source_of = thing if hasattr(thing, "__qualname__") else type(thing)
+    source_of = target if hasattr(target, "__qualname__") else type(target)
     try:
         text = textwrap.dedent(inspect.getsource(inspect.unwrap(source_of)))
     except (OSError, TypeError):

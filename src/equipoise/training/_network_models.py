@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from equipoise.cohorts import Task
 from equipoise.foundation import (
     BadInput,
+    describe_error,
     listing,
     require,
-    told,
 )
 from equipoise.networks import StackedMLP, StackedModule
 from equipoise.training._dataset import Predicted, Settings
@@ -48,7 +48,7 @@ class NetworkModel(FittedModel):
         self.network, self.width, self.number, self.task = network, width, number, task
         self.scale, self.precision = scale or Scale(), precision
 
-    def own_predict(self, inputs: NDArray[Any]) -> Predicted:
+    def predict_inputs(self, inputs: NDArray[Any]) -> Predicted:
         """Return classes with scores, or numbers."""
         return predictions_of(self._forward(inputs)[0], self.task, self.scale)[0]
 
@@ -76,7 +76,7 @@ class NetworkModel(FittedModel):
         hidden = None if parts[0][1] is None else torch.cat([part for _, part in parts], dim=1)
         return torch.cat([part for part, _ in parts], dim=1), hidden
 
-    def own_settings(self) -> dict[str, Any]:
+    def base_settings(self) -> dict[str, Any]:
         """Return what all networks have, and what those of a kind have."""
         return {
             "task": self.task, "inputs": self.width, "outputs": self.number, "precision": self.precision,
@@ -105,7 +105,7 @@ class MlpModel(NetworkModel):
             raise BadInput("The perceptron has no hidden layer", help="train it with layers = 1 or more.")
         return super().transform(inputs)
 
-    def own_tensors(self) -> dict[str, NDArray[Any]]:
+    def base_tensors(self) -> dict[str, NDArray[Any]]:
         """Return weights ``[in, out]`` and biases ``[out]`` of each layer."""
         pairs = zip(self.network.weights, self.network.biases, strict=True)
         arrays: dict[str, NDArray[Any]] = {}
@@ -124,7 +124,7 @@ class MlpModel(NetworkModel):
         return cls(network, width, outputs, *_ways(stack))
 
     @classmethod
-    def own_restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
+    def restore_base(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
         """Make a perceptron again; layers that do not fit each other are refused."""
         common = _common(settings)
         perceptron = checked_settings(settings, {"activation": str, "hidden": list}, "the perceptron")
@@ -161,7 +161,7 @@ class ModuleModel(NetworkModel):
         """Return what the factory is called, and its further arguments where JSON can write them (else None)."""
         return {"factory": self.factory, "arguments": self.arguments}
 
-    def own_tensors(self) -> dict[str, NDArray[Any]]:
+    def base_tensors(self) -> dict[str, NDArray[Any]]:
         """Return parameters and buffers by the names that the module has for them."""
         named = zip(self.network.names, self.network.values, strict=True)
         return {f"module.{name}": array_of(value[0]) for name, value in named}
@@ -182,7 +182,7 @@ class ModuleModel(NetworkModel):
         return model
 
     @classmethod
-    def own_restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
+    def restore_base(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
         """Make the module again by its factory, and give it the weights."""
         common = _common(settings)
         factory, arguments = str(settings.get("factory")), settings.get("arguments")
@@ -221,7 +221,7 @@ def module_of(module: Any, arguments_given: tuple[int, ...], factory: str, argum
             network = module(*arguments_given, **arguments)
         except Exception as error:  # the user's code may raise anything
             raise BadInput(
-                f"The factory failed with {listing(arguments_given)} and {dict(arguments)!r} ({told(error)})",
+                f"The factory failed with {listing(arguments_given)} and {dict(arguments)!r} ({describe_error(error)})",
                 help=GIVE_MODULE,
             ) from error
     if not isinstance(network, library.nn.Module):

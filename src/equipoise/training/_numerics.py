@@ -99,10 +99,10 @@ def is_jittered(rounding: Rounding | str) -> bool:
     return rounding in ("jitter", "deterministic jitter")
 
 
-def jittered(places: Codes, size: int, seed: int, repeat: int, epoch: int) -> Codes:
+def jittered(positions: Codes, size: int, seed: int, repeat: int, epoch: int) -> Codes:
     """Permute the places of one trial within each batch of ``size``."""
-    noise = stream(seed, "jitter", repeat, epoch).random(len(places))
-    return places[np.argsort(np.arange(len(places)) // size + noise)]
+    noise = stream(seed, "jitter", repeat, epoch).random(len(positions))
+    return positions[np.argsort(np.arange(len(positions)) // size + noise)]
 
 
 @cache

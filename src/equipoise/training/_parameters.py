@@ -28,20 +28,20 @@ class Parameter:
     low: float
     high: float
     scale: Literal["linear", "log"] = "log"
-    whole: bool = False
+    integer: bool = False
     most: float = math.inf
     shapes: bool = False
 
     def check(self, name: str, value: object) -> None:
         """Refuse what is not a finite number, not whole where it must be, too small or too large."""
         number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        if not number or (self.whole and value != int(value)) or not self.least <= value <= self.most:  # type: ignore[operator,call-overload]
+        if not number or (self.integer and value != int(value)) or not self.least <= value <= self.most:  # type: ignore[operator,call-overload]
             raise BadInput(f"{name} is {value!r}", available=f"{self.allowed} ({self.meaning})")
 
     @property
     def allowed(self) -> str:
         """What may be given, in words."""
-        kind = "a whole number" if self.whole else "a number"
+        kind = "a whole number" if self.integer else "a number"
         return f"{kind} of at least {self.least:g}" + (f" and at most {self.most:g}" if self.most < math.inf else "")
 
 
@@ -99,7 +99,7 @@ class OneOf(Choice):
 
 
 @dataclass(frozen=True)
-class Given:
+class FreeParameter:
     """What is neither a number nor a choice, such as a class by its name or an object: its owner checks it.
 
     ``grid`` says that no value is a list, so that a list in a plan is several values, as elsewhere.
@@ -114,13 +114,13 @@ class Given:
         """Leave it to the owner, who knows what it is for."""
 
 
-Table = Mapping[str, Parameter | Choice | Given]
+Table = Mapping[str, Parameter | Choice | FreeParameter]
 
 
 def may_differ(parameter: object) -> bool:
     """Tell whether trials that train together may differ in a hyper-parameter: a number that scales, or a readout."""
     if isinstance(parameter, Parameter):
-        return not parameter.whole and not parameter.shapes
+        return not parameter.integer and not parameter.shapes
     return isinstance(parameter, Readout)
 
 
@@ -144,7 +144,7 @@ def without_defaults(values: Mapping[str, Any], later: Table) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in later or not usual(name, value)}
 
 
-def completed(table: Table, values: Mapping[str, Any], owner: str) -> dict[str, Any]:
+def with_defaults(table: Table, values: Mapping[str, Any], owner: str) -> dict[str, Any]:
     """Return the values of a table, defaults where none is given; an unknown name or a bad value is refused."""
     for name in values:
         if name not in table:

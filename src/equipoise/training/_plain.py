@@ -42,7 +42,7 @@ class PlainTraining(ABC):
         """Take the steps of an epoch (they count from 1), one at a time; yield the losses of each by name."""
 
     @abstractmethod
-    def keep(self, epoch: int, losses: Mapping[str, float]) -> None:
+    def on_epoch_end(self, epoch: int, losses: Mapping[str, float]) -> None:
         """Take note of an epoch whose losses were all finite, and of the mean of each."""
 
     def step_name(self, epoch: int, step: int, steps: int) -> str | None:
@@ -93,7 +93,7 @@ class Plain(Backend):
     def remember(self, trials: Sequence[int]) -> None:
         """Let trainings take note of the epoch that they have behind them."""
         for trial in trials:
-            self.trainings[trial].keep(self._done[trial], self._means[trial])
+            self.trainings[trial].on_epoch_end(self._done[trial], self._means[trial])
 
     def close(self) -> None:
         """Wait for the steps that are recorded."""
@@ -162,7 +162,7 @@ class StepTraining(PlainTraining):
         for number in range((epoch - 1) * self.every + 1, min(epoch * self.every, self.number) + 1):
             yield self.take(number)
 
-    def keep(self, epoch: int, losses: Mapping[str, float]) -> None:
+    def on_epoch_end(self, epoch: int, losses: Mapping[str, float]) -> None:
         """Report."""
         self.reports.append(StepProgress(min(epoch * self.every, self.number), self.number, dict(losses)))
         if self.report is not None:

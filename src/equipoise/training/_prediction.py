@@ -17,9 +17,9 @@ from equipoise.foundation import (
     listing,
     redacted_traceback,
 )
-from equipoise.training._compatibility import has_own
-from equipoise.training._dataset import Material, Outcome, Predicted, Rows, Settings
-from equipoise.training._preparation import Prepared, overrides, training_rows
+from equipoise.training._compatibility import has_hook
+from equipoise.training._dataset import EncodedDataset, Outcome, Predicted, Rows, Settings
+from equipoise.training._preparation import PreparedJob, overrides, training_rows
 from equipoise.training._stack import Scale
 from equipoise.training._treatment import Afterwards, Outputs, Representations, Scored, Treatment
 
@@ -31,28 +31,28 @@ if TYPE_CHECKING:
 Logits = NDArray[np.float32]
 
 
-def read(trial: Prepared, material: Material, dev: Logits, test: Logits) -> Afterwards:
+def read(trial: PreparedJob, dataset: EncodedDataset, dev: Logits, test: Logits) -> Afterwards:
     """Return what a trial says: by its treatment's readout, or the class with the highest output."""
     acting = overrides(trial.treatments, "read")
     if len(acting) > 1:
         raise BadInput(f"Two treatments read the network ({', '.join(acting)})", available="one at most")
     for treatment in trial.treatments:
-        afterwards = treatment.read(_outputs_for(treatment, trial, material, dev, test))
+        afterwards = treatment.read(_outputs_for(treatment, trial, dataset, dev, test))
         if afterwards is not None:
             return afterwards
-    return Afterwards(plain_predictions(dev, material.task), plain_predictions(test, material.task))
+    return Afterwards(plain_predictions(dev, dataset.task), plain_predictions(test, dataset.task))
 
 
-def _outputs_for(treatment: object, trial: Prepared, material: Material, dev: Logits, test: Logits) -> Outputs:
-    rows = material.dev
+def _outputs_for(treatment: object, trial: PreparedJob, dataset: EncodedDataset, dev: Logits, test: Logits) -> Outputs:
+    rows = dataset.dev
     assert rows.target is not None
     assert rows.group is not None
-    test_group = material.test.group if getattr(treatment, "needs_group_at_prediction", False) else None
+    test_group = dataset.test.group if getattr(treatment, "needs_group_at_prediction", False) else None
     if test_group is not None and not len(test):
         test_group = test_group[:0]
     return Outputs(
         dev=dev, test=test, dev_target=rows.target, dev_group=rows.group, test_group=test_group,
-        counts=training_rows(trial.rows, material).counts, classes=material.classes, groups=material.groups,
+        counts=training_rows(trial.rows, dataset).counts, classes=dataset.classes, groups=dataset.groups,
     )  # fmt: skip
 
 
@@ -96,7 +96,7 @@ MOST_FRAMES, MOST_LETTERS = 12, 8_000
 
 
 def finished(
-    trial: Prepared,
+    trial: PreparedJob,
     ended: Outcome,
     read_afterwards: Callable[[], Afterwards],
     model: Callable[[], FittedModel | None],
@@ -106,12 +106,12 @@ def finished(
     try:
         afterwards = read_afterwards()
     except Exception as error:  # noqa: BLE001 - one readout that fails stops no other
-        return failed(error, ended)
+        return failed_outcome(error, ended)
     ended = replace(
         ended,
         dev=afterwards.dev,
         test=afterwards.test,
-        kept=afterwards.kept,
+        arrays=afterwards.arrays,
         notes=(*ended.notes, *afterwards.notes),
         model=model(),
     )
@@ -120,7 +120,7 @@ def finished(
     return after_training(trial, ended, representations)
 
 
-def after_training(trial: Prepared, ended: Outcome, representations: Any) -> Outcome:
+def after_training(trial: PreparedJob, ended: Outcome, representations: Any) -> Outcome:
     """Let a treatment after training act; what goes wrong there is the failure of this trial alone."""
     acting = overrides(trial.treatments, "after")
     if not acting:
@@ -131,13 +131,13 @@ def after_training(trial: Prepared, ended: Outcome, representations: Any) -> Out
         (treatment,) = (treatment for treatment in trial.treatments if type(treatment).__name__ in acting)
         afterwards: Afterwards | None = treatment.after(representations())
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-        return failed(error, replace(ended, dev=None, test=None, model=None))
+        return failed_outcome(error, replace(ended, dev=None, test=None, model=None))
     spent = ended.seconds + time.perf_counter() - start
     if afterwards is None:
         return replace(ended, seconds=spent)
     ended = replace(
         ended, dev=afterwards.dev, test=afterwards.test, notes=(*ended.notes, *afterwards.notes), seconds=spent,
-        kept={**ended.kept, **afterwards.kept},
+        arrays={**ended.arrays, **afterwards.arrays},
     )  # fmt: skip
     return with_part(ended, afterwards)
 
@@ -161,7 +161,7 @@ def with_part(ended: Outcome, afterwards: Afterwards) -> Outcome:
     return ended
 
 
-def adjusted(trial: Prepared, ended: Outcome, material: Material) -> Outcome:
+def adjusted(trial: PreparedJob, ended: Outcome, dataset: EncodedDataset) -> Outcome:
     """Let treatments adjust the predictions, in order, and say what transformations have to say."""
     if ended.failure is not None:
         return ended
@@ -172,15 +172,15 @@ def adjusted(trial: Prepared, ended: Outcome, material: Material) -> Outcome:
         ended.model.transformations = trial.transformations
     try:
         for treatment in trial.treatments:
-            if has_own(type(treatment), "adjust"):
-                ended = _adjusted(treatment, trial, ended, material)
+            if has_hook(type(treatment), "adjust"):
+                ended = _adjusted(treatment, trial, ended, dataset)
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-        return failed(error, replace(ended, dev=None, test=None))
+        return failed_outcome(error, replace(ended, dev=None, test=None))
     return replace(ended, seconds=ended.seconds + time.perf_counter() - start)
 
 
-def _adjusted(treatment: Treatment, trial: Prepared, ended: Outcome, material: Material) -> Outcome:
-    dev, test = material.dev, material.test
+def _adjusted(treatment: Treatment, trial: PreparedJob, ended: Outcome, dataset: EncodedDataset) -> Outcome:
+    dev, test = dataset.dev, dataset.test
     assert dev.target is not None
     assert dev.group is not None
     if ended.dev is None or ended.test is None or ended.dev.scores is None:
@@ -188,7 +188,7 @@ def _adjusted(treatment: Treatment, trial: Prepared, ended: Outcome, material: M
             f"The treatment {type(treatment).__name__} adjusts scores, and the learner gives classes without scores",
             available="a learner with scores, such as mlp, or scikit_learn with an estimator that has predict_proba",
         )
-    scored = Scored(ended.dev.scores, dev.target, dev.group, material.classes, material.groups, trial.seed)
+    scored = Scored(ended.dev.scores, dev.target, dev.group, dataset.classes, dataset.groups, trial.seed)
     adjustment = treatment.adjust(scored)
     if adjustment is None:
         return ended
@@ -203,7 +203,7 @@ def _adjusted(treatment: Treatment, trial: Prepared, ended: Outcome, material: M
     )
 
 
-def failed(error: BaseException, ended: Outcome | None = None) -> Outcome:
+def failed_outcome(error: BaseException, ended: Outcome | None = None) -> Outcome:
     """Return an outcome that an error failed, with the reason and with where it came from."""
     return replace(ended or Outcome(), failure=failure_of(error), traceback=traceback_of(error))
 
@@ -225,26 +225,26 @@ def traceback_of(error: BaseException) -> str | None:
 
 
 def representations_of(
-    material: Material, trial: Prepared, settings: Settings, hidden: Callable[[str], NDArray[Any]]
+    dataset: EncodedDataset, trial: PreparedJob, settings: Settings, hidden: Callable[[str], NDArray[Any]]
 ) -> Representations:
     """Return the rows of all splits as ``hidden`` represents them; the training rows are those of the trial.
 
     Test groups are there for another trial of the study, unless a treatment of this one declares that it needs them.
     """
-    train, rows = material.train, trial.rows
+    train, rows = dataset.train, trial.rows
     chosen = Rows(
         hidden("train"), train.ids[rows], *(_of(codes, rows) for codes in (train.target, train.group, train.cell))
     )
-    dev, test = (replace(getattr(material, split), inputs=hidden(split)) for split in ("dev", "test"))
+    dev, test = (replace(getattr(dataset, split), inputs=hidden(split)) for split in ("dev", "test"))
     if not any(treatment.needs_group_at_prediction for treatment in trial.treatments):
         test = replace(test, group=None)
     return Representations(
         train=chosen,
         dev=dev,
         test=test,
-        classes=material.classes,
-        groups=material.groups,
-        task=material.task,
+        classes=dataset.classes,
+        groups=dataset.groups,
+        task=dataset.task,
         seed=trial.seed,
         selection=settings.selection,
         weights=trial.weights,

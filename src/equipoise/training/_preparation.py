@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation import BadInput, stream
-from equipoise.training._compatibility import has_own
-from equipoise.training._dataset import Codes, Job, Material, Rows
+from equipoise.training._compatibility import has_hook
+from equipoise.training._dataset import Codes, EncodedDataset, Job, Rows
 from equipoise.training._models import Transformation
 from equipoise.training._parameters import Readout, Table, may_differ
 from equipoise.training._treatment import TrainingInputs, TrainingRows, Treatment
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
-    """A job whose treatments before training have acted: rows (positions in ``Material.train``) and their weights.
+class PreparedJob:
+    """A job whose treatments before training have acted: rows (positions in ``EncodedDataset.train``) and weights.
 
     ``values`` are all hyper-parameters of the learner. Inputs go through the ``transformations``, one after another,
     before the learner sees them (``transformed``).
@@ -56,55 +56,55 @@ class Prepared:
         return self.job.domains
 
 
-def prepared(job: Job, material: Material, values: dict[str, Any], *, transforms: bool = True) -> Prepared:
+def prepare_job(job: Job, dataset: EncodedDataset, values: dict[str, Any], *, transforms: bool = True) -> PreparedJob:
     """Let the treatments choose, weigh and transform rows, in order: each sees what those before it have left.
 
     Without ``transforms`` nothing is fitted: rows are only chosen and weighed.
     """
-    rows, weights = _checked(job.rows, material), None
+    rows, weights = _checked(job.rows, dataset), None
     transformations: list[Transformation] = []
     for index, treatment in enumerate(job.treatments):
-        check_material(treatment, material)
+        check_dataset(treatment, dataset)
         generator = stream(job.seed, "choose", index, type(treatment).__name__)
-        chosen = treatment.choose(training_rows(rows, material), generator)
+        chosen = treatment.choose(training_rows(rows, dataset), generator)
         if chosen is not None:
             rows = rows[chosen]
             weights = None if weights is None else weights[chosen]
-        weighed = treatment.weigh(training_rows(rows, material))
+        weighed = treatment.weigh(training_rows(rows, dataset))
         if weighed is not None:
             weights = _good(weighed, len(rows), treatment) * (1.0 if weights is None else weights)
-        if transforms and has_own(type(treatment), "transform"):
+        if transforms and has_hook(type(treatment), "transform"):
             generator = stream(job.seed, "transform", index, type(treatment).__name__)
-            fitted = treatment.transform(_training_inputs(rows, weights, material), generator)
+            fitted = treatment.transform(_training_inputs(rows, weights, dataset), generator)
             if fitted is not None:
                 transformations.append(fitted)
-                material = replace(material, train=_through(material.train, (fitted,)))
+                dataset = replace(dataset, train=_through(dataset.train, (fitted,)))
     if not len(rows):
         raise BadInput("No training rows are left", help="use more rows, or a treatment that keeps some.")
-    return Prepared(job, rows, weights, values, tuple(transformations))
+    return PreparedJob(job, rows, weights, values, tuple(transformations))
 
 
-def transformed(material: Material, transformations: Sequence[Transformation]) -> Material:
+def transformed(dataset: EncodedDataset, transformations: Sequence[Transformation]) -> EncodedDataset:
     """Return the rows of all splits with their inputs through fitted transformations, one after another."""
     if not transformations:
-        return material
-    train, dev, test = (_through(rows, transformations) for rows in (material.train, material.dev, material.test))
-    return replace(material, train=train, dev=dev, test=test)
+        return dataset
+    train, dev, test = (_through(rows, transformations) for rows in (dataset.train, dataset.dev, dataset.test))
+    return replace(dataset, train=train, dev=dev, test=test)
 
 
-def check_material(treatment: Treatment, material: Material) -> None:
+def check_dataset(treatment: Treatment, dataset: EncodedDataset) -> None:
     """Refuse a treatment that is not defined for these rows: for another target than two classes, or for pictures."""
-    number, inputs = len(material.classes), material.train.inputs
-    if has_own(type(treatment), "transform") and inputs.ndim != 2:
+    number, inputs = len(dataset.classes), dataset.train.inputs
+    if has_hook(type(treatment), "transform") and inputs.ndim != 2:
         raise BadInput(
             f"The inputs are pictures ({' x '.join(map(str, inputs.shape[1:]))}), and {type(treatment).__name__} "
             "transforms rows of numbers",
             available="rows of numbers",
             help="choose a treatment that acts during or after training.",
         )
-    if not treatment.two_classes or (material.task == "class" and number == 2):
+    if not treatment.two_classes or (dataset.task == "class" and number == 2):
         return
-    target = f"the target has {number} classes" if material.task == "class" else "the target is a number"
+    target = f"the target has {number} classes" if dataset.task == "class" else "the target is a number"
     raise BadInput(
         f"The treatment {type(treatment).__name__} is defined for two classes, and {target}",
         available="a target of two classes",
@@ -112,24 +112,24 @@ def check_material(treatment: Treatment, material: Material) -> None:
     )
 
 
-def training_rows(rows: Codes, material: Material) -> TrainingRows:
+def training_rows(rows: Codes, dataset: EncodedDataset) -> TrainingRows:
     """Return chosen training rows as a treatment before training sees them."""
-    train = material.train
+    train = dataset.train
     assert train.target is not None
     assert train.cell is not None
     assert train.group is not None
-    return TrainingRows(train.target[rows], train.cell[rows], train.group[rows], material.classes, material.groups)
+    return TrainingRows(train.target[rows], train.cell[rows], train.group[rows], dataset.classes, dataset.groups)
 
 
-def _training_inputs(rows: Codes, weights: NDArray[np.float64] | None, material: Material) -> TrainingInputs:
-    inputs = material.train.inputs
+def _training_inputs(rows: Codes, weights: NDArray[np.float64] | None, dataset: EncodedDataset) -> TrainingInputs:
+    inputs = dataset.train.inputs
     if not inputs.shape[1]:
         raise BadInput(
             "A treatment transforms inputs, and none are given with the training rows",
             available="a study, or equipoise's learners",
             help="transform the rows before this estimator is fitted.",
         )
-    return TrainingInputs(**vars(training_rows(rows, material)), inputs=inputs[rows], weights=weights)
+    return TrainingInputs(**vars(training_rows(rows, dataset)), inputs=inputs[rows], weights=weights)
 
 
 def _through(rows: Rows, transformations: Sequence[Transformation]) -> Rows:
@@ -146,14 +146,14 @@ def _through(rows: Rows, transformations: Sequence[Transformation]) -> Rows:
 
 def overrides(treatments: Sequence[Treatment], method: str) -> list[str]:
     """Return the names of the treatments that have a method of their own, such as ``during``."""
-    return [type(treatment).__name__ for treatment in treatments if has_own(type(treatment), method)]
+    return [type(treatment).__name__ for treatment in treatments if has_hook(type(treatment), method)]
 
 
-def _checked(rows: Codes, material: Material) -> Codes:
-    train = material.train
+def _checked(rows: Codes, dataset: EncodedDataset) -> Codes:
+    train = dataset.train
     if train.group is None or train.cell is None:
         raise BadInput("The training rows have no targets or no groups", available="both, for every training row")
-    if not len(material.dev) or material.dev.target is None or material.dev.group is None:
+    if not len(dataset.dev) or dataset.dev.target is None or dataset.dev.group is None:
         raise BadInput(
             "No dev row has both a target and a group", available="dev rows, as the best epoch is chosen on them"
         )
@@ -184,11 +184,11 @@ def _good(weights: NDArray[np.float64], rows: int, treatment: Treatment) -> NDAr
     return weights_array
 
 
-Numbered = tuple[int, Prepared]
+Numbered = tuple[int, PreparedJob]
 
 
 def stacks_of(
-    jobs: Sequence[Numbered], table: Table, size_of: Callable[[Sequence[Prepared]], int]
+    jobs: Sequence[Numbered], table: Table, size_of: Callable[[Sequence[PreparedJob]], int]
 ) -> list[list[Numbered]]:
     """Deal numbered jobs into stacks, in order; ``size_of`` says how many trainings of one kind are best together.
 
@@ -204,7 +204,7 @@ def stacks_of(
     ]
 
 
-def kind_of(job: Prepared, table: Table) -> Hashable:
+def kind_of(job: PreparedJob, table: Table) -> Hashable:
     """Return what all jobs of a stack share; ``table`` has the hyper-parameters of the learner."""
     treatments = tuple(
         (type(treatment), _shape(treatment.parameters, treatment.values)) for treatment in job.treatments
@@ -212,7 +212,7 @@ def kind_of(job: Prepared, table: Table) -> Hashable:
     return len(job.rows), _shape(table, job.values), treatments, tuple(map(_digest, job.transformations))
 
 
-def trainings_of(jobs: Sequence[Prepared]) -> list[list[int]]:
+def trainings_of(jobs: Sequence[PreparedJob]) -> list[list[int]]:
     """Return the positions of the jobs of each training, in order: they agree in all but their readouts."""
     by_training: dict[Hashable, list[int]] = {}
     for index, job in enumerate(jobs):
@@ -220,7 +220,7 @@ def trainings_of(jobs: Sequence[Prepared]) -> list[list[int]]:
     return list(by_training.values())
 
 
-def _training(job: Prepared, index: int) -> Hashable:
+def _training(job: PreparedJob, index: int) -> Hashable:
     """Name the training of a job; one that has no readouts to choose from is a training of its own."""
     if not any(
         isinstance(parameter, Readout) for treatment in job.treatments for parameter in treatment.parameters.values()

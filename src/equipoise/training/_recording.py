@@ -62,7 +62,7 @@ class Recorder:
             graph = None
         cuda.synchronize()
         with cuda.stream(self._stream), self.torch.no_grad():
-            put_back(self._tensors(), before)
+            restore_tensors(self._tensors(), before)
         cuda.synchronize()
         if graph is not None:
             self._graphs[kind] = graph
@@ -106,7 +106,7 @@ class Recorder:
             self._stream.synchronize()
 
 
-def put_back(tensors: Mapping[str, torch.Tensor], before: Mapping[str, torch.Tensor]) -> None:
+def restore_tensors(tensors: Mapping[str, torch.Tensor], before: Mapping[str, torch.Tensor]) -> None:
     """Give tensors the values they had, in place; those that were not there become zeros."""
     for name, value in tensors.items():
         if name in before:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from equipoise.foundation import require, stream
 from equipoise.training._dataset import Codes
 from equipoise.training._numerics import jittered
-from equipoise.training._preparation import Prepared
+from equipoise.training._preparation import PreparedJob
 
 if TYPE_CHECKING:
     import torch
@@ -90,13 +90,13 @@ def sample_keys(seed: int, epoch: int, ids: Codes, copies: Codes, purpose: str) 
 
     A hash of the four (the finaliser of SplitMix64, twice) is as good as a draw here, and it needs no order.
     """
-    first, second = stream_words(seed, epoch, purpose)
+    first, second = stream_keys(seed, epoch, purpose)
     key = _mixed(ids.astype(np.uint64) * ID_STEP + np.uint64(first))
     key ^= copies.astype(np.uint64) * COPY_STEP + np.uint64(second)
     return _mixed(key).view(np.int64)
 
 
-def stream_words(seed: int, epoch: int, purpose: str) -> tuple[int, int]:
+def stream_keys(seed: int, epoch: int, purpose: str) -> tuple[int, int]:
     """Return the two whole numbers of 64 bits that part one seed, epoch and purpose from another."""
     digest = hashlib.sha256(repr((seed, purpose, epoch)).encode()).digest()
     return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:16], "little")
@@ -143,9 +143,9 @@ def device_keys(
 def _words(seeds: int | Sequence[int], epoch: int, ids: torch.Tensor, purpose: str) -> tuple[Any, Any]:
     """Return the numbers that part streams: two, or two columns with a row for each seed."""
     if not isinstance(seeds, Sequence):
-        first, second = stream_words(seeds, epoch, purpose)
+        first, second = stream_keys(seeds, epoch, purpose)
         return _signed(first), _signed(second)
-    words = [[_signed(word) for word in stream_words(seed, epoch, purpose)] for seed in seeds]
+    words = [[_signed(word) for word in stream_keys(seed, epoch, purpose)] for seed in seeds]
     columns = ids.new_tensor(words)
     return columns[:, :1], columns[:, 1:]
 
@@ -156,9 +156,9 @@ def _mixed_on_device(key: torch.Tensor) -> torch.Tensor:
     return key ^ _right(key, 31)
 
 
-def _right(key: torch.Tensor, places: int) -> torch.Tensor:
+def _right(key: torch.Tensor, positions: int) -> torch.Tensor:
     """Shift to the right and let zeros in: torch's own shift lets the sign in."""
-    return (key >> places) & ((1 << (BITS - places)) - 1)
+    return (key >> positions) & ((1 << (BITS - positions)) - 1)
 
 
 def _signed(number: int) -> int:
@@ -169,49 +169,49 @@ def _signed(number: int) -> int:
 class Orders:
     """The orders of the trials of a stack, epoch by epoch."""
 
-    def __init__(self, trials: Sequence[Prepared], ids: Codes, device: str) -> None:
+    def __init__(self, trials: Sequence[PreparedJob], ids: Codes, device: str) -> None:
         self._trials, self._device = trials, device
         # Trials with the very same array of rows have the same samples.
         self._samples: dict[int, tuple[Codes, Codes]] = {}
-        self._there: tuple[torch.Tensor, torch.Tensor] | None = None
+        self._device_samples: tuple[torch.Tensor, torch.Tensor] | None = None
         for trial in trials:
             if id(trial.rows) not in self._samples:
                 samples = ids[trial.rows]
                 self._samples[id(trial.rows)] = samples, copies_of(samples)
 
-    def places(self, epoch: int, running: Sequence[int]) -> torch.Tensor:
+    def positions(self, epoch: int, running: Sequence[int]) -> torch.Tensor:
         """Return the places of each running trial in the order of its samples' numbers, ``[trial, row]``."""
         library = require("torch", extra="train", purpose="Training")
         orders: dict[tuple[int, int], Codes] = {}
         names = [(self._trials[index].seed, id(self._trials[index].rows)) for index in running]
         if self._device != "cpu":
-            return self._places_there(epoch, running)
+            return self._device_positions(epoch, running)
         for seed, rows in names:
             if (seed, rows) not in orders:
                 orders[seed, rows] = np.argsort(sample_keys(seed, epoch, *self._samples[rows], "order"))
         tensor: torch.Tensor = library.from_numpy(np.stack([orders[name] for name in names]))
         return tensor
 
-    def _places_there(self, epoch: int, running: Sequence[int]) -> torch.Tensor:
+    def _device_positions(self, epoch: int, running: Sequence[int]) -> torch.Tensor:
         """Do the same on the device itself, for all trials at once: only the samples travel, once."""
         library = require("torch", extra="train", purpose="Training")
-        if self._there is None:
+        if self._device_samples is None:
             trial_samples = [self._samples[id(trial.rows)] for trial in self._trials]
             samples, copies = (
                 library.from_numpy(np.stack(parts)).to(self._device) for parts in zip(*trial_samples, strict=True)
             )
-            self._there = samples, copies
+            self._device_samples = samples, copies
         chosen = library.tensor(list(running), device=self._device)
-        ids, copies = (keys.index_select(0, chosen) for keys in self._there)
+        ids, copies = (keys.index_select(0, chosen) for keys in self._device_samples)
         return device_keys([self._trials[index].seed for index in running], epoch, ids, copies, "order").argsort(1)
 
-    def jittered(self, places: torch.Tensor, size: int, epoch: int, running: Sequence[int]) -> torch.Tensor:
+    def jittered(self, positions: torch.Tensor, size: int, epoch: int, running: Sequence[int]) -> torch.Tensor:
         """Permute places within each batch of ``size``, each trial by its own stream of seed and repeat."""
         library = require("torch", extra="train", purpose="Training")
         jobs = [self._trials[index].job for index in running]
         moved = [
             jittered(trial_places, size, job.seed, job.repeat, epoch)
-            for trial_places, job in zip(places.cpu().numpy(), jobs, strict=True)
+            for trial_places, job in zip(positions.cpu().numpy(), jobs, strict=True)
         ]
-        permuted: torch.Tensor = library.from_numpy(np.stack(moved)).to(places.device)
+        permuted: torch.Tensor = library.from_numpy(np.stack(moved)).to(positions.device)
         return permuted

@@ -31,7 +31,7 @@ from equipoise.measures import (
     labels_have_collapsed,
     r_squared,
 )
-from equipoise.training._dataset import Epoch, Material, Predicted, Rows, Selection, Settings, known_targets
+from equipoise.training._dataset import EncodedDataset, Epoch, Predicted, Rows, Selection, Settings, known_targets
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -127,13 +127,13 @@ def scores_of(
     if task == "multilabel":
         # Every number is a mean over the labels for which it is defined; one is predicted at a probability of 0.5.
         counts, score_of = _label_counts(values, target, group, groups), partial(label_scores, measure)
-        collapsed = all_labels_have_collapsed(counts.everyone)
+        collapsed = all_labels_have_collapsed(counts.overall)
     else:
         counts, score_of = _counts(values, target, group, classes, groups), auc_of
-        by_group = counts.everyone
+        by_group = counts.overall
         collapsed = counts_have_collapsed(by_group.actual, by_group.predicted, by_group.right)
     if not PERFORMANCES[measure].needs_scores:
-        performances = class_performance(measure, counts.everyone)
+        performances = class_performance(measure, counts.overall)
     elif scores is None:
         raise no_scores()
     else:
@@ -147,10 +147,10 @@ def scores_of(
     return Scores(performances, class_fairness(fairness, counts.groups(slice(groups)), measure), collapsed)
 
 
-def only_epoch(dev: Predicted, material: Material, settings: Settings) -> Epoch:
+def only_epoch(dev: Predicted, dataset: EncodedDataset, settings: Settings) -> Epoch:
     """Return what the dev rows say of a training without epochs, as its only one."""
     scores = scores_of(
-        dev.values[None], material.dev, len(material.classes), len(material.groups), material.task,
+        dev.values[None], dataset.dev, len(dataset.classes), len(dataset.groups), dataset.task,
         performance=settings.performance, fairness=settings.fairness,
         scores=None if dev.scores is None else dev.scores[None],
     )  # fmt: skip
@@ -172,31 +172,31 @@ def needs_scores(performance: Performance | None) -> bool:
     return performance is not None and PERFORMANCES[performance].needs_scores
 
 
-def label_notes(dev: Predicted, material: Material) -> tuple[str, ...]:
+def label_notes(dev: Predicted, dataset: EncodedDataset) -> tuple[str, ...]:
     """Say of dev rows which labels fairness leaves out, and which are predicted no better than by a constant."""
-    rows = material.dev
+    rows = dataset.dev
     assert rows.target is not None
     assert rows.group is not None
     known_rows = known_targets(rows.target)
     counts = _label_counts(
-        np.asarray(dev.values)[None, known_rows], rows.target[known_rows], rows.group[known_rows], len(material.groups)
+        np.asarray(dev.values)[None, known_rows], rows.target[known_rows], rows.group[known_rows], len(dataset.groups)
     )
-    by_group = counts.groups(slice(len(material.groups)))
+    by_group = counts.groups(slice(len(dataset.groups)))
     silent = (by_group.actual[0] == 0).any(axis=0)
-    constant = labels_have_collapsed(counts.everyone)[0]
+    constant = labels_have_collapsed(counts.overall)[0]
     notes = []
     for flags, words in (
         (silent, "No dev row of some group has these labels, so fairness leaves them out"),
         (constant, "Predicted no better than by a constant on the dev rows"),
     ):
-        names = [label for label, flag in zip(material.labels, flags.tolist(), strict=True) if flag]
+        names = [label for label, flag in zip(dataset.labels, flags.tolist(), strict=True) if flag]
         notes += [f"{words}: {listing(names, 10)}."] if names else []
     return tuple(notes)
 
 
-def has_collapsed(dev: Predicted, material: Material) -> bool:
+def has_collapsed(dev: Predicted, dataset: EncodedDataset) -> bool:
     """Tell whether predictions of the dev rows are no better than a constant."""
-    scores = scores_of(dev.values[None], material.dev, len(material.classes), len(material.groups), material.task)
+    scores = scores_of(dev.values[None], dataset.dev, len(dataset.classes), len(dataset.groups), dataset.task)
     return bool(scores.has_collapsed[0])
 
 

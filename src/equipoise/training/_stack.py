@@ -28,10 +28,10 @@ from equipoise.training._callback import (
     callbacks_of,
 )
 from equipoise.training._compatibility import Need, required
-from equipoise.training._dataset import Material, Settings
+from equipoise.training._dataset import EncodedDataset, Settings
 from equipoise.training._losses import label_loss, weights_of_trials
 from equipoise.training._numerics import dtype_of, is_jittered
-from equipoise.training._preparation import Prepared
+from equipoise.training._preparation import PreparedJob
 from equipoise.training._seeding import Orders, seed_of
 
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ class Network(Protocol):
         """Go on with other values, of any number of trials."""
 
     @property
-    def shown(self) -> dict[str, torch.Tensor]:
+    def layer_outputs(self) -> dict[str, torch.Tensor]:
         """What the layers that are shown gave in the last call, ``[R, row, ...]``, by name."""
 
-    def show(self, layer: str) -> None:
+    def record_layer(self, layer: str) -> None:
         """Let calls show a layer; a name that the network does not have is refused."""
 
     def training(self, on: bool) -> None:
@@ -94,7 +94,7 @@ class Arranged:
     """The batches of an epoch, one after the other: places in a trial's rows, and what those rows are."""
 
     size: int
-    places: torch.Tensor
+    positions: torch.Tensor
     rows: torch.Tensor
     target: torch.Tensor
     cell: torch.Tensor
@@ -104,7 +104,7 @@ class Arranged:
     def batch(self, cut: slice) -> Arranged:
         """Return one batch."""
         places, rows, target, cell, group = (
-            tensor[:, cut] for tensor in (self.places, self.rows, self.target, self.cell, self.group)
+            tensor[:, cut] for tensor in (self.positions, self.rows, self.target, self.cell, self.group)
         )
         weights = None if self.weights is None else self.weights[:, cut]
         return Arranged(self.size, places, rows, target, cell, group, weights)
@@ -129,12 +129,12 @@ class Scale:
     spread: float = 1.0
 
     @classmethod
-    def of(cls, material: Material) -> Scale:
+    def of(cls, dataset: EncodedDataset) -> Scale:
         """Return the scale of the original training targets; classes have none."""
-        if material.task != "regression":
+        if dataset.task != "regression":
             return cls()
-        assert material.train.target is not None
-        known_target = material.train.target[np.isfinite(material.train.target)].astype(np.float64)
+        assert dataset.train.target is not None
+        known_target = dataset.train.target[np.isfinite(dataset.train.target)].astype(np.float64)
         return cls(float(known_target.mean()), float(known_target.std()) or 1.0)
 
 
@@ -152,8 +152,8 @@ class Stack:
     def __init__(
         self,
         network: Network,
-        trials: Sequence[Prepared],
-        material: Material,
+        trials: Sequence[PreparedJob],
+        dataset: EncodedDataset,
         recipe: Recipe,
         settings: Settings,
         *,
@@ -164,25 +164,25 @@ class Stack:
         self.torch = require("torch", extra="train", purpose="Training a network")
         self.network, self.trials, self.recipe, self.settings = network, trials, recipe, settings
         self.running = list(range(len(trials)))
-        self.scale = Scale.of(material)
-        train = material.train
+        self.scale = Scale.of(dataset)
+        train = dataset.train
         assert train.target is not None
         assert train.cell is not None
         assert train.group is not None
         rows = np.stack([trial.rows for trial in trials])
         self.inputs = self.tensor(train.inputs) if inputs is None else inputs
         self.rows = self.torch.from_numpy(rows).to(settings.device)
-        self.target = self.goals(train.target[rows], material.task)
+        self.target = self.goals(train.target[rows], dataset.task)
         self.cell = self.torch.from_numpy(train.cell[rows]).to(settings.device)
         self.group = self.torch.from_numpy(train.group[rows]).to(settings.device)
         # A metric learner draws rows by their weights: they are not weighed a second time.
         self.weights = None if "metric" in (context_values or {}) else self._weights()
         self.orders = Orders(trials, train.ids, settings.device)
-        self.task = material.task
-        label_weights = weights_of_trials(trials, material)
+        self.task = dataset.task
+        label_weights = weights_of_trials(trials, dataset)
         self.label_weights = None if label_weights is None else self.tensor(label_weights)
         treatments = [trial.treatments for trial in trials]
-        self.callbacks = callbacks_of(treatments, lambda: self._context(material, context_values or {}), learner)
+        self.callbacks = callbacks_of(treatments, lambda: self._context(dataset, context_values or {}), learner)
         self.optimisers = {NETWORK: StackedAdam(network.parameters, recipe.rates, recipe.decays)}
         for name, part in self.callbacks.parts.items():
             rates = recipe.rates if part.rate is None else part.rate
@@ -202,7 +202,7 @@ class Stack:
     def arranged(self, number: int) -> Arranged:
         """Return the batches of an epoch, with all that their rows have but inputs."""
         self.callbacks.begin(number)
-        places, size = self._places(number)
+        places, size = self._positions(number)
         return Arranged(
             size,
             places,
@@ -216,7 +216,7 @@ class Stack:
     def follow(self, batches: Arranged, steps: int | None = None, phase: str = EVERY_EPOCH) -> torch.Tensor:
         """Take the steps of an epoch, or the first of them; return the losses ``[step, trial]``."""
         self.network.training(True)
-        begins = list(range(0, batches.places.shape[1], batches.size))[:steps]
+        begins = list(range(0, batches.positions.shape[1], batches.size))[:steps]
         losses = [
             self.step(batches.batch(slice(begin, begin + batches.size)), phase, step)
             for step, begin in enumerate(begins)
@@ -239,8 +239,8 @@ class Stack:
             output, hidden = self.network(inputs)
             losses = None if self.callbacks.by_batch else self.row_losses(output, rows.target, rows.group)
         batch = Batch(
-            rows.places, rows.target, rows.cell, rows.group, rows.weights, hidden, output, losses, inputs, number,
-            self.network.shown, repeat,
+            rows.positions, rows.target, rows.cell, rows.group, rows.weights, hidden, output, losses, inputs, number,
+            self.network.layer_outputs, repeat,
         )  # fmt: skip
         return self.callbacks.descend(phase, batch, self._leaves(), self.optimisers)
 
@@ -264,18 +264,18 @@ class Stack:
         # Classes before rows, as the output lies in memory; a gather has a deterministic form on every device.
         return -output.mT.log_softmax(1).gather(1, target[:, None]).squeeze(1)
 
-    def keep(self, trials: list[int]) -> None:
+    def select_trials(self, trials: list[int]) -> None:
         """Go on with these of the running trials only (positions among the running)."""
         chosen = self.torch.tensor(trials, dtype=self.torch.long, device=self.settings.device)
         self.network.set_values([value[chosen] for value in self.network.values])
-        self.optimisers[NETWORK].keep(chosen, self.network.parameters)
+        self.optimisers[NETWORK].select_trials(chosen, self.network.parameters)
         for name, part in self.callbacks.parts.items():
             if part.layer is None:
                 raise AssertionError(f"the part {name} of a stack is no layer, and cannot go on with fewer trials")
             part.layer.set_parameters(
                 [parameter.detach()[chosen].requires_grad_() for parameter in part.layer.parameters]
             )
-            self.optimisers[name].keep(chosen, part.layer.parameters)
+            self.optimisers[name].select_trials(chosen, part.layer.parameters)
         self.rows, self.target, self.cell, self.group = (
             tensor[chosen] for tensor in (self.rows, self.target, self.cell, self.group)
         )
@@ -283,7 +283,7 @@ class Stack:
         self.label_weights = None if self.label_weights is None else self.label_weights[chosen]
         self.running = [self.running[position] for position in trials]
         for callback in self.callbacks:
-            callback.keep(chosen)
+            callback.select_trials(chosen)
 
     def read(self, rows: torch.Tensor | None, inputs: torch.Tensor) -> Iterator[tuple[slice, Any, Any]]:
         """Yield parts of rows with what the networks say of them: (rows, output, hidden), without gradients.
@@ -300,13 +300,13 @@ class Stack:
                 part = inputs[cut].expand(trials, -1, -1) if rows is None else self.gathered(inputs, rows[:, cut])
                 yield cut, *self.network(part)
 
-    def _places(self, number: int) -> tuple[torch.Tensor, int]:
+    def _positions(self, number: int) -> tuple[torch.Tensor, int]:
         """Return the places of an epoch, batch after batch ``[trial, row]``, and the size of a batch."""
         batches_given, size = self._given(number), self.recipe.even_size(self.rows.shape[1])
         if batches_given is not None:
             arranged, size = batches_given.flatten(1), batches_given.shape[2]
         else:
-            arranged = self.orders.places(number, self.running)
+            arranged = self.orders.positions(number, self.running)
         if is_jittered(self.settings.rounding):
             arranged = self.orders.jittered(arranged, size, number, self.running)
         return arranged, size
@@ -338,7 +338,7 @@ class Stack:
         ones = np.ones(self.rows.shape[1])
         return self.tensor(np.stack([ones if trial.weights is None else trial.weights for trial in self.trials]))
 
-    def _context(self, material: Material, context_values: Mapping[str, Any]) -> TrainingContext:
+    def _context(self, dataset: EncodedDataset, context_values: Mapping[str, Any]) -> TrainingContext:
         """Return what callbacks see of all trials."""
         self.network.training(False)
         with self.torch.no_grad():
@@ -349,14 +349,14 @@ class Stack:
         def shape_of(name: str) -> tuple[int, ...]:
             if name == LAST:
                 return (layer(hidden).shape[-1],)
-            self.network.show(name)
+            self.network.record_layer(name)
             with self.torch.no_grad():
                 self.network(self.gathered(self.inputs, self.rows[:, :1]))
-            return tuple(self.network.shown[name].shape[2:])
+            return tuple(self.network.layer_outputs[name].shape[2:])
 
         return context_of(
             self.trials,
-            material,
+            dataset,
             self.settings,
             (self.target, self.cell, self.group),
             width=0 if hidden is None else hidden.shape[-1],
@@ -368,16 +368,16 @@ class Stack:
         )
 
 
-def along(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+def along(values: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     """Return the values ``[trial, row, ...]`` of some rows ``[trial, row]``."""
     if values.ndim == 2:
-        return values.gather(1, places)
-    return values.gather(1, places[..., None].expand(-1, -1, values.shape[2]))
+        return values.gather(1, positions)
+    return values.gather(1, positions[..., None].expand(-1, -1, values.shape[2]))
 
 
 def context_of(
-    trials: Sequence[Prepared],
-    material: Material,
+    trials: Sequence[PreparedJob],
+    dataset: EncodedDataset,
     settings: Settings,
     rows: tuple[torch.Tensor, ...],
     **varying_values: Any,
@@ -387,21 +387,21 @@ def context_of(
     ``rows`` are target, cell and group of the training rows.
     """
     torch = require("torch", extra="train", purpose="Training a network")
-    assert material.train.group is not None
-    codes = material.attribute_codes(np.stack([material.train.group[trial.rows] for trial in trials]))
+    assert dataset.train.group is not None
+    codes = dataset.attribute_codes(np.stack([dataset.train.group[trial.rows] for trial in trials]))
     seeds = tuple(trial.seed for trial in trials)
     target, cell, group = rows
     shared_values = {
-        "attributes": material.attributes,
-        "values": material.attribute_values,
+        "attributes": dataset.attributes,
+        "values": dataset.attribute_values,
         "codes": torch.from_numpy(np.ascontiguousarray(codes)).to(settings.device),
-        "labels": material.labels,
+        "labels": dataset.labels,
         "linear": linear_layers(seeds, settings),
     }
     return TrainingContext(
         seeds=seeds,
-        classes=material.classes,
-        groups=material.groups,
+        classes=dataset.classes,
+        groups=dataset.groups,
         target=target,
         cell=cell,
         group=group,

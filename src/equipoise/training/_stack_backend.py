@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.training._dataset import Material, Outcome, Predicted, Rows, Settings, known_targets
+from equipoise.training._dataset import EncodedDataset, Outcome, Predicted, Rows, Settings, known_targets
 from equipoise.training._learner import Report
 from equipoise.training._models import FittedModel
 from equipoise.training._numerics import overhead, product_precision, seconds_of
@@ -38,10 +38,10 @@ ModelOf = Callable[[Stack, int, "list[torch.Tensor]"], FittedModel]
 
 def fit_stack(
     build: Callable[[], Stack],
-    material: Material,
+    dataset: EncodedDataset,
     settings: Settings,
     report: Report,
-    kind: Callable[[Stack, Material, Report], StackBackend],
+    kind: Callable[[Stack, EncodedDataset, Report], StackBackend],
 ) -> list[Outcome]:
     """Build a stack, train it and return how its trials ended; ``kind`` says what its networks are trained for."""
 
@@ -55,7 +55,7 @@ def fit_stack(
         return overhead(partial(seconds_of, steps))
 
     def run() -> list[Outcome]:
-        return Trainer(kind(build(), material, report), material, settings, report).run()
+        return Trainer(kind(build(), dataset, report), dataset, settings, report).run()
 
     with product_precision(settings):
         return by_rounding(settings, rehearse, run)
@@ -64,22 +64,22 @@ def fit_stack(
 class StackBackend(Backend):
     """A stack with the values that each trial had in its best epoch. A trial that stops leaves the stack."""
 
-    def __init__(self, stack: Stack, material: Material, report: Report) -> None:
-        self.stack, self.material, self.report = stack, material, report
+    def __init__(self, stack: Stack, dataset: EncodedDataset, report: Report) -> None:
+        self.stack, self.dataset, self.report = stack, dataset, report
         self.trials, self.epochs, self.patience = stack.trials, stack.recipe.epochs, stack.recipe.patience
-        self.kept = [values.clone() for values in stack.network.values]
-        self.dev = stack.tensor(material.dev.inputs)
+        self.best_values = [values.clone() for values in stack.network.values]
+        self.dev = stack.tensor(dataset.dev.inputs)
 
     def epoch(self, number: int, trials: Sequence[int]) -> list[Floats]:
         """Train the whole stack for an epoch."""
         losses = self.stack.epoch(number).double().cpu().numpy()
-        return [losses[:, at] for at in self.places(trials)]
+        return [losses[:, at] for at in self.running_indices(trials)]
 
     def eligible(self, number: int) -> bool:
         """Tell whether the treatments act in an epoch."""
         return self.stack.callbacks.eligible(number)
 
-    def places(self, trials: Sequence[int]) -> list[int]:
+    def running_indices(self, trials: Sequence[int]) -> list[int]:
         """Return where trials stand among those that are running."""
         where = {trial: at for at, trial in enumerate(self.stack.running)}
         return [where[trial] for trial in trials]
@@ -88,30 +88,32 @@ class StackBackend(Backend):
         """Keep the values of these trials."""
         if not trials:
             return
-        at = self.places(trials)
-        for best, now in zip(self.kept, self.stack.network.values, strict=True):
+        at = self.running_indices(trials)
+        for best, now in zip(self.best_values, self.stack.network.values, strict=True):
             best[list(trials)] = now[at]
 
     def release(self, trials: Sequence[int]) -> None:
         """Let the others go on alone; a stack that trains to its end stays whole."""
         if self.patience is not None:
             released = set(trials)
-            self.stack.keep([at for at, trial in enumerate(self.stack.running) if trial not in released])
+            self.stack.select_trials([at for at, trial in enumerate(self.stack.running) if trial not in released])
 
 
 class StackedNetworks(StackBackend):
     """Networks of classes or numbers; ``model_of`` makes the model of a trial where models are to be kept."""
 
-    def __init__(self, stack: Stack, material: Material, report: Report, *, model_of: ModelOf | None = None) -> None:
-        super().__init__(stack, material, report)
+    def __init__(
+        self, stack: Stack, dataset: EncodedDataset, report: Report, *, model_of: ModelOf | None = None
+    ) -> None:
+        super().__init__(stack, dataset, report)
         self.model_of = model_of if stack.settings.keep_models else None
 
     def read(self, trials: Sequence[int]) -> DevReading:
         """Return what the trials say of the dev rows, with the mean loss there."""
-        target, group = self.material.dev.target, self.material.dev.group
+        target, group = self.dataset.dev.target, self.dataset.dev.group
         assert target is not None
         assert group is not None
-        task, stack = self.material.task, self.stack
+        task, stack = self.dataset.task, self.stack
         is_known = known_targets(target)
         expected = stack.goals(np.where(is_known.reshape(-1, *[1] * (target.ndim - 1)), target, 0), task)
         # What a row without a group loses is not counted; a treatment's loss may need one all the same.
@@ -130,7 +132,7 @@ class StackedNetworks(StackBackend):
             if scored and not reads:
                 scores.append(probabilities(output, task).float().cpu().numpy())
         mean = np.concatenate(losses, axis=1).mean(axis=1, dtype=np.float64)
-        at = self.places(trials)
+        at = self.running_indices(trials)
         finite = np.isfinite(mean)
         if reads:
             joined = np.concatenate(outputs, axis=1)
@@ -153,23 +155,23 @@ class StackedNetworks(StackBackend):
     def _read(self, trial: int, outputs: NDArray[np.float32], finite: bool) -> Predicted:
         """Return what a trial says of the dev rows as its treatments read them."""
         finite_outputs = outputs if finite else np.zeros_like(outputs)
-        return read(self.trials[trial], self.material, finite_outputs, finite_outputs[:0]).dev
+        return read(self.trials[trial], self.dataset, finite_outputs, finite_outputs[:0]).dev
 
     def finish(self, ended: Sequence[Outcome]) -> list[Outcome]:
         """Return predictions with the values of the best epochs, and what treatments make of them."""
         stack = self.stack
         stack.running = list(range(len(self.trials)))
-        stack.network.set_values(self.kept)
+        stack.network.set_values(self.best_values)
         start = time.perf_counter()
-        outputs = [self._outputs(rows) for rows in (self.material.dev, self.material.test)]
+        outputs = [self._outputs(rows) for rows in (self.dataset.dev, self.dataset.test)]
         reads = bool(overrides(self.trials[0].treatments, "read"))
-        plain = None if reads else [predictions_of(output, self.material.task, stack.scale) for output in outputs]
+        plain = None if reads else [predictions_of(output, self.dataset.task, stack.scale) for output in outputs]
         share = (time.perf_counter() - start) / len(self.trials)
 
         def said(trial: int) -> Afterwards:
             if plain is not None:
                 return Afterwards(plain[0][trial], plain[1][trial])
-            return read(self.trials[trial], self.material, *(output[trial].float().numpy() for output in outputs))
+            return read(self.trials[trial], self.dataset, *(output[trial].float().numpy() for output in outputs))
 
         return [
             outcome
@@ -187,30 +189,30 @@ class StackedNetworks(StackBackend):
     def _model(self, trial: int) -> FittedModel | None:
         if self.model_of is None:
             return None
-        return self.model_of(self.stack, trial, [values[trial].clone() for values in self.kept])
+        return self.model_of(self.stack, trial, [values[trial].clone() for values in self.best_values])
 
     def _outputs(self, rows: Rows) -> Any:
         """Return the outputs of every trial for the rows of a split, ``[trial, row, output]``, on the CPU."""
         stack = self.stack
         outputs = [output.cpu() for _, output, _ in stack.read(None, stack.tensor(rows.inputs))]
         if not outputs:
-            width = max(self.material.outputs, 1)
+            width = max(self.dataset.outputs, 1)
             return stack.tensor(np.zeros((len(self.trials), 0, width))).cpu()
         return stack.torch.cat(outputs, dim=1)
 
     def _representations(self, index: int) -> Representations:
         """Read the last hidden layer of one trial; its network is taken out of the stack while it is read."""
-        stack, material, trial = self.stack, self.material, self.trials[index]
+        stack, dataset, trial = self.stack, self.dataset, self.trials[index]
         stack.running = [index]
-        stack.network.set_values([values[index : index + 1] for values in self.kept])
+        stack.network.set_values([values[index : index + 1] for values in self.best_values])
 
         def hidden(split: str) -> NDArray[np.float32]:
-            inputs = material.train.inputs[trial.rows] if split == "train" else getattr(material, split).inputs
+            inputs = dataset.train.inputs[trial.rows] if split == "train" else getattr(dataset, split).inputs
             parts = [layer(layer_inputs)[0].cpu() for _, _, layer_inputs in stack.read(None, stack.tensor(inputs))]
             joined: NDArray[np.float32] = stack.torch.cat(parts).float().numpy()
             return joined
 
-        return representations_of(material, trial, stack.settings, hidden)
+        return representations_of(dataset, trial, stack.settings, hidden)
 
 
 def _values(output: Any, task: str) -> NDArray[Any]:

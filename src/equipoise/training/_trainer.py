@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.training._dataset import Epoch, Material, Outcome, Settings
+from equipoise.training._dataset import EncodedDataset, Epoch, Outcome, Settings
 from equipoise.training._learner import Progress, Report
 from equipoise.training._numerics import (
     ask_for_workspace,
@@ -39,8 +39,8 @@ NO_EPOCH = "No epoch could be chosen: the performance on the dev rows was never 
 class Standing:
     """Where a trial stands: what the dev rows said of its epochs, the best of them, and whether it still trains.
 
-    ``broken`` says what broke its training off; ``learnt`` whether some epoch was better than a constant prediction:
-    until then nothing is waited for in vain.
+    ``broken`` says what broke its training off; ``has_learned`` whether some epoch was better than a constant
+    prediction: until then nothing is waited for in vain.
     """
 
     best: float = math.inf
@@ -49,7 +49,7 @@ class Standing:
     seconds: float = 0.0
     broken: str | None = None
     stopped: bool = False
-    learnt: bool = False
+    has_learned: bool = False
 
     def stop(self, why: str | None = None) -> None:
         """Train no further."""
@@ -129,13 +129,13 @@ class Backend(ABC):
 
 
 class Trainer:
-    """Trains what a backend holds to its end. ``material`` has the dev rows, where they choose an epoch."""
+    """Trains what a backend holds to its end. ``dataset`` has the dev rows, where they choose an epoch."""
 
     def __init__(
-        self, backend: Backend, material: Material | None = None, settings: Settings | None = None,
+        self, backend: Backend, dataset: EncodedDataset | None = None, settings: Settings | None = None,
         report: Report | None = None,
     ) -> None:  # fmt: skip
-        self.backend, self.material, self.settings, self.report = backend, material, settings or Settings(), report
+        self.backend, self.dataset, self.settings, self.report = backend, dataset, settings or Settings(), report
         self.standings = backend.standings()
         # The last epoch that dev rows could not choose.
         self.ineligible = 0
@@ -194,7 +194,7 @@ class Trainer:
         """Let the dev rows say how trials stand; what is better than ever is remembered, and patience may end."""
         if not trials:
             return
-        assert self.material is not None, "an epoch is chosen by dev rows"
+        assert self.dataset is not None, "an epoch is chosen by dev rows"
         reading, settings = self.backend.read(trials), self.settings
         finite_trials = [at for at, finite in enumerate(reading.finite) if finite]
         for at in set(range(len(trials))) - set(finite_trials):
@@ -203,8 +203,8 @@ class Trainer:
             return
         scores = None if reading.scores is None else np.stack([np.asarray(reading.scores[at]) for at in finite_trials])
         scores_found = scores_of(
-            np.stack([reading.values[at] for at in finite_trials]), self.material.dev, len(self.material.classes),
-            len(self.material.groups), self.material.task,
+            np.stack([reading.values[at] for at in finite_trials]), self.dataset.dev, len(self.dataset.classes),
+            len(self.dataset.groups), self.dataset.task,
             performance=settings.performance, fairness=settings.fairness, scores=scores,
         )  # fmt: skip
         last = settings.selection == "last"
@@ -220,12 +220,12 @@ class Trainer:
             loss = losses[trial] if reading.losses is None else float(reading.losses[at])
             record = Epoch(number, loss, float(scores_found.performance[index]), float(scores_found.fairness[index]))
             standing.history.append(record)
-            standing.learnt |= not bool(scores_found.has_collapsed[index])
+            standing.has_learned |= not bool(scores_found.has_collapsed[index])
             if criterion[index] < standing.best:
                 standing.best, standing.best_epoch = float(criterion[index]), number
                 better.append(trial)
             patience, since = self.backend.patience, max(standing.best_epoch, self.ineligible)
-            if patience is not None and not last and standing.learnt and number - since >= patience:
+            if patience is not None and not last and standing.has_learned and number - since >= patience:
                 standing.stop()
         self.backend.remember(better)
 
@@ -242,8 +242,8 @@ class Trainer:
             return replace(ended, failure=NO_EPOCH)
         chosen = next(epoch for epoch in ended.history if epoch.number == ended.best_epoch)
         if self.backend.chooses and self.settings.selection == "dto" and math.isnan(chosen.fairness):
-            assert self.material is not None
-            return replace(ended, notes=(*ended.notes, UNDEFINED[self.material.task]))
+            assert self.dataset is not None
+            return replace(ended, notes=(*ended.notes, UNDEFINED[self.dataset.task]))
         return ended
 
 

@@ -20,7 +20,7 @@ from equipoise.training._callback import OwnRecipe, TrainingCallback, TrainingCo
 from equipoise.training._compatibility import Need
 from equipoise.training._dataset import Codes, Predicted, Rows, Selection
 from equipoise.training._models import PostProcessor
-from equipoise.training._parameters import Table, completed
+from equipoise.training._parameters import Table, with_defaults
 
 if TYPE_CHECKING:
     from equipoise.training._models import Adjustment, Transformation
@@ -78,7 +78,7 @@ class Representations:
 class Afterwards:
     """What a treatment after training says of dev and test rows, with notes on how it got there.
 
-    ``kept`` are further arrays that are stored with the trial, by name, such as by how much constraints were missed.
+    ``arrays`` are further arrays that are stored with the trial, by name, such as by how much constraints were missed.
     ``postprocessor`` predicts other rows in the same way, as a part of the trained model; where there can be none,
     ``no_model`` says why.
     """
@@ -86,7 +86,7 @@ class Afterwards:
     dev: Predicted
     test: Predicted
     notes: tuple[str, ...] = ()
-    kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     postprocessor: PostProcessor | None = None
     no_model: str | None = None
 
@@ -151,7 +151,7 @@ class Treatment:
     requires: ClassVar[frozenset[Need]] = frozenset()
 
     def __init__(self, **values: Any) -> None:
-        self.values = completed(self.parameters, values, f"the treatment {type(self).__name__}")
+        self.values = with_defaults(self.parameters, values, f"the treatment {type(self).__name__}")
 
     def transform(self, rows: TrainingInputs, generator: np.random.Generator) -> Transformation | None:
         """Before training: return what all inputs go through, fitted on training rows (None: they stay)."""
@@ -186,7 +186,7 @@ class Treatment:
         """During training: return what acts on trials that train together, one treatment of this kind a trial."""
         return None
 
-    def metric_kept(self, ended: MetricEnded) -> dict[str, NDArray[Any]]:
+    def metric_arrays(self, ended: MetricEnded) -> dict[str, NDArray[Any]]:
         """After metric learning: return further arrays that are kept of the trial, by name."""
         return {}
 

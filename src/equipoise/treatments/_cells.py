@@ -32,7 +32,7 @@ def refuse_empty_cells(rows: TrainingRows, treatment: str) -> None:
         )
 
 
-def drawn_from_cells(rows: TrainingRows, per_cell: Codes, generator: np.random.Generator) -> Codes:
+def sample_cells(rows: TrainingRows, per_cell: Codes, generator: np.random.Generator) -> Codes:
     """Return positions, in order, of so many rows of each cell ``[class, group]``, drawn without replacement."""
     cells = rows.cell * len(rows.groups) + rows.group
     shuffled = generator.permutation(len(cells))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # The authors' discriminator has two hidden layers with ReLU, and Adam at this rate.
 RATE = 1e-3
-WIDTH = Parameter("width of a discriminator's two hidden layers", 300, least=1, low=300, high=300, whole=True)
+WIDTH = Parameter("width of a discriminator's two hidden layers", 300, least=1, low=300, high=300, integer=True)
 # The authors add this to norms, so that a row of zeros has a direction.
 SMALL = 1e-6
 
@@ -92,12 +92,12 @@ class Discriminators(TrainingCallback):
                 total = total + mean_squared_products(rows[:, first], rows[:, other])
         return total
 
-    def keep(self, trials: torch.Tensor) -> None:
+    def select_trials(self, trials: torch.Tensor) -> None:
         """Go on with these trials and their discriminators."""
         places = (trials[:, None] * self.copies + self._torch.arange(self.copies, device=trials.device)).reshape(-1)
         selected = [parameter.detach()[places].requires_grad_() for parameter in self.networks.parameters]
         self.networks.set_parameters(selected)
-        self.optimiser.keep(places, selected)
+        self.optimiser.select_trials(places, selected)
         self.strengths = self.strengths[trials]
         self.diversities = None if self.diversities is None else self.diversities[trials]
 

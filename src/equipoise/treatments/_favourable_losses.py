@@ -7,7 +7,16 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation import require, unknown_name
-from equipoise.training import Batch, Given, Need, Parameter, Table, TrainingCallback, TrainingContext, Treatment
+from equipoise.training import (
+    Batch,
+    FreeParameter,
+    Need,
+    Parameter,
+    Table,
+    TrainingCallback,
+    TrainingContext,
+    Treatment,
+)
 from equipoise.treatments._cells import in_common, sums_of_cells
 
 if TYPE_CHECKING:
@@ -26,8 +35,9 @@ class GapTreatment(Treatment):
         "strength": Parameter("weight of the gap, eta", 20.0, least=0, low=0.1, high=100.0),
         "growth": Parameter("factor of eta at the start of every epoch", 1.01, least=1e-6, low=1.0, high=1.1,
                             scale="linear"),
-        "favourable": Given("the class in which groups are compared; none: the second of two, every one of more",
-                            "the name of a class"),
+        "favourable": FreeParameter(
+            "the class in which groups are compared; none: the second of two, every one of more", "the name of a class"
+        ),
     }  # fmt: skip
 
 

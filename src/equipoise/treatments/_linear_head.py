@@ -17,7 +17,7 @@ from equipoise.training import Codes, PostProcessor, Predicted, Reads, Transform
 Floats = NDArray[np.float64]
 
 # A direction shorter than this, against the longest, is what rounding left of one that is gone.
-GONE = 1e-8
+RANK_TOLERANCE = 1e-8
 
 
 def without_directions(rows: Floats, basis: Floats) -> Floats:
@@ -38,9 +38,9 @@ class NullSpace:
     def new(self, directions: Floats) -> Floats:
         """Return an orthonormal basis of what directions have outside of what is gone already."""
         longest = np.linalg.norm(directions, axis=1).max(initial=0.0)
-        rest = self.left(self.left(directions))  # twice: once leaves rounding behind
+        rest = self.project(self.project(directions))  # twice: once leaves rounding behind
         _, lengths, right_vectors = np.linalg.svd(rest, full_matrices=False)
-        return np.asarray(right_vectors[lengths > GONE * longest])
+        return np.asarray(right_vectors[lengths > RANK_TOLERANCE * longest])
 
     def without(self, directions: Floats) -> NullSpace:
         """Return the space that is left when these directions (orthonormal, from ``new``) are gone too."""
@@ -48,7 +48,7 @@ class NullSpace:
         space.basis = np.vstack([self.basis, directions])
         return space
 
-    def left(self, rows: Floats) -> Floats:
+    def project(self, rows: Floats) -> Floats:
         """Return rows projected onto the space: what they are without the directions that are gone."""
         return without_directions(rows, self.basis)
 
@@ -168,7 +168,7 @@ class Heads:
             self.model.fit(rows, self.target, sample_weight=self.weights)
         if not self.regression:
             self.model.max_iter = LATER_STEPS
-        weights = space.left(np.atleast_2d(self.model.coef_).astype(np.float64))
+        weights = space.project(np.atleast_2d(self.model.coef_).astype(np.float64))
         biases = np.atleast_1d(np.asarray(self.model.intercept_, dtype=np.float64))
         if self.regression:
             return LinearHead(weights, biases, True, space.basis)

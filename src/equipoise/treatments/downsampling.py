@@ -8,7 +8,7 @@ import numpy as np
 
 from equipoise.foundation import treatment
 from equipoise.training import Codes, TrainingRows, Treatment
-from equipoise.treatments._cells import drawn_from_cells, refuse_empty_cells
+from equipoise.treatments._cells import refuse_empty_cells, sample_cells
 
 
 @treatment("downsampling", alias="DS", stage="pre", paper="001", origin="han2022a")
@@ -26,11 +26,11 @@ class Downsampling(Treatment):
     def choose(self, rows: TrainingRows, generator: np.random.Generator) -> Codes:
         """Draw the rows to keep."""
         refuse_empty_cells(rows, "downsampling")
-        kept_counts = kept_in_each_group(rows.counts)
-        return drawn_from_cells(rows, np.repeat(kept_counts[:, None], len(rows.groups), axis=1), generator)
+        kept_counts = rows_per_group(rows.counts)
+        return sample_cells(rows, np.repeat(kept_counts[:, None], len(rows.groups), axis=1), generator)
 
 
-def kept_in_each_group(counts: Codes) -> Codes:
+def rows_per_group(counts: Codes) -> Codes:
     """Return for each class how many rows of every group are kept, in whole numbers all through."""
     totals = counts.sum(axis=1).tolist()
     pairs = [(least, total) for least, total in zip(counts.min(axis=1).tolist(), totals, strict=True) if total]

@@ -77,7 +77,7 @@ class ExponentiatedGradient(Treatment):
     parameters: ClassVar[Table] = {
         "constraint": Choice("what is to be equal among groups", "demographic_parity", tuple(CONSTRAINTS)),
         "eps": Parameter("by how much groups may differ from all rows", 0.01, 1e-9, 1e-3, 0.1, most=1.0),
-        "max_iter": Parameter("most iterations, each with a fit", 50, 1, 10, 100, whole=True),
+        "max_iter": Parameter("most iterations, each with a fit", 50, 1, 10, 100, integer=True),
     }
     tasks: ClassVar[tuple[str, ...]] = ("class",)
     not_for_labels: ClassVar[str] = "it is defined for a target of two classes, and rows have several labels"

@@ -93,7 +93,7 @@ class FairBatches(TrainingCallback):
         ]
         return np.concatenate(row_parts, axis=1)
 
-    def keep(self, trials: torch.Tensor) -> None:
+    def select_trials(self, trials: torch.Tensor) -> None:
         """Go on with these trials."""
         places = trials.cpu().numpy()
         self.steps, self.seeds, self.cells = self.steps[places], self.seeds[places], self.cells[places]

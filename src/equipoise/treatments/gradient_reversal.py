@@ -11,7 +11,7 @@ from equipoise.networks import gradient_reversal
 from equipoise.training import (
     LAST,
     Batch,
-    Given,
+    FreeParameter,
     Parameter,
     Part,
     Table,
@@ -47,7 +47,9 @@ class GradientReversal(Treatment):
 
     tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")
     parameters: ClassVar[Table] = {
-        "layer": Given("the layer that is read", 'last (the last hidden one), or a name such as "stage4"', LAST),
+        "layer": FreeParameter(
+            "the layer that is read", 'last (the last hidden one), or a name such as "stage4"', LAST
+        ),
         "strength": Parameter("factor of the reversed gradient, lambda", 1.0, least=0, low=1e-2, high=1e1),
         "warm_up": Parameter("share of the epochs in which nothing is reversed", 0.5, least=0, low=0.0, high=0.5,
                              scale="linear", most=0.95, shapes=True),

@@ -63,7 +63,7 @@ class GroupWeights(TrainingCallback):
     def combined_loss(self, losses: RowLosses) -> torch.Tensor:
         """Let the weights of badly fitted groups grow; return the weighted sum of the groups' losses, ``[trial]``."""
         codes = self._codes(losses.cell, losses.group)
-        sums, counts = sums_of_cells(losses.weighed, codes, self.number, losses.there)
+        sums, counts = sums_of_cells(losses.weighed, codes, self.number, losses.mask)
         means = sums / counts.clamp(min=1)
         with self._torch.no_grad():
             grown = self.log_weights + self.steps * (means + self.adjustments) * (counts > 0)

@@ -59,7 +59,7 @@ class IterativeNullSpaceProjection(Treatment):
 
     not_for_labels: ClassVar[str] = "the classifier that it fits on the hidden layer tells one class per row"
     parameters: ClassVar[Table] = {
-        "iterations": Parameter("most classifiers of the group", 300, least=0, low=300, high=300, whole=True),
+        "iterations": Parameter("most classifiers of the group", 300, least=0, low=300, high=300, integer=True),
         "classifier": Choice(
             "linear SVM (the paper), or logistic regression (the authors' code)", "svm", ("svm", "logistic")
         ),
@@ -86,14 +86,14 @@ class IterativeNullSpaceProjection(Treatment):
             spaces, classes = [], []
             for space in search.spaces(int(self.values["iterations"])):
                 spaces.append(space)
-                classes.append(target[nearest(space.left(dev), search.train)])
+                classes.append(target[nearest(space.project(dev), search.train)])
             scores = scores_of(
                 np.stack(classes), representations.dev, len(representations.classes), len(representations.groups),
                 representations.task,
                 performance=representations.performance, fairness=representations.fairness,
             )  # fmt: skip
             best = scores.best(representations.selection)
-        notes = (f"INLP: {search.taken(len(spaces), best, representations.selection)}", *search.notes)
+        notes = (f"INLP: {search.as_searched(len(spaces), best, representations.selection)}", *search.notes)
         return NullSpaceProjection(spaces[best].basis, notes)
 
     def _chosen(self, representations: Representations) -> Afterwards:
@@ -119,7 +119,7 @@ class IterativeNullSpaceProjection(Treatment):
             scores=np.stack([head.scores(dev) for head in fitted]) if scored else None,
         )  # fmt: skip
         best = scores.best(representations.selection)
-        notes = [f"INLP: {search.taken(len(fitted), best, representations.selection)}", *search.notes]
+        notes = [f"INLP: {search.as_searched(len(fitted), best, representations.selection)}", *search.notes]
         if representations.selection == "dto" and np.isnan(scores.fairness[best]):
             notes.append(UNDEFINED[representations.task])
         head = fitted[best]
@@ -164,7 +164,7 @@ class _Search:
         if not self.found_any:
             yield space
 
-    def taken(self, candidates: int, best: int, selection: str) -> str:
+    def as_searched(self, candidates: int, best: int, selection: str) -> str:
         """Say which candidate was taken."""
         if not self.found_any:
             return "the group could not be predicted from the hidden layer, so nothing was removed."

@@ -265,14 +265,14 @@ class LearnedFairRepresentations:
     """
 
     parameters: Mapping[str, Parameter] = {
-        "prototypes": Parameter("how many prototypes", 5, least=1, low=2, high=20, whole=True),
+        "prototypes": Parameter("how many prototypes", 5, least=1, low=2, high=20, integer=True),
         "utility": Parameter("weight of the cross-entropy, A_y", 1.0, least=0, low=0.1, high=10),
         "group_fairness": Parameter("weight of the difference between groups, A_z", 50.0, least=0, low=0.1, high=100),
         "individual_fairness": Parameter(
             "weight of the error of reconstruction, A_x", 0.01, least=0, low=1e-3, high=10
         ),
-        "starts": Parameter("how many random starts", 3, least=1, low=1, high=10, scale="linear", whole=True),
-        "evaluations": Parameter("most evaluations a start", 5000, least=1, low=500, high=5000, whole=True),
+        "starts": Parameter("how many random starts", 3, least=1, low=1, high=10, scale="linear", integer=True),
+        "evaluations": Parameter("most evaluations a start", 5000, least=1, low=500, high=5000, integer=True),
         "threshold": Parameter("y_hat above it is class 1", 0.5, least=0, low=0.1, high=0.9, scale="linear"),
     }
 
@@ -454,7 +454,7 @@ class PrototypeRepresentation(Treatment):
                 available="rows that count alike",
                 help="let lfr come first, or use downsampling or oversampling in place of weights.",
             )
-        settings = {name: int(value) if LearnedFairRepresentations.parameters[name].whole else float(value)
+        settings = {name: int(value) if LearnedFairRepresentations.parameters[name].integer else float(value)
                     for name, value in self.values.items()}  # fmt: skip
         model = LearnedFairRepresentations(seed=int(generator.integers(2**32))).set_params(**settings)
         model.fit(rows.inputs, rows.target, rows.group)

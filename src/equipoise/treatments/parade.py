@@ -29,7 +29,7 @@ from equipoise.training import (
     dtype_of,
     seed_of,
 )
-from equipoise.training.metric import MetricEnded, mean_where
+from equipoise.training.metric import MetricEnded, masked_mean
 
 if TYPE_CHECKING:
     import torch
@@ -77,7 +77,7 @@ class Parade(Treatment):
         head_settings = cls(**values).values
         return bool(head_settings["shuffled"] or not head_settings["alpha"] or not head_settings["rho"])
 
-    def metric_kept(self, ended: MetricEnded) -> dict[str, NDArray[Any]]:
+    def metric_arrays(self, ended: MetricEnded) -> dict[str, NDArray[Any]]:
         """Return how well each attribute can be read from the embedding, from what stands under it, and by chance."""
         return leakage_of(ended)
 
@@ -109,7 +109,7 @@ class Separated(TrainingCallback):
             total = total + self.alphas * loss - self.rhos * met
         return total
 
-    def kept(self, trial: int, features: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[Any]]:
+    def stored_arrays(self, trial: int, features: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[Any]]:
         """Return ``sensitive.<place of the attribute>``: the dev rows as each sensitive head embeds them now.
 
         It is for the maps of a report. An embedding that is not finite in float16 is not kept.
@@ -203,15 +203,15 @@ class SensitiveHead:
         self.torch = require("torch", extra="train", purpose="PARADE")
         assert context.metric is not None
         assert context.draws is not None
-        self.recipe, self.draws, self.codes = context.metric, context.draws, codes
+        self.recipe, self.uniform_numbers, self.codes = context.metric, context.draws, codes
         # Only where a value is unknown must heads be looked at one by one.
-        self.whole = bool((codes >= 0).all())
+        self.all_known = bool((codes >= 0).all())
         self.loss, self.miner = context.metric.make_loss(), context.metric.make_miner()
         width, dtype, device = context.metric.embedding_size, dtype_of(context.settings), context.settings.device
         # Streams of its own: a group shall not begin where the class of the same number does.
         seeds = [seed_of(seed, "sensitive", self.attribute) for seed in context.seeds]
         self.head = stacked_mlp((context.features, width), seeds, part="sensitive head", dtype=dtype, device=device)
-        self.learnt = self.loss.start(seeds, len(values), width, dtype=str(dtype).split(".")[-1], device=device)
+        self.loss_tensors = self.loss.start(seeds, len(values), width, dtype=str(dtype).split(".")[-1], device=device)
         self.separation = separation(width, seeds, dtype=dtype, device=device)
 
     def parts(self, separation_rates: Sequence[float]) -> dict[str, Part]:
@@ -220,18 +220,18 @@ class SensitiveHead:
             "head": Part(self.head.parameters, self.recipe.rates, self.recipe.decays),
             "separation": Part(self.separation.parameters, tuple(separation_rates)),
         }
-        if self.learnt:
+        if self.loss_tensors:
             assert self.loss.rate is not None
-            parts["loss"] = Part(list(self.learnt.values()), self.loss.rate)
+            parts["loss"] = Part(list(self.loss_tensors.values()), self.loss.rate)
         return {f"sensitive {name} {self.attribute}": part for name, part in parts.items()}
 
     def terms(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """Return L_SA and c of each trial, both ``[trial]``; c is summed over the dimensions, a mean over rows."""
-        codes = self.codes.gather(1, batch.places)
+        codes = self.codes.gather(1, batch.positions)
         points = self.embedded(batch.features)
-        numbers = self.draws(f"sensitive {self.attribute}", batch.step, codes.shape[1])
+        numbers = self.uniform_numbers(f"sensitive {self.attribute}", batch.step, codes.shape[1])
         loss = self._loss(points, codes, numbers)
-        return loss, mean_where(self.separation(batch.output.to(points.dtype), points), codes >= 0)
+        return loss, masked_mean(self.separation(batch.output.to(points.dtype), points), codes >= 0)
 
     def embedded(self, features: torch.Tensor) -> torch.Tensor:
         """Return the sensitive embedding of features ``[trial, row, feature]``, of length 1 where the loss wants it."""
@@ -253,9 +253,9 @@ class SensitiveHead:
         return values
 
     def _loss(self, points: torch.Tensor, codes: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
-        if self.whole:
+        if self.all_known:
             mined = None if self.miner is None else self.miner(points, codes, numbers)
-            return self.loss(points, codes, mined, self.learnt)
+            return self.loss(points, codes, mined, self.loss_tensors)
         losses = [self._of_known(trial, points, codes, numbers) for trial in range(len(codes))]
         tensor: torch.Tensor = self.torch.stack(losses)
         return tensor
@@ -267,4 +267,6 @@ class SensitiveHead:
         if not len(known_rows):
             return rows.sum()
         mined = None if self.miner is None else self.miner(rows, known_codes, numbers[trial][:, known_rows])
-        return self.loss(rows, known_codes, mined, {name: parameter[trial] for name, parameter in self.learnt.items()})
+        return self.loss(
+            rows, known_codes, mined, {name: parameter[trial] for name, parameter in self.loss_tensors.items()}
+        )

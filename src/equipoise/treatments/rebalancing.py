@@ -8,7 +8,7 @@ import numpy as np
 
 from equipoise.foundation import treatment
 from equipoise.training import Codes, Parameter, Table, TrainingRows, Treatment
-from equipoise.treatments._cells import drawn_from_cells, refuse_empty_cells
+from equipoise.treatments._cells import refuse_empty_cells, sample_cells
 
 
 @treatment("rebalancing", alias="C-R", stage="pre", paper="004", origin="wang2019")
@@ -22,7 +22,7 @@ class Rebalancing(Treatment):
     tasks: ClassVar[tuple[str, ...]] = ("class", "regression", "multilabel")
     parameters: ClassVar[Table] = {
         "ratio": Parameter("how many times as many rows as the smallest group a group may have", 1, least=1, low=1,
-                           high=3, scale="linear", whole=True),
+                           high=3, scale="linear", integer=True),
     }  # fmt: skip
 
     def choose(self, rows: TrainingRows, generator: np.random.Generator) -> Codes:
@@ -30,4 +30,4 @@ class Rebalancing(Treatment):
         refuse_empty_cells(rows, "rebalancing")
         counts = rows.counts
         most = int(self.values["ratio"]) * counts.min(axis=1, keepdims=True)
-        return drawn_from_cells(rows, np.minimum(counts, most), generator)
+        return sample_cells(rows, np.minimum(counts, most), generator)

@@ -121,7 +121,7 @@ class ThresholdOptimizer(Treatment):
         "constraint": Readout("what is equal among groups", EQUALIZED_ODDS, CONSTRAINTS),
         "objective": Readout("what is as large as can be", "accuracy_score", OBJECTIVES),
         "flip": Readout("whether low scores may be positive too", False, (False, True)),
-        "grid_size": Parameter("how finely rates are searched", 1000, 1, 100, 10_000, whole=True),
+        "grid_size": Parameter("how finely rates are searched", 1000, 1, 100, 10_000, integer=True),
     }
     tasks: ClassVar[tuple[str, ...]] = ("class",)
     not_for_labels: ClassVar[str] = "it is defined for a target of two classes, and rows have several labels"

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from equipoise.audits.evidence import EvidenceRecord, EvidenceResult, margins_given
+from equipoise.audits.evidence import EvidenceRecord, EvidenceResult, parse_margins
 from equipoise.stats import deciding_level, permutation_test
 
 Judge = Callable[..., EvidenceResult]
@@ -181,6 +181,6 @@ def test_metrics_may_have_margins_of_their_own(judge: Judge) -> None:
 
 
 def test_margins_are_read_as_they_are_typed() -> None:
-    assert margins_given([]) is None
-    assert margins_given(["0.02"]) == 0.02
-    assert margins_given(["DP=0.02", "a=b=1e-3"]) == {"DP": 0.02, "a=b": 0.001}
+    assert parse_margins([]) is None
+    assert parse_margins(["0.02"]) == 0.02
+    assert parse_margins(["DP=0.02", "a=b=1e-3"]) == {"DP": 0.02, "a=b": 0.001}

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.discovery.generative import VAEPlan, VAESettings, shown, taken, train_vae, train_vaes
-from equipoise.discovery.generative._training import Laid, laid_on
+from equipoise.discovery.generative import VAEPlan, VAESettings, network_pictures, picture_batch, train_vae, train_vaes
+from equipoise.discovery.generative._training import DevicePictures, laid_on
 from equipoise.foundation import BadInput
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
@@ -19,9 +19,9 @@ SMALL: dict[str, Any] = {"batch_size": 4, "width": 2, "latent_size": 3, "report_
 
 def test_pictures_laid_on_a_device_are_those_sent_there() -> None:
     rows = np.array([3, 3, 19, 0])
-    laid = Laid(PICTURES, "cpu")
-    assert torch.equal(laid.drawn_on(rows, "cpu"), shown(PICTURES[rows], "cpu"))
-    assert torch.equal(taken(laid, rows, "cpu"), shown(PICTURES[rows], "cpu"))
+    laid = DevicePictures(PICTURES, "cpu")
+    assert torch.equal(laid.drawn_on(rows, "cpu"), network_pictures(PICTURES[rows], "cpu"))
+    assert torch.equal(picture_batch(laid, rows, "cpu"), network_pictures(PICTURES[rows], "cpu"))
     assert laid.shape == PICTURES.shape
     assert laid_on(PICTURES, "cpu") is PICTURES
 

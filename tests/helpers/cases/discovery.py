@@ -119,6 +119,6 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in few.items():
         monkeypatch.setattr(demonstration, name, value)
     search = replace(demonstration.search_settings(0), steps=1, batch=2, held_out=2)
-    judging = JudgeSettings(latents=4, null_latents=2, nulls=19)
+    judging = JudgeSettings(latents=4, null_latents=2, random_directions=19)
     monkeypatch.setattr(demonstration, "search_settings", lambda seed: search)
     monkeypatch.setattr(demonstration, "judge_settings", lambda seed: judging)

@@ -14,8 +14,8 @@ from equipoise.discovery import (
     Judged,
     JudgeSettings,
     KnownChange,
+    PresentedDirection,
     SearchSettings,
-    Shown,
     Strip,
 )
 from equipoise.discovery._reasons import DiscoveryReason
@@ -48,19 +48,19 @@ def painted(seed: int, side: int, channels: int, strength: float) -> Strip:
 def shown(
     name: str, method: str = "search", *, place: int = 0, strength: float = 1.0, side: int = 32, channels: int = 3,
     latents: int = 3, cosines: dict[str, float] | None = None, **judged: Any,
-) -> Shown:  # fmt: skip
+) -> PresentedDirection:  # fmt: skip
     """Return a direction along one axis, with strips that all start from the same latents."""
     plane = Hyperplane(name, np.eye(SIZE)[place % SIZE])
     variation = 0.033 * strength
     found = strength > 0.5
     of = Judged(
         name, plane, plane, 0.998, {"target": 0.02, "age": -0.05} if cosines is None else cosines, variation=variation,
-        low=0.9 * variation, high=1.1 * variation, way=19 * variation, steadiness=0.97 if found else 0.4,
+        low=0.9 * variation, high=1.1 * variation, total_change=19 * variation, steadiness=0.97 if found else 0.4,
         chance=NULL_MEDIAN, chance_high=NULL_HIGH, rank_among_random=1 if found else 120, random_directions=199,
         verdict="found" if found else "nothing found", reason=None if found else AS_MUCH,
     )  # fmt: skip
     strips = tuple(painted(seed, side, channels, strength) for seed in range(latents))
-    return Shown(method, replace(of, **judged), strips)
+    return PresentedDirection(method, replace(of, **judged), strips)
 
 
 def investigation(**parts: Any) -> Investigation:
@@ -94,7 +94,7 @@ def investigation(**parts: Any) -> Investigation:
         ) | MADE,
         target="target",
         notes=("The fit of age has an R2 of 0.61.",),
-        asked={
+        run_spec={
             "investigation": {"directions": 3, "restarts": 4, "search": True, "compare": True},
             "surrogate": None,
             "classifier": {"output": 1, "class": "smiles", "names": ["frowns", "smiles"], "logits": True, "size": None},

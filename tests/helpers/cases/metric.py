@@ -36,5 +36,5 @@ def numbers_of(labels: Any, seed: int) -> Any:
 def listed(mined: Any) -> list[tuple[int, int, int | None]]:
     """Return the triplets that are there, of one head."""
     negatives = [None] * len(mined.anchors) if mined.negatives is None else mined.negatives.tolist()
-    rows = zip(mined.anchors.tolist(), mined.positives.tolist(), negatives, mined.there.tolist(), strict=True)
+    rows = zip(mined.anchors.tolist(), mined.positives.tolist(), negatives, mined.mask.tolist(), strict=True)
     return [(a, p, n) for a, p, n, there in rows if there]

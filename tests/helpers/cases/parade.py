@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.training import Batch, Settings, TrainingContext, linear_layers
-from equipoise.training.metric import Draws, MetricRecipe
+from equipoise.training.metric import MetricRecipe, UniformNumbers
 from helpers.oracles.metric import MINER_ORACLES
 
 FEATURES, WIDTH, ROWS, SAMPLES = 7, 6, 40, 16
@@ -43,7 +43,7 @@ def metric_context(
     )  # fmt: skip
 
 
-class DrawnByName(Draws):
+class DrawnByName(UniformNumbers):
     """Numbers to mine by: those of a name are the same in every step, whichever seeds stand beside."""
 
     def __init__(self, seeds: Sequence[int]) -> None:
@@ -77,7 +77,7 @@ def metric_batch(seeds: Sequence[int] = (3, 4, 5), *, places: Any = None) -> Bat
     embedding = torch.nn.functional.normalize(drawn(1, SAMPLES, WIDTH), dim=-1).requires_grad_()
     nothing = torch.zeros(len(seeds), SAMPLES, dtype=torch.long)
     return Batch(
-        places=torch.from_numpy(np.asarray(places)), target=nothing, cell=nothing, group=nothing, weight=None,
+        positions=torch.from_numpy(np.asarray(places)), target=nothing, cell=nothing, group=nothing, weight=None,
         hidden=embedding, output=embedding, loss=None, features=drawn(0, SAMPLES, FEATURES).requires_grad_(),
     )  # fmt: skip
 
@@ -94,7 +94,7 @@ class SlowParade:
         self.torch = torch
         self.head = [parameter[trial].detach().clone().requires_grad_() for parameter in head.head.parameters]
         self.xi = [parameter[trial].detach().clone().requires_grad_() for parameter in head.separation.parameters]
-        self.beta = head.learnt["beta"][trial].detach().clone().requires_grad_()
+        self.beta = head.loss_tensors["beta"][trial].detach().clone().requires_grad_()
 
     def of_length_one(self, row: Any) -> Any:
         return row / sum(x**2 for x in row) ** 0.5

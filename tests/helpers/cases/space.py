@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.training import Job, Material, Prepared, Rows, prepared
+from equipoise.training import EncodedDataset, Job, PreparedJob, Rows, prepare_job
 
 CLASSES, FEATURES = 8, 12
 
 
 def clustered(
     rows: int = 160, *, seed: int = 0, classes: int = CLASSES, groups: int = 2, noise: float = 1.0
-) -> tuple[Material, Any]:
-    """Return a material whose classes are told by four columns among louder ones, and the classes of its test rows."""
+) -> tuple[EncodedDataset, Any]:
+    """Return a dataset whose classes are told by four columns among louder ones, and the classes of its test rows."""
     generator = np.random.default_rng(seed)
     centres = generator.normal(size=(classes, 4))
 
@@ -29,16 +29,16 @@ def clustered(
 
     train, dev, test = (split(rows, 0, True), split(rows // 2, rows, True), split(rows // 2, 2 * rows, False))
     names = tuple(f"class {place}" for place in range(classes))
-    return Material(train[0], dev[0], test[0], names, tuple(f"group {place}" for place in range(groups))), test[1]
+    return EncodedDataset(train[0], dev[0], test[0], names, tuple(f"group {place}" for place in range(groups))), test[1]
 
 
 def trials_of(
-    material: Material, learner: Any, seeds: Any = (0,), treatments: Any = (), **values: Any
-) -> list[Prepared]:
+    dataset: EncodedDataset, learner: Any, seeds: Any = (0,), treatments: Any = (), **values: Any
+) -> list[PreparedJob]:
     """Return trials on all training rows, one a seed; a list among the values has one for each seed."""
     made = []
     for index, seed in enumerate(seeds):
         own = {name: value[index] if isinstance(value, list) else value for name, value in values.items()}
-        job = Job(np.arange(len(material.train)), seed=seed, treatments=tuple(treatments))
-        made.append(prepared(job, material, learner.completed(own)))
+        job = Job(np.arange(len(dataset.train)), seed=seed, treatments=tuple(treatments))
+        made.append(prepare_job(job, dataset, learner.with_defaults(own)))
     return made

@@ -12,7 +12,7 @@ import numpy as np
 from equipoise.studies import StudyResult, Trial
 from equipoise.studies.analysis import Composition, Layout, StudyData, TestRows
 from equipoise.studies.findings import result_of
-from equipoise.studies.findings.spaces._values import KeptArrays, Remembered, partition_of
+from equipoise.studies.findings.spaces._values import StoredArrays, ValueCache, partition_of
 from equipoise.studies.plans import (
     Named,
     Recorded,
@@ -55,12 +55,12 @@ class Drawn:
             Recorded(
                 trial, "done", {split: Predicted(self.said[split, index]) for split in ("dev", "test")}, (), 1,
                 seconds=1.0, environment=HERE,
-                kept={name: array for (name, at), array in self.kept.items() if at == index},
+                arrays={name: array for (name, at), array in self.kept.items() if at == index},
             )
             for index, trial in enumerate(data.trials)
         ]  # fmt: skip
 
-    def arrays(self, truth: EvaluationLabels | None, remembered: Remembered | None = None) -> KeptArrays:
+    def arrays(self, truth: EvaluationLabels | None, remembered: ValueCache | None = None) -> StoredArrays:
         """Return what is kept, as a study reads it."""
 
         def array(name: str, place: int) -> np.ndarray | None:
@@ -68,7 +68,7 @@ class Drawn:
             return self.kept.get((name, place))
 
         names = tuple(dict.fromkeys(name for name, _ in self.kept))
-        return KeptArrays(names, array, truth, remembered or Remembered())
+        return StoredArrays(names, array, truth, remembered or ValueCache())
 
 
 def minoritised(degree: float) -> Named:
@@ -153,7 +153,7 @@ def study(
         rows=TestRows(np.arange(len(target["test"])), colour_of[target["test"]], target["test"]),
         predictions=lambda asked: whole[list(asked)],
         compositions={"any": Composition(tuple(classes), tuple(colours), ((5,) * len(colours),) * CLASSES)},
-        kept=drawn.arrays(truth),
+        stored_arrays=drawn.arrays(truth),
     )
     return data, drawn
 

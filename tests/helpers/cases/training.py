@@ -1,4 +1,4 @@
-"""Small planted cohorts as material, and a treatment with a discriminator of its own, for tests of training."""
+"""Small planted cohorts as dataset, and a treatment with a discriminator of its own, for tests of training."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from equipoise.training import (
     Batch,
+    EncodedDataset,
     Job,
-    Material,
     Need,
     Parameter,
     Rows,
@@ -33,7 +33,7 @@ class Learns:
 
 def planted(
     rows: int = 240, *, seed: int = 0, groups: int = 2, classes: int = 2, task: str = "class", features: int = 6
-) -> Material:
+) -> EncodedDataset:
     """Rows whose first columns tell the class and whose last column tells the group, which tells the class a little."""
     generator = np.random.default_rng(seed)
 
@@ -54,12 +54,14 @@ def planted(
     names = tuple(f"class {place}" for place in range(4 if task == "regression" else classes))
     called = tuple(f"group {place}" for place in range(groups))
     parts = (split(rows, 0, True), split(rows // 2, rows, True), split(rows // 2, 2 * rows, False))
-    return Material(*parts, names, called, task)  # type: ignore[arg-type]
+    return EncodedDataset(*parts, names, called, task)  # type: ignore[arg-type]
 
 
-def jobs_of(material: Material, seeds: Sequence[int], treatments: Sequence[Treatment] = (), **more: Any) -> list[Job]:
+def jobs_of(
+    dataset: EncodedDataset, seeds: Sequence[int], treatments: Sequence[Treatment] = (), **more: Any
+) -> list[Job]:
     """One job a seed, on all training rows."""
-    rows = np.arange(len(material.train))
+    rows = np.arange(len(dataset.train))
     return [Job(rows, seed=seed, treatments=tuple(treatments), **more) for seed in seeds]
 
 
@@ -102,25 +104,26 @@ class RivalStack(TrainingCallback):
     def penalty(self, batch: Batch) -> Any:
         return -self.strengths * self.errors(batch.hidden, self.weights, batch.group)
 
-    def keep(self, trials: Any) -> None:
+    def select_trials(self, trials: Any) -> None:
         self.weights, self.strengths = self.weights[trials], self.strengths[trials]
 
 
-def stack_of(material: Material, jobs: Sequence[Job], settings: Settings | None = None, **values: Any) -> Any:
+def stack_of(dataset: EncodedDataset, jobs: Sequence[Job], settings: Settings | None = None, **values: Any) -> Any:
     """The perceptrons of jobs as a stack, ready to train."""
     import torch
 
     from equipoise.networks import stacked_mlp
-    from equipoise.training import Stack, prepared
+    from equipoise.training import Stack, prepare_job
     from equipoise.training.learners.mlp import MultilayerPerceptron, recipe_of
 
     settings = settings or Settings(precision="float64")
     given = {"width": 7, "batch_size": 32, **values}
     trials = [
-        prepared(job, material, MultilayerPerceptron.completed({**given, **job.learner}, material.task)) for job in jobs
+        prepare_job(job, dataset, MultilayerPerceptron.with_defaults({**given, **job.learner}, dataset.task))
+        for job in jobs
     ]
     made = trials[0].values
-    outputs = 1 if material.task == "regression" else len(material.classes)
-    sizes = [material.train.inputs.shape[1], *[made["width"]] * made["layers"], outputs]
+    outputs = 1 if dataset.task == "regression" else len(dataset.classes)
+    sizes = [dataset.train.inputs.shape[1], *[made["width"]] * made["layers"], outputs]
     network = stacked_mlp(sizes, [job.seed for job in jobs], dtype=getattr(torch, settings.precision))
-    return Stack(network, trials, material, recipe_of(trials), settings)
+    return Stack(network, trials, dataset, recipe_of(trials), settings)

@@ -170,7 +170,7 @@ VALUES = (*PLAIN, "uniformity", "rbf_uniformity", *TABLES)
 
 def value_reference(name: str) -> Reference:
     def reference(target: Any, points: Any, group: Any, weights: Any = None, favourable: Any = None) -> float:
-        return Asked(embed(points, target).everyone).value(name, 0)
+        return Asked(embed(points, target).overall).value(name, 0)
 
     return reference
 

@@ -28,7 +28,7 @@ from equipoise.cohorts.pictures import (
 from equipoise.discovery.generative import KINDS, StepProgress, VAESettings
 from equipoise.foundation import BadInput
 from equipoise.training import ONE_KIND, Recorder
-from equipoise.training._recording import put_back
+from equipoise.training._recording import restore_tensors
 from equipoise.training.images import state_of
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
@@ -108,7 +108,7 @@ def test_putting_back_leaves_what_a_fresh_optimiser_goes_on_from() -> None:
     for _ in range(2):
         recorder.take(ONE_KIND, step)
     twice = weight.detach().clone()
-    put_back(moved(), before)
+    restore_tensors(moved(), before)
     assert np.array_equal(weight.detach().numpy(), np.ones(3))
     for _ in range(2):
         recorder.take(ONE_KIND, step)

@@ -11,7 +11,7 @@ from equipoise.cohorts.pictures import (
     NUMBER_OF_SPRITES,
     SPRITE_FACTORS,
 )
-from equipoise.discovery.generative import shown
+from equipoise.discovery.generative import network_pictures
 from equipoise.discovery.generative._training import check_pictures
 from equipoise.foundation import BadInput
 
@@ -26,7 +26,7 @@ def test_a_gather_of_720_drawings_gives_the_pictures_that_are_drawn_one_by_one()
     sprites = ChosenSprites(cells)
     check_pictures(sprites)
     rows = np.arange(len(cells))[::-1].copy()
-    assert torch.equal(sprites.drawn_on(rows, "cpu"), shown(sprites[rows], "cpu"))
+    assert torch.equal(sprites.drawn_on(rows, "cpu"), network_pictures(sprites[rows], "cpu"))
 
 
 def test_all_sprites_are_there_by_default() -> None:

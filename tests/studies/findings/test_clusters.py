@@ -11,7 +11,7 @@ import pytest
 
 from equipoise import Study
 from equipoise.studies.analysis import Layout, StudyData, TestRows
-from equipoise.studies.analysis._people import Redrawn, drawn_clusters, is_clustered, redrawn
+from equipoise.studies.analysis._people import Resampled, is_clustered, resample_people, resampled_clusters
 from equipoise.studies.findings import measure_study, result_of
 from equipoise.studies.plans import Named, with_splits
 from equipoise.studies.storage import evaluation_labels
@@ -54,7 +54,7 @@ def paired(pictures: int = 600, *, alike: float = 1.0, seed: int = 0, clusters: 
 def spreads(data: StudyData, measure: str, draws: int = 400) -> tuple[float, float]:
     """The spread of a measure of the first technique, and of the difference of the two."""
     study = measure_study(data, measures=["DP"])
-    drawn: Redrawn = redrawn(data, study.cells, study.quantities, draws=draws)
+    drawn: Resampled = resample_people(data, study.cells, study.quantities, draws=draws)
     place = next(
         index for index, quantity in enumerate(study.quantities) if measure in (quantity.measure, quantity.alias)
     )
@@ -116,7 +116,7 @@ def test_the_spread_is_that_of_fresh_pictures() -> None:
 
 def test_a_cluster_is_drawn_whole_and_groups_of_pairs_keep_their_sizes() -> None:
     group, cluster = np.repeat([0, 1], 50), np.tile(np.arange(50), 2)
-    times = drawn_clusters(group, cluster, 20, np.random.default_rng(0))
+    times = resampled_clusters(group, cluster, 20, np.random.default_rng(0))
     assert np.array_equal(times[:, :50], times[:, 50:])
     assert (times[:, :50].sum(axis=1) == 50).all()
     assert times.std() > 0
@@ -125,7 +125,7 @@ def test_a_cluster_is_drawn_whole_and_groups_of_pairs_keep_their_sizes() -> None
 def test_people_with_several_rows_are_drawn_among_those_of_their_group() -> None:
     group = np.array([0] * 9 + [1] * 8)
     cluster = np.array([0, 0, 0, 1, 1, 2, 3, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7])
-    times = drawn_clusters(group, cluster, 200, np.random.default_rng(0))
+    times = resampled_clusters(group, cluster, 200, np.random.default_rng(0))
     for own in range(8):
         rows = np.flatnonzero(cluster == own)
         assert (times[:, rows] == times[:, rows[:1]]).all()
@@ -137,7 +137,7 @@ def test_people_with_several_rows_are_drawn_among_those_of_their_group() -> None
 def test_clusters_that_are_alone_of_their_kind_vary_all_the_same() -> None:
     # One person in group 0 only, one in 1 only, one in both: each alone of its kind.
     group, cluster = np.array([0, 1, 0, 1]), np.array([0, 1, 2, 2])
-    times = drawn_clusters(group, cluster, 300, np.random.default_rng(0))
+    times = resampled_clusters(group, cluster, 300, np.random.default_rng(0))
     assert (times[:, [0, 1, 2]].sum(axis=1) == 3).all()
     assert (times.std(axis=0) > 0.5).all()
 

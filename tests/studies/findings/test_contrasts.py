@@ -11,8 +11,8 @@ import pytest
 
 from equipoise import BadInput
 from equipoise.reports import page
-from equipoise.stats import benjamini_hochberg, sources_critical, sources_interval, sources_p
-from equipoise.studies.analysis import TEST, redrawn
+from equipoise.stats import benjamini_hochberg, satterthwaite_critical_value, satterthwaite_p, sources_interval
+from equipoise.studies.analysis import TEST, resample_people
 from equipoise.studies.analysis._ranking import MOST_COMPARED
 from equipoise.studies.findings import ClaimKind, measure_study, result_of
 from helpers.cases.study import ARMS, interpolation, study
@@ -35,12 +35,12 @@ def test_every_pair_of_treatments_is_compared_on_request_and_corrected_apart() -
             assert (one.verdict in ("lower", "higher")) == (one.change_low > 0 or one.change_high < 0)
     found = measure_study(data)
     names = [cell.treatment for cell in found.cells]
-    draws = redrawn(data, found.cells, found.quantities)
-    first, second, place = names.index("inlp"), names.index("adversarial"), found.place("accuracy")
-    values = [found.values[TEST][found.cells[at].places, place] for at in (first, second)]
+    draws = resample_people(data, found.cells, found.quantities)
+    first, second, place = names.index("inlp"), names.index("adversarial"), found.quantity_index("accuracy")
+    values = [found.values[TEST][found.cells[at].indices, place] for at in (first, second)]
     people = float(draws.variance_of_change(first, second, 6)[place])
     difference = values[0] - values[1]
-    expected = sources_p(difference.mean(), [difference.var(ddof=1) / 6, people], [5.0, math.inf])
+    expected = satterthwaite_p(difference.mean(), [difference.var(ddof=1) / 6, people], [5.0, math.inf])
     [one] = [c for c in asked.contrasts if (c.treatment, c.against, c.measure) == ("inlp", "adversarial", "accuracy")]
     assert one.p == pytest.approx(float(expected), rel=1e-6)
     assert any(words.startswith("Treatments compared with one another: ") for words in asked.words)
@@ -73,19 +73,22 @@ def test_one_treatment_is_compared_with_all_others_and_an_unknown_one_is_refused
 def test_the_set_that_may_be_best_and_its_intervals_are_those_of_all_pairs() -> None:
     data = study(conditions=CONDITION, seeds=6, repeats=1, people=1_500)
     result, found = result_of(data), measure_study(data)
-    draws = redrawn(data, found.cells, found.quantities)
-    place = found.place(found.main.distance, found.attribute)
+    draws = resample_people(data, found.cells, found.quantities)
+    place = found.quantity_index(found.main.distance, found.attribute)
     number = len(found.cells)
     differences, halves = np.zeros((number, number)), np.zeros((number, number))
     for i in range(number):
         for j in range(number):
             if i != j:
                 own = (
-                    found.values[TEST][found.cells[i].places, place] - found.values[TEST][found.cells[j].places, place]
+                    found.values[TEST][found.cells[i].indices, place]
+                    - found.values[TEST][found.cells[j].indices, place]
                 )
                 people = float(draws.variance_of_change(i, j, 6)[place])
                 differences[i, j] = -own.mean()  # less distance is better
-                halves[i, j] = sources_critical([own.var(ddof=1) / 6, people], [5.0, math.inf], 2 * 0.05 / (number - 1))
+                halves[i, j] = satterthwaite_critical_value(
+                    [own.var(ddof=1) / 6, people], [5.0, math.inf], 2 * 0.05 / (number - 1)
+                )
     for rank in result.distance_ranks[CONDITION_NAME, "mlp"]:
         i = [cell.treatment for cell in found.cells].index(rank.treatment)
         others = [j for j in range(number) if j != i]

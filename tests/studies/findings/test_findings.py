@@ -34,7 +34,7 @@ def test_flips_are_counted_for_everyone_and_each_group_and_rows_only_when_asked(
     assert data.predictions is not None
     for cell in cells:
         for seed in (0, 1):
-            said = data.predictions(cell.places[cell.runs_of(seed)].tolist())
+            said = data.predictions(cell.indices[cell.runs_of(seed)].tolist())
             assert said is not None
             own = [r for r in records if (r.treatment, r.seed) == (cell.treatment, seed)]
             [everyone] = [r for r in own if r.group is None]
@@ -43,7 +43,7 @@ def test_flips_are_counted_for_everyone_and_each_group_and_rows_only_when_asked(
                 assert sum(r.flipped for r in own if r.attribute == attribute) == everyone.flipped
     _, shown = flips_of(data, cells, [("sex",)], show_rows=True)
     assert len(shown) == sum(record.flipped for record in records if record.group is None)
-    assert all(sum(times for _, times in row.said) == 3 and len(row.said) > 1 for row in shown)
+    assert all(sum(times for _, times in row.predictions) == 3 and len(row.predictions) > 1 for row in shown)
 
 
 def test_ranks_follow_the_means_and_probabilities_add_up() -> None:
@@ -66,8 +66,8 @@ def test_equal_treatments_are_best_equally_often_and_a_clear_one_always() -> Non
     noise = generator.normal(0, 1, 5)
     values = np.zeros((len(data), 2))
     for index, cell in enumerate(cells):
-        values[cell.places, 0] = noise  # the same runs in every cell: always tied
-        values[cell.places, 1] = noise + 100 * (index == 2)
+        values[cell.indices, 0] = noise  # the same runs in every cell: always tied
+        values[cell.indices, 1] = noise + 100 * (index == 2)
     found = ranked(values, cells, [True, True])
     assert found.best[:, 0] == pytest.approx([1 / 3] * 3)
     assert found.rank[:, 0].tolist() == [2.0] * 3
@@ -78,7 +78,7 @@ def test_people_who_move_all_treatments_alike_change_no_rank() -> None:
     data = study(arms=ARMS[:2], conditions=CONDITION, seeds=3, repeats=1, people=200)
     cells = cells_of(data, np.zeros(len(data)))
     values = np.zeros((len(data), 1))
-    values[cells[1].places] = 0.01
+    values[cells[1].indices] = 0.01
     shared = np.random.default_rng(1).normal(0, 1, (1, 50, 1))
     assert ranked(values, cells, [True], np.repeat(shared, 2, axis=0)).best[:, 0].tolist() == [0.0, 1.0]
     apart = np.random.default_rng(2).normal(0, 1, (2, 50, 1))
@@ -91,8 +91,8 @@ def test_how_values_were_rounded_changes_neither_ranks_nor_who_is_best_nor_the_f
     data = study(arms=ARMS[:2], conditions=CONDITION, seeds=5, repeats=1, people=200)
     cells = cells_of(data, np.zeros(len(data)))
     values = np.zeros((len(data), 1))
-    values[cells[0].places, 0] = generator.choice([0.1, 0.3, 0.7], size=5)
-    values[cells[1].places] = values[cells[0].places] * (1 + 3e-16 * generator.choice([-1, 0, 1], size=(5, 1)))
+    values[cells[0].indices, 0] = generator.choice([0.1, 0.3, 0.7], size=5)
+    values[cells[1].indices] = values[cells[0].indices] * (1 + 3e-16 * generator.choice([-1, 0, 1], size=(5, 1)))
     found = ranked(values, cells, [True])
     assert found.rank[:, 0].tolist() == [1.5, 1.5]
     assert found.best[:, 0].tolist() == found.best_single[:, 0].tolist() == [0.5, 0.5]

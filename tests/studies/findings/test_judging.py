@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from equipoise.reports import page
-from equipoise.stats import LimitedBy, benjamini_hochberg, people_variance, sources_p
+from equipoise.stats import LimitedBy, benjamini_hochberg, people_variance, satterthwaite_p
 from equipoise.studies import StudyResult
-from equipoise.studies.analysis import RERUNS, SEEDS, TEST, Undecided, redrawn
+from equipoise.studies.analysis import RERUNS, SEEDS, TEST, Undecided, resample_people
 from equipoise.studies.findings import (
     ClaimKind,
     StudyRecord,
@@ -46,17 +46,17 @@ def test_p_is_the_test_of_paired_seeds_and_of_people_who_all_seeds_share() -> No
     data = study(arms=ARMS[:2], conditions=CONDITION, seeds=5, repeats=2, people=700)
     found = measure_study(data)
     result = result_of(data)
-    draws = redrawn(data, found.cells, found.quantities)
+    draws = resample_people(data, found.cells, found.quantities)
     treated, base = found.cells[1], found.cells[0]
     for index, quantity in enumerate(found.quantities):
         [record] = result.find(treatment="reweighting", measure=quantity.measure, attribute=quantity.attribute)
         sides = [
-            [found.values[TEST][cell.places[cell.seeds == seed], index].mean() for seed in range(5)]
+            [found.values[TEST][cell.indices[cell.seeds == seed], index].mean() for seed in range(5)]
             for cell in (treated, base)
         ]
         differences = np.array(sides[0]) - np.array(sides[1])
         people = float(draws.variance_of_change(1, 0, 5)[index])
-        expected = sources_p(differences.mean(), [differences.var(ddof=1) / 5, people], [4.0, math.inf])
+        expected = satterthwaite_p(differences.mean(), [differences.var(ddof=1) / 5, people], [4.0, math.inf])
         assert record.change == pytest.approx(differences.mean())
         assert record.p == pytest.approx(float(expected), rel=1e-6)
         assert record.p_runs == pytest.approx(float(stats.ttest_rel(*sides).pvalue), rel=1e-6)
@@ -86,7 +86,7 @@ def test_people_of_single_seeds_are_taken_out_as_by_drawing_every_seed() -> None
     found = measure_study(data)
     assert data.predictions is not None
     assert data.rows is not None
-    right = [data.predictions(cell.places.tolist()) == data.rows.target for cell in found.cells]
+    right = [data.predictions(cell.indices.tolist()) == data.rows.target for cell in found.cells]
     effects = right[1].astype(float) - right[0].astype(float)  # [seed, person]
     of_mean = (
         sum(
@@ -101,9 +101,9 @@ def test_people_of_single_seeds_are_taken_out_as_by_drawing_every_seed() -> None
         for effect in effects
     ])  # fmt: skip
     expected = float(people_variance(of_mean, of_single, 6))
-    place = found.place("accuracy")
+    place = found.quantity_index("accuracy")
     drawn = [
-        float(redrawn(data, found.cells, found.quantities, seed=seed).variance_of_change(1, 0, 6)[place])
+        float(resample_people(data, found.cells, found.quantities, seed=seed).variance_of_change(1, 0, 6)[place])
         for seed in range(8)
     ]
     assert np.mean(drawn) == pytest.approx(expected, rel=0.12)
@@ -133,13 +133,13 @@ def test_sides_without_a_seed_in_common_are_compared_by_their_own_spreads() -> N
     )
     result = result_of(replace(data, trials=moved))
     found = measure_study(data)
-    place = found.place("accuracy")
-    sides = [found.values[TEST][cell.places, place] for cell in (found.cells[1], found.cells[0])]
+    place = found.quantity_index("accuracy")
+    sides = [found.values[TEST][cell.indices, place] for cell in (found.cells[1], found.cells[0])]
     [record] = result.find(treatment="reweighting", measure="accuracy")
     assert record.test == "unpaired seeds"
     assert "without pairing" in record.scope
     assert (record.p_runs or 0) >= stats.ttest_ind(*sides, equal_var=False).pvalue
-    slow = sources_p(
+    slow = satterthwaite_p(
         sides[0].mean() - sides[1].mean(), [side.var(ddof=1) / 6 for side in sides], [5.0, 5.0]
     )  # fmt: skip
     assert record.p_runs == pytest.approx(float(slow), rel=1e-6)

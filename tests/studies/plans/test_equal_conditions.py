@@ -92,7 +92,7 @@ def test_a_store_in_which_both_were_trained_is_reported_without_training(tmp_pat
     assert len(both.trials()) == 12
     with open_store(tmp_path / "s.db", plan=both.name) as store:
         enter(both, store)
-        work_through(both.work, both.truth, store, "me:1:x")
+        work_through(both.work, both.labels, store, "me:1:x")
     now = study(train=threshold)
     assert now.trials() == first, "keys stay what they are"
     assert now.status(tmp_path / "s.db").done == 9

@@ -123,7 +123,7 @@ def test_the_drawn_rows_are_those_of_the_conditions_room(tmp_path: Path) -> None
     for trial in study.trials()[::5]:
         condition = make_condition(trial.condition.name, **trial.condition.settings)
         drawn = draw_training(condition, study.cohort, trial.seed, group="sex", plan=plan)
-        own = study.material.train.ids[study.work.draws[draw_name(trial)]]
+        own = study.dataset.train.ids[study.work.draws[draw_name(trial)]]
         assert np.array_equal(own, drawn.rows)
         assert len(own) == trial.size == drawn.feasibility.largest
 
@@ -357,7 +357,7 @@ def test_every_default_of_a_plan_is_that_of_the_python_door(tmp_path: Path) -> N
 def test_python_names_the_place_of_what_is_wrong() -> None:
     with pytest.raises(BadPlan, match="at least 0") as refused:
         Study(cohort(), group="sex", treatments=["untreated", {"name": "adversarial", "strength": -1}])
-    assert refused.value.place == ("treatments", 1, "strength")
+    assert refused.value.path == ("treatments", 1, "strength")
     with pytest.raises(BadPlan, match="There are no conditions"):
         Study(cohort(), group="sex", conditions=[])
 

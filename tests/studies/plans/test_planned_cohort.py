@@ -38,8 +38,8 @@ def test_a_registered_cohort_takes_its_path_and_options(tmp_path: Path) -> None:
     train = study.original.where("train")
     assert set(train["domain"].tolist()) == {"full resolution", "low resolution"}
     assert (train["domain"][train["class"] == "cat"] == "full resolution").sum() == 8
-    assert len(study.material.dev) == 10
-    assert study.truth.of("test").cluster is not None
+    assert len(study.dataset.dev) == 10
+    assert study.labels.of("test").cluster is not None
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ TREATMENTS = [
 def pictures() -> Cohort:
     """The planted pictures as a cohort."""
     made = planted_pictures(rows=80)
-    parts = {name: getattr(made.material, name) for name in ("train", "dev", "test")}
+    parts = {name: getattr(made.dataset, name) for name in ("train", "dev", "test")}
     truth = {name: (rows.cell, rows.group) for name, rows in parts.items()} | {
         "test": (made.test_target, made.test_group)
     }
@@ -186,7 +186,7 @@ def test_a_treatment_that_the_learner_has_no_place_for_is_refused_before_anythin
 ) -> None:
     with pytest.raises(BadInput, match=f"(?s){complaint}") as refused:
         Study(cohort(), group="sex", learner=learner, treatments=["untreated", treatment])
-    assert refused.value.place == ("treatments",)  # type: ignore[attr-defined]
+    assert refused.value.path == ("treatments",)  # type: ignore[attr-defined]
 
 
 def test_treatments_before_training_go_with_every_learner() -> None:
@@ -202,8 +202,8 @@ def test_a_precision_in_which_the_learner_does_not_compute_is_refused() -> None:
     with pytest.raises(BadInput, match=refused):
         Study(cohort(), group="sex", precision="bfloat16")
     for precision in ("tf32", "bfloat16"):
-        assert study(precision=precision).how.precision == precision
-    assert Study(cohort(), group="sex", precision="tf32").how.precision == "tf32"
+        assert study(precision=precision).training_options.precision == precision
+    assert Study(cohort(), group="sex", precision="tf32").training_options.precision == "tf32"
 
 
 def test_a_training_that_a_killed_run_wrote_in_part_is_trained_again_for_all_its_readouts(tmp_path: Path) -> None:

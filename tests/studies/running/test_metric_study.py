@@ -53,26 +53,26 @@ def test_a_study_keeps_the_embeddings_of_its_trials(tmp_path: Path) -> None:
     planned.run(tmp_path / "study.db")
     with open_store(tmp_path / "study.db", plan=planned.name) as store:
         assert store.status().done == 8
-        assert store.kept_names() == dict.fromkeys(sorted(NAMES), 8)
+        assert store.stored_array_names() == dict.fromkeys(sorted(NAMES), 8)
         keys = [one.key for one in store.trials(("done",))]
-        found = store.kept(keys, "embedding.test")
+        found = store.stored_arrays(keys, "embedding.test")
         assert all(array.shape == (60, 4) and array.dtype == np.float16 for array in found.values())
-        said = store.kept(keys, "downstream.k_means.own.test")
+        said = store.stored_arrays(keys, "downstream.k_means.own.test")
         assert all(set(array.tolist()) <= set(range(6)) for array in said.values())
 
 
 def test_a_packed_study_trains_elsewhere_and_comes_home_with_its_arrays(tmp_path: Path) -> None:
     planned = study(learner={"name": "raw_features", "downstream": ["k_means"]}, treatments=["untreated"])
     work = unpack(pack(planned.work, tmp_path / "pack"))
-    assert work.material.attributes == planned.work.material.attributes == ("colour", "size")
-    assert work.material.attribute_values == (("grey", "red"), ("large", "small"))
-    assert work.material.parts is not None
-    np.testing.assert_array_equal(work.material.parts, planned.work.material.parts)
+    assert work.dataset.attributes == planned.work.dataset.attributes == ("colour", "size")
+    assert work.dataset.attribute_values == (("grey", "red"), ("large", "small"))
+    assert work.dataset.parts is not None
+    np.testing.assert_array_equal(work.dataset.parts, planned.work.dataset.parts)
     run_to_folder(work, tmp_path / "files", scores=False)
     with open_store(tmp_path / "study.db") as store:
-        assert len(merge(tmp_path / "files", store, planned.truth).new) == 2
+        assert len(merge(tmp_path / "files", store, planned.labels).new) == 2
         keys = [trial.key for stack in planned.work.stacks for trial in stack.trials]
-        assert all(len(store.kept(keys, name)) == 2 for name in NAMES)
+        assert all(len(store.stored_arrays(keys, name)) == 2 for name in NAMES)
 
 
 def test_classes_that_a_condition_minoritises_are_domains_also_in_a_pack(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_classes_that_a_condition_minoritises_are_domains_also_in_a_pack(tmp_pat
                      for name in ("as_given", "minoritised"))  # fmt: skip
     assert all(job.domains is None for job in work.jobs(given))
     for trial, job in zip(parted, work.jobs(parted), strict=True):
-        sides = Minoritised(0.8, 2).partition(work.material.classes, trial.seed)
+        sides = Minoritised(0.8, 2).partition(work.dataset.classes, trial.seed)
         assert job.domains is not None
         assert [("majoritised", "minoritised")[code] for code in job.domains] == list(sides)
     again = unpack(pack(work, tmp_path / "pack"))
@@ -99,8 +99,8 @@ def test_classes_that_a_condition_minoritises_are_domains_also_in_a_pack(tmp_pat
     for here, there in zip(work.outcomes(parted), again.outcomes(parted), strict=True):
         name = "downstream.logistic_regression.domain_independent.std_no.test"
         assert here.failure is None
-        np.testing.assert_array_equal(here.kept[name], there.kept[name])
-        assert "downstream.logistic_regression.oversampled.std_no.test" in there.kept
+        np.testing.assert_array_equal(here.arrays[name], there.arrays[name])
+        assert "downstream.logistic_regression.oversampled.std_no.test" in there.arrays
 
 
 def test_settings_of_classifiers_come_through_a_plan_a_pack_and_a_report(tmp_path: Path) -> None:
@@ -111,9 +111,9 @@ def test_settings_of_classifiers_come_through_a_plan_a_pack_and_a_report(tmp_pat
     again = unpack(pack(planned.work, tmp_path / "pack"))
     trials = planned.work.stacks[0].trials
     for here, there in zip(planned.work.outcomes(trials), again.outcomes(trials), strict=True):
-        assert set(here.kept) == set(there.kept)
-        for name, array in here.kept.items():
-            np.testing.assert_array_equal(array, there.kept[name])
+        assert set(here.arrays) == set(there.arrays)
+        for name, array in here.arrays.items():
+            np.testing.assert_array_equal(array, there.arrays[name])
     planned.run(tmp_path / "study.db")
     result = planned.result(tmp_path / "study.db")
     sources = {space.source: space.source_settings for space in result.spaces if space.training == "own"}

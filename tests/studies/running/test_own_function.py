@@ -16,7 +16,7 @@ import pytest
 
 from equipoise import Cohort, Study
 from equipoise.foundation import BadInput
-from equipoise.studies.plans._own_functions import own_function
+from equipoise.studies.plans._own_functions import named_function
 from equipoise.studies.running import run_in_store
 from helpers.cases.plan import by_the_mean, cohort, columns, threshold
 
@@ -192,7 +192,7 @@ def test_a_changed_source_warns_and_keeps_what_was_trained(tmp_path: Path) -> No
         return module.mine
 
     first, second = (read(text, index) for index, text in enumerate(texts))
-    assert own_function(first, 1).name == own_function(second, 1).name == "changing.mine"
+    assert named_function(first, 1).name == named_function(second, 1).name == "changing.mine"
     run_in_store(study(first), tmp_path / "s.db")
     run_in_store(study(first), tmp_path / "s.db")
     with pytest.warns(UserWarning, match=r"source of changing.mine has changed.*raise version="):

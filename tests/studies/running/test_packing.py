@@ -16,7 +16,7 @@ from equipoise.foundation import BadInput
 from equipoise.studies import read_plan
 from equipoise.studies.running import Standing, enter, run_in_store
 from equipoise.studies.running._folder import files_of, part_of, run_to_folder, written_keys
-from equipoise.studies.running._packing import SAID, TENSORS, is_pack, pack, unpack
+from equipoise.studies.running._packing import DESCRIPTION, TENSORS, is_pack, pack, unpack
 from helpers.cases.plan import cohort, threshold, write_plan
 
 pytest.importorskip("sqlalchemy")
@@ -57,14 +57,14 @@ def packed(plan: Path) -> Path:
 def test_a_pack_says_what_the_study_is_and_holds_no_test_labels(plan: Path, packed: Path) -> None:
     work, again = read_plan(plan).study().work, unpack(packed)
     assert [stack.keys for stack in again.stacks] == [stack.keys for stack in work.stacks]
-    assert sorted(path.name for path in packed.iterdir()) == sorted([SAID, TENSORS])
+    assert sorted(path.name for path in packed.iterdir()) == sorted([DESCRIPTION, TENSORS])
     assert is_pack(packed)
     for split in ("train", "dev", "test"):
-        one, other = getattr(work.material, split), getattr(again.material, split)
+        one, other = getattr(work.dataset, split), getattr(again.dataset, split)
         assert np.array_equal(one.inputs, other.inputs)
         assert np.array_equal(one.ids, other.ids)
-    assert again.material.test.target is again.material.test.group is again.material.test.cell is None
-    assert np.array_equal(again.material.train.target, work.material.train.target)
+    assert again.dataset.test.target is again.dataset.test.group is again.dataset.test.cell is None
+    assert np.array_equal(again.dataset.train.target, work.dataset.train.target)
     assert all(np.array_equal(again.draws[name], rows) for name, rows in work.draws.items())
     assert again.jobs(work.stacks[0].trials)[0].learner == work.jobs(work.stacks[0].trials)[0].learner
     assert again.about == work.about
@@ -83,9 +83,9 @@ def test_a_bare_node_trains_what_home_would_have_trained(plan: Path, packed: Pat
     merged, home = tmp_path / "merged.db", tmp_path / "home.db"
     with open_store(merged, plan="plan") as store, open_store(home, plan="plan") as trained_here:
         enter(study, store)
-        assert len(merge(out, store, study.truth).new) == 16
-        second = merge(out, store, study.truth)
-        assert (len(second.new), len(second.known)) == (0, 16)
+        assert len(merge(out, store, study.labels).new) == 16
+        second = merge(out, store, study.labels)
+        assert (len(second.new), len(second.existing)) == (0, 16)
         assert store.status().done == 16
         for split in ("dev", "test"):
             assert np.array_equal(store.readouts(split).counts, trained_here.readouts(split).counts)
@@ -132,7 +132,7 @@ def test_what_cannot_be_packed_or_unpacked_is_refused(packed: Path, plan: Path, 
     def broken(change: Any) -> Path:
         folder = tmp_path / "broken"
         folder.mkdir(exist_ok=True)
-        for name in (SAID, TENSORS):
+        for name in (DESCRIPTION, TENSORS):
             (folder / name).write_bytes((packed / name).read_bytes())
         change(folder)
         return folder
@@ -142,7 +142,7 @@ def test_what_cannot_be_packed_or_unpacked_is_refused(packed: Path, plan: Path, 
     with pytest.raises(BadInput, match="cannot be read"):
         unpack(broken(lambda folder: (folder / TENSORS).unlink()))
     with pytest.raises(BadInput, match="cannot be read"):
-        unpack(broken(lambda folder: (folder / SAID).write_text("{", encoding="utf-8")))
-    said = {**json.loads((packed / SAID).read_text(encoding="utf-8")), "schema": "equipoise.study-pack/9"}
+        unpack(broken(lambda folder: (folder / DESCRIPTION).write_text("{", encoding="utf-8")))
+    said = {**json.loads((packed / DESCRIPTION).read_text(encoding="utf-8")), "schema": "equipoise.study-pack/9"}
     with pytest.raises(BadInput, match="packed by another version"):
-        unpack(broken(lambda folder: (folder / SAID).write_text(json.dumps(said), encoding="utf-8")))
+        unpack(broken(lambda folder: (folder / DESCRIPTION).write_text(json.dumps(said), encoding="utf-8")))

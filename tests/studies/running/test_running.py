@@ -206,9 +206,9 @@ def test_a_worker_waits_for_what_others_hold_and_stops_when_they_are_done(tmp_pa
         def watcher(seen: Standing) -> None:
             told.append(seen)
             if len(told) == 2:
-                store.record("elsewhere/1:1:a", trained(study.work, leased), study.truth)
+                store.record("elsewhere/1:1:a", trained(study.work, leased), study.labels)
 
-        work_through(study.work, study.truth, store, "me", watcher=watcher)
+        work_through(study.work, study.labels, store, "me", watcher=watcher)
         assert told[0].words == "waiting for 1 trials that another worker holds"
         assert told[-1].done == 1
 
@@ -265,10 +265,10 @@ def test_a_regression_is_studied_under_conditions_on_its_quarters(tmp_path: Path
         people, conditions=["as_given", {"name": "interpolation", "mode": "JB", "alpha": 1}], seeds=1,
         learner={"name": "mlp", "width": 4, "epochs": 2},
     )  # fmt: skip
-    assert study.material.classes == ("lowest quarter", "second quarter", "third quarter", "highest quarter")
+    assert study.dataset.classes == ("lowest quarter", "second quarter", "third quarter", "highest quarter")
     run_in_store(study, tmp_path / "s.db")
     assert study.status(tmp_path / "s.db").done == 2
-    counts = np.bincount(study.material.train.cell[study.work.draws[list(study.work.draws)[1]]])
+    counts = np.bincount(study.dataset.train.cell[study.work.draws[list(study.work.draws)[1]]])
     assert np.ptp(counts) <= 1
 
 
@@ -319,7 +319,7 @@ def test_a_report_of_a_changed_plan_that_is_not_done_says_which_trials_fit(tmp_p
         enter(larger, store)
         first = store.lease("me", 60)
         assert len(first) == 1
-        store.record("me", trained(larger.work, first), larger.truth)
+        store.record("me", trained(larger.work, first), larger.labels)
         store.give_back("me")
     notes = larger.result(tmp_path / "s.db").notes
     assert any("1 of 3 stored trials fit this plan: size 40 -> 48" in note for note in notes)
@@ -333,7 +333,7 @@ def test_a_plan_goes_on_while_another_of_its_name_is_run_in_the_same_store(tmp_p
     with open_store(tmp_path / "s.db", plan=first.plan_key) as store:
         enter(first, store)
         run_in_store(second, tmp_path / "s.db")
-        work_through(first.work, first.truth, store, new_owner())
+        work_through(first.work, first.labels, store, new_owner())
         assert store.status().done == 2
     assert second.status(tmp_path / "s.db").done == 2
 
@@ -342,7 +342,7 @@ def test_a_store_that_knows_plans_by_their_name_alone_is_still_reported(tmp_path
     study = Study(cohort(), train=threshold, version=1, group="sex", seeds=2)
     with open_store(tmp_path / "s.db", plan=study.name) as store:  # as versions before 0.5 did
         enter(study, store)
-        work_through(study.work, study.truth, store, new_owner())
+        work_through(study.work, study.labels, store, new_owner())
     assert study.status(tmp_path / "s.db").done == 2
     assert len(study.result(tmp_path / "s.db").cells) == 1
     run_in_store(study, tmp_path / "s.db")
@@ -373,7 +373,7 @@ def test_what_is_given_back_while_a_worker_looks_is_leased_again(tmp_path: Path,
 
         monkeypatch.setattr(store, "lease", late)
         monkeypatch.setattr("equipoise.studies.running._running.PAUSE", 0.01)
-        work_through(study.work, study.truth, store, new_owner())
+        work_through(study.work, study.labels, store, new_owner())
         assert store.status().done == 2
 
 

@@ -82,9 +82,9 @@ def test_a_traceback_travels_in_a_file_and_gives_way_to_a_trial_that_is_done(tmp
     made.run(to=tmp_path / "done")
     with open_store(tmp_path / "s.db", plan=made.plan_key) as store:
         key = made.trials()[0].key
-        merge(tmp_path / "failed", store, made.truth)
+        merge(tmp_path / "failed", store, made.labels)
         check_told(store.tracebacks([key])[key])
-        merge(tmp_path / "done", store, made.truth)
+        merge(tmp_path / "done", store, made.labels)
         assert store.tracebacks([key]) == {}
 
 

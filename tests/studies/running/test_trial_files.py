@@ -245,7 +245,7 @@ def test_a_folder_is_merged_once_however_often(store: Any, tmp_path: Path, clock
     assert seen == [(64, 149), (128, 149), (149, 149)]
     assert set(first.new) == {one.key for one, _, _ in plan[:149]}
     second = merge(folder, store, DONE.truth)
-    assert (second.new, set(second.known), second.refused) == ((), set(first.new), {})
+    assert (second.new, set(second.existing), second.refused) == ((), set(first.new), {})
     assert (store.status().done, store.status().failed, store.status().waiting) == (148, 1, 1)
     assert store.readouts("test").keys == tuple(one.key for one, _, _ in plan[:148])
 

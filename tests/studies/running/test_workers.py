@@ -19,7 +19,7 @@ from equipoise import Study
 from equipoise.foundation import BadInput
 from equipoise.studies.running import OwnWork, run_in_store
 from equipoise.studies.running import _workers as workers
-from equipoise.studies.running._handover import Handed, Shared, read, write
+from equipoise.studies.running._handover import StoreAccess, WorkerInput, read, write
 from equipoise.studies.running._worker_process import START
 from helpers.cases.plan import COHORT, by_the_mean, cohort, threshold, write_people
 
@@ -121,11 +121,11 @@ def test_what_workers_are_handed_is_what_the_study_has(tmp_path: Path) -> None:
 
     pipeline = make_pipeline(StandardScaler(with_mean=False), LogisticRegression(C=0.25))
     for study in (own_study(), Study(cohort(), group="sex", learner=pipeline, seeds=2)):
-        write(tmp_path, Handed(study.work, study.truth, Shared("s.db", "plan", tmp_path), 3, 17))
+        write(tmp_path, WorkerInput(study.work, study.labels, StoreAccess("s.db", "plan", tmp_path), 3, 17))
         handed = read(tmp_path)
-        assert handed.shared == Shared("s.db", "plan", str(tmp_path))
+        assert handed.store == StoreAccess("s.db", "plan", str(tmp_path))
         assert (handed.threads, handed.parent) == (3, 17)
-        assert handed.truth.digest == study.truth.digest
+        assert handed.labels.digest == study.labels.digest
         assert handed.work.stacks == study.work.stacks
         for mine, theirs in zip(study.work.outcomes(study.trials()), handed.work.outcomes(study.trials()), strict=True):
             assert mine.failure is None
@@ -138,7 +138,7 @@ def test_what_workers_are_handed_is_what_the_study_has(tmp_path: Path) -> None:
 
 def test_workers_are_handed_no_pickle(tmp_path: Path) -> None:
     study = own_study()
-    write(tmp_path, Handed(study.work, study.truth, Shared("s.db", "plan"), 1, 1))
+    write(tmp_path, WorkerInput(study.work, study.labels, StoreAccess("s.db", "plan"), 1, 1))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["work.json", "work.safetensors"]
     sources = Path(workers.__file__).parents[2].rglob("*.py")
     users = [file.name for file in sources if "import pickle" in (text := file.read_text()) or "from pickle" in text]
@@ -151,7 +151,7 @@ def test_every_part_of_the_work_of_own_functions_reaches_the_workers(tmp_path: P
         study.work, undrawn={"draw": "why"}, learners={"one": {"C": 0.5}}, checkpoints="folder",
         partitions={"draw": np.array([0, 1])}, keep_models=True,
     )  # fmt: skip
-    write(tmp_path, Handed(made, study.truth, Shared("s.db", "plan"), 1, 1))
+    write(tmp_path, WorkerInput(made, study.labels, StoreAccess("s.db", "plan"), 1, 1))
     handed = read(tmp_path).work
     for part in fields(OwnWork):
         mine, theirs = getattr(made, part.name), getattr(handed, part.name)

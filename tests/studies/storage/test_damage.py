@@ -137,7 +137,7 @@ def test_damaged_names_of_classes_and_groups_are_those_of_the_cohort(how: Change
         store.readouts("test")
     study().run(copied)
     with open_store(copied, read_only=True, plan="own") as store:
-        assert store.readouts("test").names == study().truth.names
+        assert store.readouts("test").names == study().labels.names
 
 
 def test_a_damaged_environment_stops_nothing(ready: Path, copied: Path) -> None:

@@ -37,14 +37,14 @@ def same(one: Any, other: Any) -> None:
 def test_arrays_come_back_from_a_store_as_they_were(tmp_path: Path) -> None:
     with open_store(tmp_path / "trials.db", plan="p") as store:
         store.plan(planned(4))
-        assert store.kept_names() == {}
+        assert store.stored_array_names() == {}
         store.add([DONE(trial(0), kept=kept()), DONE(trial(1)), failed(trial(0, "untreated"))], DONE.truth)
-        assert store.kept_names() == dict.fromkeys(sorted(kept()), 1)
+        assert store.stored_array_names() == dict.fromkeys(sorted(kept()), 1)
         keys = [trial(1).key, trial(0).key, trial(0, "untreated").key]
-        found = {name: store.kept(keys, name) for name in kept()}
+        found = {name: store.stored_arrays(keys, name) for name in kept()}
         assert all(list(one) == [trial(0).key] for one in found.values())
         same(kept(), {name: one[trial(0).key] for name, one in found.items()})
-        assert store.kept(keys, "embedding.dev") == {}
+        assert store.stored_arrays(keys, "embedding.dev") == {}
         # Predictions are read as before.
         assert set(store.predictions_of(keys[:2], "test")) == set(keys[:2])
 
@@ -55,27 +55,27 @@ def test_large_arrays_lie_in_files_beside_the_store(tmp_path: Path, monkeypatch:
         store.add([DONE(trial(0), kept=kept())], DONE.truth)
         (file,) = (tmp_path / "trials.db.artefacts").rglob("*kept.embedding.test*")
         np.testing.assert_array_equal(
-            store.kept([trial(0).key], "embedding.test")[trial(0).key], kept()["embedding.test"]
+            store.stored_arrays([trial(0).key], "embedding.test")[trial(0).key], kept()["embedding.test"]
         )
         file.unlink()
         with pytest.raises(BadInput, match=r"What the trial \w+ kept \(embedding.test\)"):
-            store.kept([trial(0).key], "embedding.test")
+            store.stored_arrays([trial(0).key], "embedding.test")
 
 
 def test_arrays_travel_in_trial_files_and_are_merged(tmp_path: Path) -> None:
     recorded = DONE(trial(0), scores=True, kept=kept())
-    same(kept(), read_trial(write_trial(tmp_path / "files", recorded)).kept)
+    same(kept(), read_trial(write_trial(tmp_path / "files", recorded)).arrays)
     write_trial(tmp_path / "files", DONE(trial(1)))
     with open_store(tmp_path / "trials.db") as store:
         assert len(merge(tmp_path / "files", store, DONE.truth).new) == 2
-        same(kept(), {name: store.kept([trial(0).key], name)[trial(0).key] for name in kept()})
-    assert read_trial(tmp_path / "files" / f"{trial(1).key}.safetensors").kept == {}
+        same(kept(), {name: store.stored_arrays([trial(0).key], name)[trial(0).key] for name in kept()})
+    assert read_trial(tmp_path / "files" / f"{trial(1).key}.safetensors").arrays == {}
 
 
 def test_a_file_without_scores_has_the_arrays_all_the_same(tmp_path: Path) -> None:
     shorter = _without_scores(DONE(trial(0), scores=True, kept=kept()))
     assert shorter.predictions["test"].scores is None
-    same(kept(), read_trial(write_trial(tmp_path, shorter)).kept)
+    same(kept(), read_trial(write_trial(tmp_path, shorter)).arrays)
 
 
 def test_an_array_that_was_changed_in_a_file_is_noticed(tmp_path: Path) -> None:
@@ -107,4 +107,4 @@ def test_a_trial_whose_numbers_are_not_finite_keeps_nothing(tmp_path: Path) -> N
     broken = replace(one.predictions["test"], values=one.predictions["test"].values * np.nan)
     with open_store(tmp_path / "trials.db") as store:
         store.add([replace(one, predictions={**one.predictions, "test": broken})], numbers.truth)
-        assert store.kept([trial(0).key], "embedding.test") == {}
+        assert store.stored_arrays([trial(0).key], "embedding.test") == {}

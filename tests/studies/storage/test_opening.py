@@ -81,7 +81,7 @@ def test_a_network_file_system_is_refused_with_help(tmp_path: Path, monkeypatch:
 def test_sqlite_writes_ahead_and_waits_for_the_disk(tmp_path: Path) -> None:
     from equipoise.studies.storage._database import reading
 
-    with open_store(tmp_path / "study.db") as store, reading(store._engine, store.place) as connection:
+    with open_store(tmp_path / "study.db") as store, reading(store._engine, store.location) as connection:
         pragmas = {
             name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
             for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
@@ -123,7 +123,7 @@ def test_paths_that_cannot_hold_a_store(tmp_path: Path) -> None:
 
 def test_a_password_is_not_shown() -> None:
     place = store_location("postgresql://me:se:cr@et@host/study")
-    assert place.shown == "postgresql://me@host/study"
+    assert place.name == "postgresql://me@host/study"
     assert place.url == "postgresql+psycopg://me:se%3Acr%40et@host/study", "no part of it is taken for the host"
     assert "cr@et" not in repr(place)
     assert store_location("postgresql://me:a%40b@host/s?application_name=x@y").url == (
@@ -319,7 +319,7 @@ def test_large_predictions_without_a_folder_are_refused(tmp_path: Path, monkeypa
     from equipoise.studies.storage._artefacts import ArtefactStore
 
     monkeypatch.setattr("equipoise.studies.storage._artefacts.MOST_IN_DATABASE", 10)
-    artefact_store = ArtefactStore.beside(store_location("postgresql://me@host/study"), None)
+    artefact_store = ArtefactStore.for_store(store_location("postgresql://me@host/study"), None)
     with pytest.raises(BadInput, match="need a folder") as refused:
-        artefact_store.keep("key", "dev", truth().of("dev").group)
+        artefact_store.pack("key", "dev", truth().of("dev").group)
     assert "--artefacts" in refused.value.help

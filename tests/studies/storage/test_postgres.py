@@ -51,7 +51,7 @@ def told(url: str, *statements: str) -> list[Any]:
 def test_writers_take_turns_and_one_that_waits_too_long_says_so(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_store(url) as one, open_store(url) as two:
         one.plan(planned(3))
-        with writing(one._engine, one.place):
+        with writing(one._engine, one.location):
             monkeypatch.setattr(opening, "PATIENCE", 0.2)
             with pytest.raises(BadInput, match="held by another program for too long") as refused:
                 two.lease("two", 60)
@@ -80,7 +80,7 @@ def test_who_reads_sees_one_moment_and_cannot_write(url: str) -> None:
     with open_store(url) as store, open_store(url) as other:
         store.plan(planned(3))
         count = "SELECT count(*) FROM places"
-        with reading(store._engine, store.place) as connection:
+        with reading(store._engine, store.location) as connection:
             assert connection.exec_driver_sql(count).scalar() == 3
             other.plan(planned(5))
             assert connection.exec_driver_sql(count).scalar() == 3

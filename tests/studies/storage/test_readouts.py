@@ -15,7 +15,7 @@ from equipoise.foundation import BadInput
 from equipoise.measures import distance_to_optimum
 from equipoise.measures._scores import BY_NAME
 from equipoise.studies.storage._labels import Names, Readouts, decoded, encoded, evaluation_labels, readout
-from equipoise.training import Predicted, material_of
+from equipoise.training import Predicted, encode_dataset
 from helpers.cases.store import GROUPS, Predicting, trial, truth
 
 
@@ -76,7 +76,7 @@ def test_a_regressions_sums_give_the_measures_of_its_rows() -> None:
     counted, predicted = read(made)
     assert counted.counts.shape == (5, len(GROUPS), 4, 11)
     known = made.truth.of("test")
-    rows = known.known
+    rows = known.is_known
     found = counted.residuals(["sex"])
     sex = np.array([GROUPS[group][0] for group in known.group])
     for index, one in enumerate(predicted):
@@ -138,12 +138,12 @@ def people(task: str = "class") -> Cohort:
 
 def test_the_truth_of_a_cohort_is_that_of_its_rows() -> None:
     cohort = people()
-    material = material_of(cohort, "sex")
-    found = evaluation_labels(cohort, fingerprint="sha256:x", classes=material.classes)
+    dataset = encode_dataset(cohort, "sex")
+    found = evaluation_labels(cohort, fingerprint="sha256:x", classes=dataset.classes)
     assert found.classes == ("no", "yes", "maybe")
     assert found.attributes == ("sex", "race")
     assert found.groups == tuple((sex, race) for sex in "FM" for race in ("a", "b", None))
-    for split, rows in (("dev", material.dev.ids), ("test", material.test.ids)):
+    for split, rows in (("dev", dataset.dev.ids), ("test", dataset.test.ids)):
         mine = found.of(split)
         assert len(mine) == len(rows)
         for index, row in enumerate(rows.tolist()):

@@ -226,9 +226,9 @@ def test_a_merged_trial_finishes_one_that_waits_or_runs(store: Any) -> None:
 
 def test_adding_twice_adds_once_and_a_failure_gives_way(store: Any) -> None:
     assert store.add([failed(trial())], DONE.truth).new == (trial().key,)
-    assert store.add([failed(trial(), "again")], DONE.truth).known == (trial().key,)
+    assert store.add([failed(trial(), "again")], DONE.truth).existing == (trial().key,)
     assert store.add([DONE(trial()), DONE(trial(), seed=8)], DONE.truth).new == (trial().key,)
-    assert store.add([DONE(trial(), seed=9), failed(trial())], DONE.truth).known == (trial().key,)
+    assert store.add([DONE(trial(), seed=9), failed(trial())], DONE.truth).existing == (trial().key,)
     np.testing.assert_array_equal(store.predictions(trial().key, "dev").values, DONE(trial()).predictions["dev"].values)
     store.plan(planned(1))
     assert (store.status().done, store.trials()[0].failure) == (1, None)

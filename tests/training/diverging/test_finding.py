@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 
 from equipoise.foundation import BadInput
-from equipoise.training.diverging import ALL_LAYERS, Divergence, Flips, Growth, ModuleStepper, Seen, first_difference
+from equipoise.training.diverging import (
+    ALL_LAYERS,
+    Divergence,
+    Flips,
+    Growth,
+    ModuleStepper,
+    ObservedTensor,
+    first_difference,
+)
 from equipoise.training.diverging._first_difference import _is_looked_at
 
 torch = pytest.importorskip("torch")
@@ -179,11 +187,11 @@ def test_a_stepper_of_ones_own_needs_three_methods() -> None:
         def __init__(self, place: int) -> None:
             self.place, self.count = place, torch.zeros(3)
 
-        def step(self, watched: bool) -> list[Seen]:
+        def step(self, watched: bool) -> list[ObservedTensor]:
             self.count = self.count + 1
             if self.place and self.count[0] == 3:
                 self.count = torch.zeros(2)
-            return [Seen("loss", "loss", self.count.sum())] if watched else []
+            return [ObservedTensor("loss", "loss", self.count.sum())] if watched else []
 
         def values(self) -> Any:
             return [("count", self.count)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.foundation import BadInput
-from equipoise.training import Material, Prepared, Settings, prepared
+from equipoise.training import EncodedDataset, PreparedJob, Settings, prepare_job
 from equipoise.training.diverging import first_difference
 from equipoise.training.learners.image_network import ImageNetwork
 from equipoise.training.learners.mlp import MultilayerPerceptron, built
@@ -23,9 +23,9 @@ MLP = {"width": 16, "batch_size": 64}
 PICTURES = {"network": "small", "batch_size": 16, "learning_rate": 0.05}
 
 
-def pictures() -> Material:
+def pictures() -> EncodedDataset:
     """The planted rows with noise for pictures, their class in the colour."""
-    material, generator = planted(96), np.random.default_rng(0)
+    dataset, generator = planted(96), np.random.default_rng(0)
 
     def shown(rows: Any) -> Any:
         inputs = generator.integers(0, 200, (len(rows), 12, 12, 3)).astype(np.uint8)
@@ -33,24 +33,24 @@ def pictures() -> Material:
             inputs[..., 0] += (50 * rows.target[:, None, None]).astype(np.uint8)
         return replace(rows, inputs=inputs)
 
-    return replace(material, train=shown(material.train), dev=shown(material.dev), test=shown(material.test))
+    return replace(dataset, train=shown(dataset.train), dev=shown(dataset.dev), test=shown(dataset.test))
 
 
 def trials(
-    kind: Any, material: Material, values: Any, repeats: tuple[int, int], treatments: Any = ()
-) -> list[Prepared]:
-    made = [jobs_of(material, [3], treatments, repeat=repeat)[0] for repeat in repeats]
-    return [prepared(job, material, kind.completed(values)) for job in made]
+    kind: Any, dataset: EncodedDataset, values: Any, repeats: tuple[int, int], treatments: Any = ()
+) -> list[PreparedJob]:
+    made = [jobs_of(dataset, [3], treatments, repeat=repeat)[0] for repeat in repeats]
+    return [prepare_job(job, dataset, kind.with_defaults(values)) for job in made]
 
 
 @pytest.mark.parametrize("treatments", [(), (Rival(),)])
 def test_a_watched_perceptron_learns_what_an_unwatched_one_does(treatments: Any) -> None:
-    material, settings = planted(), Settings()
-    (trial, _) = trials(MultilayerPerceptron, material, MLP, (0, 0), treatments)
-    plain = built(material, [trial], settings)
+    dataset, settings = planted(), Settings()
+    (trial, _) = trials(MultilayerPerceptron, dataset, MLP, (0, 0), treatments)
+    plain = built(dataset, [trial], settings)
     for epoch, steps in ((1, None), (2, 2)):
         plain.follow(plain.arranged(epoch), steps, plain.callbacks.phase(epoch))
-    with MultilayerPerceptron().watched(material, settings) as make:
+    with MultilayerPerceptron().watched(dataset, settings) as make:
         stepper = make(trial)
         seen = [stepper.step(watched=number % 2 == 0) for number in range(6)]
     assert [name for name, _ in stepper.values()] == [
@@ -71,10 +71,10 @@ def test_a_watched_perceptron_learns_what_an_unwatched_one_does(treatments: Any)
 
 @pytest.mark.parametrize("treatment", [UniformConfusion(), GradientProjection(), FairBatch()])
 def test_a_watched_perceptron_rests_and_learns_in_the_epochs_that_its_treatment_says(treatment: Any) -> None:
-    material, settings = planted(), Settings()
-    (trial, _) = trials(MultilayerPerceptron, material, MLP, (0, 0), (treatment,))
-    plain = built(material, [trial], settings)
-    with MultilayerPerceptron().watched(material, settings) as make:
+    dataset, settings = planted(), Settings()
+    (trial, _) = trials(MultilayerPerceptron, dataset, MLP, (0, 0), (treatment,))
+    plain = built(dataset, [trial], settings)
+    with MultilayerPerceptron().watched(dataset, settings) as make:
         stepper = make(trial)
         for epoch in (1, 2, 3, 4):
             before = [value.clone() for _, value in stepper.values()]
@@ -90,12 +90,12 @@ def test_a_watched_perceptron_rests_and_learns_in_the_epochs_that_its_treatment_
 
 
 def test_identical_perceptrons_are_the_same_and_jitter_shows_first_in_the_gradients() -> None:
-    material, learner = planted(), MultilayerPerceptron()
-    same = trials(MultilayerPerceptron, material, MLP, (0, 0))
-    with learner.watched(material, Settings()) as make:
+    dataset, learner = planted(), MultilayerPerceptron()
+    same = trials(MultilayerPerceptron, dataset, MLP, (0, 0))
+    with learner.watched(dataset, Settings()) as make:
         assert first_difference(lambda place: make(same[place]), 12).step is None
-    others = trials(MultilayerPerceptron, material, MLP, (0, 1))
-    with learner.watched(material, Settings(rounding="jitter")) as make:
+    others = trials(MultilayerPerceptron, dataset, MLP, (0, 1))
+    with learner.watched(dataset, Settings(rounding="jitter")) as make:
         found = first_difference(lambda place: make(others[place]), 12, row_order_differs=True)
     assert found.step == 1
     assert found.kind in ("loss", "gradient")
@@ -103,16 +103,16 @@ def test_identical_perceptrons_are_the_same_and_jitter_shows_first_in_the_gradie
 
 
 def test_a_regression_has_no_classes_to_flip() -> None:
-    material = planted(task="regression")
-    values = MultilayerPerceptron.completed(MLP, "regression")
-    trial = prepared(jobs_of(material, [0])[0], material, values)
-    with MultilayerPerceptron().watched(material, Settings()) as make:
+    dataset = planted(task="regression")
+    values = MultilayerPerceptron.with_defaults(MLP, "regression")
+    trial = prepare_job(jobs_of(dataset, [0])[0], dataset, values)
+    with MultilayerPerceptron().watched(dataset, Settings()) as make:
         assert make(trial).predictions() is None
 
 
 def test_identical_picture_trials_are_the_same_and_noise_in_a_layer_is_named() -> None:
-    material = pictures()
-    same = trials(ImageNetwork, material, PICTURES, (0, 0))
+    dataset = pictures()
+    same = trials(ImageNetwork, dataset, PICTURES, (0, 0))
 
     def spoilt(make: Any, place: int) -> Any:
         stepper = make(same[place])
@@ -127,7 +127,7 @@ def test_identical_picture_trials_are_the_same_and_noise_in_a_layer_is_named() -
             stepper.parts["network"].block3.conv.register_forward_hook(noisy)
         return stepper
 
-    with ImageNetwork().watched(material, Settings()) as make:
+    with ImageNetwork().watched(dataset, Settings()) as make:
         assert first_difference(lambda place: make(same[place]), 8).step is None
         found = first_difference(lambda place: spoilt(make, place), 14)
     assert (found.step, found.kind, found.name) == (8, "activation", "block3.conv")
@@ -136,9 +136,9 @@ def test_identical_picture_trials_are_the_same_and_noise_in_a_layer_is_named() -
 
 
 def test_a_watched_picture_trial_is_jittered_by_its_repeat() -> None:
-    material = pictures()
-    others = trials(ImageNetwork, material, PICTURES, (0, 1))
-    with ImageNetwork().watched(material, Settings(rounding="jitter")) as make:
+    dataset = pictures()
+    others = trials(ImageNetwork, dataset, PICTURES, (0, 1))
+    with ImageNetwork().watched(dataset, Settings(rounding="jitter")) as make:
         found = first_difference(lambda place: make(others[place]), 4, row_order_differs=True)
     assert found.step == 1
     assert found.kind in ("loss", "gradient")
@@ -151,10 +151,10 @@ def test_what_has_no_steps_of_its_own_is_refused() -> None:
 
 @pytest.mark.parametrize("learner", [MultilayerPerceptron, ImageNetwork])
 def test_a_watched_trial_computes_in_the_precision_that_was_asked_for(learner: Any) -> None:
-    material = pictures() if learner is ImageNetwork else planted()
+    dataset = pictures() if learner is ImageNetwork else planted()
     product = torch.backends.cuda.matmul
     before = product.fp32_precision
     for precision, wanted in (("tf32", "tf32"), ("float32", "ieee")):
-        with learner().watched(material, Settings(precision=precision)):
+        with learner().watched(dataset, Settings(precision=precision)):
             assert product.fp32_precision == wanted
     assert product.fp32_precision == before

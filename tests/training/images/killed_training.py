@@ -11,6 +11,6 @@ from helpers.cases.training import Learns
 
 if __name__ == "__main__":
     side_by_side.EVERY = side_by_side.TIMES = 0.0
-    material = squares.material()
+    dataset = squares.dataset()
     learner = Learns("image_network", {"network": "small", "epochs": int(sys.argv[2]), "batch_size": 16})
-    train(material, learner, squares.jobs(material), Settings(selection="last", checkpoints=sys.argv[1]))
+    train(dataset, learner, squares.jobs(dataset), Settings(selection="last", checkpoints=sys.argv[1]))

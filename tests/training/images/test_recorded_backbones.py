@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 from equipoise.training import (  # noqa: E402
     Settings,
     deterministic_algorithms,
-    prepared,
+    prepare_job,
     train,
 )
 from equipoise.training.images import (  # noqa: E402
@@ -61,9 +61,9 @@ VALUES: dict[str, Any] = {
 
 
 def trained(does: str, how: Settings, seeds: tuple[int, ...] = (0, 1), stack: int | None = None) -> Any:
-    material = cases.material()
+    dataset = cases.dataset()
     learner = Learns("image_network", {**VALUES, "settings": {"does": does}})
-    ended = train(material, learner, cases.jobs(material, seeds), how, stack=stack)
+    ended = train(dataset, learner, cases.jobs(dataset, seeds), how, stack=stack)
     assert [one.failure for one in ended] == [None] * len(seeds)
     return ended
 
@@ -73,13 +73,13 @@ def equal(ended: Any, other: Any) -> bool:
 
 
 def test_recorded_steps_are_plain_ones() -> None:
-    material = cases.material()
-    (job,) = cases.jobs(material)
+    dataset = cases.dataset()
+    (job,) = cases.jobs(dataset)
     found = []
     with deterministic_algorithms():
         for record in (True, False):
-            trial = prepared(job, material, ImageNetwork.completed({**VALUES, "frozen_norm": True}))
-            steps = Steps(Run(trial, material, Pictures(material.train.inputs, "cuda"), LAST), record=record)
+            trial = prepare_job(job, dataset, ImageNetwork.with_defaults({**VALUES, "frozen_norm": True}))
+            steps = Steps(Run(trial, dataset, Pictures(dataset.train.inputs, "cuda"), LAST), record=record)
             for epoch in (1, 2):
                 steps.begin(epoch)
                 for _ in range(steps.run.steps):

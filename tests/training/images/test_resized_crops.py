@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from equipoise.training import (  # noqa: E402
     Settings,
-    prepared,
+    prepare_job,
     sample_keys,
 )
 from equipoise.training.images import (  # noqa: E402
@@ -97,7 +97,7 @@ def slow_box(seed: int, epoch: int, sample: int, height: int, width: int, least:
 @pytest.mark.parametrize(("height", "width", "least"), [(32, 32, 0.08), (9, 12, 0.5), (40, 8, 0.9), (8, 40, 0.9)])
 def test_boxes_are_those_of_a_loop_over_samples_and_attempts(height: int, width: int, least: float) -> None:
     ids = torch.arange(300)
-    box = Box.drawn(5, 2, ids, ids * 0, height, width, least)
+    box = Box.sample(5, 2, ids, ids * 0, height, width, least)
     found = list(zip(*(part.tolist() for part in box.parts), strict=True))
     assert found == [slow_box(5, 2, sample, height, width, least) for sample in range(300)]
     assert (box.top + box.height <= height).all()
@@ -106,7 +106,7 @@ def test_boxes_are_those_of_a_loop_over_samples_and_attempts(height: int, width:
 
 def test_areas_ratios_and_places_are_spread_as_they_should_be() -> None:
     ids = torch.arange(20_000)
-    box = Box.drawn(1, 1, ids, ids * 0, 224, 224, 0.08)
+    box = Box.sample(1, 1, ids, ids * 0, 224, 224, 0.08)
     share = box.height * box.width / 224**2
     ratio = (box.width / box.height).log() / math.log(4 / 3)
     assert float(share.min()) > 0.07
@@ -123,17 +123,17 @@ def test_areas_ratios_and_places_are_spread_as_they_should_be() -> None:
 
 def test_boxes_belong_to_samples_and_change_with_the_epoch() -> None:
     ids, copies = torch.tensor([11, 5, 8, 5]), torch.tensor([0, 0, 0, 1])
-    box = Box.drawn(0, 1, ids, copies, 64, 64, 0.08)
-    turned = Box.drawn(0, 1, ids.flip(0), copies.flip(0), 64, 64, 0.08)
+    box = Box.sample(0, 1, ids, copies, 64, 64, 0.08)
+    turned = Box.sample(0, 1, ids.flip(0), copies.flip(0), 64, 64, 0.08)
     assert all(torch.equal(part, other.flip(0)) for part, other in zip(box.parts, turned.parts, strict=True))
-    assert not torch.equal(box.top, Box.drawn(0, 2, ids, copies, 64, 64, 0.08).top)
+    assert not torch.equal(box.top, Box.sample(0, 2, ids, copies, 64, 64, 0.08).top)
     assert (box.top[1], box.left[1]) != (box.top[3], box.left[3])
 
 
 def test_a_flip_mirrors_and_shifts_nothing() -> None:
     ids = torch.arange(400)
     flipped = View(8, 8, "flip").crop(1, 1, ids, ids * 0)
-    shifted, plain = Crop.drawn(1, 1, ids, ids * 0), Crop.plain(ids)
+    shifted, plain = Crop.sample(1, 1, ids, ids * 0), Crop.plain(ids)
     assert torch.equal(flipped.mirrored, shifted.mirrored)
     assert torch.equal(flipped.top, plain.top)
     assert torch.equal(flipped.left, plain.left)
@@ -156,10 +156,10 @@ def test_the_middle_is_what_resizing_the_short_side_and_cutting_the_centre_shows
 
 
 def run_of(**values: Any) -> Run:
-    material = cases.material()
-    (job,) = cases.jobs(material)
-    trial = prepared(job, material, ImageNetwork.completed({"network": "small", "batch_size": 16, **values}))
-    return Run(trial, material, Pictures(material.train.inputs, "cpu"), Settings(precision="float64"))
+    dataset = cases.dataset()
+    (job,) = cases.jobs(dataset)
+    trial = prepare_job(job, dataset, ImageNetwork.with_defaults({"network": "small", "batch_size": 16, **values}))
+    return Run(trial, dataset, Pictures(dataset.train.inputs, "cpu"), Settings(precision="float64"))
 
 
 def batches_of(run: Run, epoch: int = 1) -> list[Any]:
@@ -175,13 +175,13 @@ def batches_of(run: Run, epoch: int = 1) -> list[Any]:
     run.begin(epoch)
     run.step("all")
     run.inputs.scaling = scaling
-    return [seen[0], run.places[0]]
+    return [seen[0], run.positions[0]]
 
 
 def test_a_batch_shows_resized_parts_in_the_size_of_the_network() -> None:
     run = run_of(augmentation="resized_crop", size=12, least_area=0.3)
     pictures, places = batches_of(run)
-    inputs = torch.from_numpy(cases.material().train.inputs).permute(0, 3, 1, 2).double()
+    inputs = torch.from_numpy(cases.dataset().train.inputs).permute(0, 3, 1, 2).double()
     assert pictures.shape == (16, 3, 12, 12)
     drawn = [run.box.of(places), run.crop.of(places)]
     for row, place in enumerate(places.tolist()):
@@ -197,12 +197,12 @@ def test_a_batch_shows_resized_parts_in_the_size_of_the_network() -> None:
 
 
 def test_pictures_are_read_as_their_middle() -> None:
-    run, pictures = run_of(size=6, centre=0.75), cases.material().dev.inputs
+    run, pictures = run_of(size=6, centre=0.75), cases.dataset().dev.inputs
     cut = run_of(size=6)
     expected = torch.from_numpy(np.ascontiguousarray(pictures[:, 1:7, 1:7])).permute(0, 3, 1, 2)
     with torch.no_grad():
         cut.parts["network"].eval()
-        outputs = cut.said(cut.shown(expected))[1]
+        outputs = cut.features_and_outputs(cut.scaled_inputs(expected))[1]
     assert torch.allclose(run.read(pictures).double(), outputs, atol=1e-5)
 
 

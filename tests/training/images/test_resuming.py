@@ -14,8 +14,8 @@ from helpers.cases.training import Learns
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from equipoise.training import (  # noqa: E402
+    EncodedDataset,
     Job,
-    Material,
     Settings,
     Treatment,
     train,
@@ -50,17 +50,17 @@ from equipoise.treatments import (  # noqa: E402
 LEARNER = Learns("image_network", {"network": "small", "epochs": 3, "batch_size": 16, "schedule": "triangle"})
 
 
-def read_in(material: Material, *readouts: str) -> list[Job]:
-    return [cases.jobs(material, treatments=[DomainDiscriminative(readout=readout)])[0] for readout in readouts]
+def read_in(dataset: EncodedDataset, *readouts: str) -> list[Job]:
+    return [cases.jobs(dataset, treatments=[DomainDiscriminative(readout=readout)])[0] for readout in readouts]
 
 
-def killed(material: Material, jobs: list[Job], settings: Settings, epoch: int = 2) -> None:
+def killed(dataset: EncodedDataset, jobs: list[Job], settings: Settings, epoch: int = 2) -> None:
     def kill(progress: Any) -> None:
         if progress.epoch == epoch:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(material, LEARNER, jobs, settings, kill)
+        train(dataset, LEARNER, jobs, settings, kill)
 
 
 @pytest.fixture
@@ -71,12 +71,12 @@ def settings(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def test_a_training_that_is_read_in_several_ways_goes_on_where_it_was(settings: Settings) -> None:
-    material = cases.material()
-    jobs = read_in(material, "sum", "sum_prior_shift")
-    expected = train(material, LEARNER, jobs, replace(settings, checkpoints=None))
-    killed(material, jobs, settings)
+    dataset = cases.dataset()
+    jobs = read_in(dataset, "sum", "sum_prior_shift")
+    expected = train(dataset, LEARNER, jobs, replace(settings, checkpoints=None))
+    killed(dataset, jobs, settings)
     epochs: list[int] = []
-    found = train(material, LEARNER, jobs, settings, lambda progress: epochs.append(progress.epoch))
+    found = train(dataset, LEARNER, jobs, settings, lambda progress: epochs.append(progress.epoch))
     assert epochs == [3]
     for one, other in zip(expected, found, strict=True):
         assert (one.history, one.best_epoch) == (other.history, other.best_epoch)
@@ -85,12 +85,12 @@ def test_a_training_that_is_read_in_several_ways_goes_on_where_it_was(settings: 
 
 @pytest.mark.parametrize("now", [("sum",), ("sum", "max_prior_shift"), ("sum", "sum_prior_shift", "max_prior_shift")])
 def test_a_training_that_is_read_in_other_ways_begins_anew(settings: Settings, now: tuple[str, ...]) -> None:
-    material = cases.material()
-    killed(material, read_in(material, "sum", "sum_prior_shift"), settings)
-    jobs = read_in(material, *now)
+    dataset = cases.dataset()
+    killed(dataset, read_in(dataset, "sum", "sum_prior_shift"), settings)
+    jobs = read_in(dataset, *now)
     epochs: list[int] = []
-    found = train(material, LEARNER, jobs, settings, lambda progress: epochs.append(progress.epoch))
-    expected = train(material, LEARNER, jobs, replace(settings, checkpoints=None))
+    found = train(dataset, LEARNER, jobs, settings, lambda progress: epochs.append(progress.epoch))
+    expected = train(dataset, LEARNER, jobs, replace(settings, checkpoints=None))
     assert epochs == [1, 2, 3]
     for one, other in zip(expected, found, strict=True):
         assert (one.history, one.best_epoch) == (other.history, other.best_epoch)
@@ -100,12 +100,12 @@ def test_a_training_that_is_read_in_other_ways_begins_anew(settings: Settings, n
 @pytest.mark.parametrize("kind", [UniformConfusion, GradientProjection])
 @pytest.mark.parametrize("epoch", [1, 2, 4])
 def test_adversaries_go_on_in_the_turn_they_were_in(settings: Settings, kind: Any, epoch: int) -> None:
-    material = cases.material()
-    jobs = cases.jobs(material, treatments=[kind(learning_rate=0.01)])
-    expected = train(material, LEARNER, jobs, replace(settings, checkpoints=None))
-    killed(material, jobs, settings, epoch)
+    dataset = cases.dataset()
+    jobs = cases.jobs(dataset, treatments=[kind(learning_rate=0.01)])
+    expected = train(dataset, LEARNER, jobs, replace(settings, checkpoints=None))
+    killed(dataset, jobs, settings, epoch)
     epochs: list[int] = []
-    found = train(material, LEARNER, jobs, settings, lambda progress: epochs.append(progress.epoch))
+    found = train(dataset, LEARNER, jobs, settings, lambda progress: epochs.append(progress.epoch))
     assert epochs[0] == epoch + 1
     assert expected[0].history == found[0].history
     assert np.array_equal(expected[0].test.scores, found[0].test.scores)
@@ -122,12 +122,12 @@ def test_adversaries_go_on_in_the_turn_they_were_in(settings: Settings, kind: An
     ids=lambda treatment: type(treatment).__name__,
 )  # fmt: skip
 def test_a_treatment_goes_on_with_all_that_it_remembered(settings: Settings, treatment: Treatment) -> None:
-    material = cases.material()
-    jobs = cases.jobs(material, treatments=[treatment])
-    expected = train(material, LEARNER, jobs, replace(settings, checkpoints=None))
-    killed(material, jobs, settings)
+    dataset = cases.dataset()
+    jobs = cases.jobs(dataset, treatments=[treatment])
+    expected = train(dataset, LEARNER, jobs, replace(settings, checkpoints=None))
+    killed(dataset, jobs, settings)
     epochs: list[int] = []
-    found = train(material, LEARNER, jobs, settings, lambda progress: epochs.append(progress.epoch))
+    found = train(dataset, LEARNER, jobs, settings, lambda progress: epochs.append(progress.epoch))
     assert (expected[0].failure, found[0].failure) == (None, None)
     assert epochs == [3]
     assert expected[0].history == found[0].history
@@ -159,18 +159,18 @@ def test_moments_of_another_shape_are_refused() -> None:
 
 
 def test_a_checkpoint_that_cannot_be_written_stops_no_training(settings: Settings, tmp_path: Any) -> None:
-    material = cases.material()
+    dataset = cases.dataset()
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    jobs = cases.jobs(material, [0, 1])
-    found = train(material, LEARNER, jobs, replace(settings, checkpoints=str(tmp_path / "file")), stack=2)
-    expected = train(material, LEARNER, jobs, replace(settings, checkpoints=None), stack=2)
+    jobs = cases.jobs(dataset, [0, 1])
+    found = train(dataset, LEARNER, jobs, replace(settings, checkpoints=str(tmp_path / "file")), stack=2)
+    expected = train(dataset, LEARNER, jobs, replace(settings, checkpoints=None), stack=2)
     for one, other in zip(found, expected, strict=True):
         assert one.notes[-1].startswith("No checkpoint could be written, so a killed training starts again: ")
         assert np.array_equal(one.test.scores, other.test.scores)
 
 
 def test_outputs_that_are_no_numbers_are_never_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    material = cases.material()
+    dataset = cases.dataset()
     plain, calls = side_by_side.logits_of, []
 
     def lost(run: Any, rows: Any, what: str) -> Any:
@@ -178,14 +178,14 @@ def test_outputs_that_are_no_numbers_are_never_read(monkeypatch: pytest.MonkeyPa
         return plain(run, rows, what) * (np.nan if len(calls) == 3 else 1.0)
 
     monkeypatch.setattr(side_by_side, "logits_of", lost)
-    (one,) = train(material, LEARNER, cases.jobs(material), Settings(selection="last"))
+    (one,) = train(dataset, LEARNER, cases.jobs(dataset), Settings(selection="last"))
     assert calls == ["the dev rows"] * 3
     assert one.test is None
     assert "no longer finite after epoch 3" in str(one.failure)
 
 
 def test_where_one_run_fails_all_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    material = cases.material()
+    dataset = cases.dataset()
     waited: list[int] = []
     monkeypatch.setattr(Steps, "wait", lambda self: waited.append(self.run.trial.seed))
 
@@ -193,7 +193,7 @@ def test_where_one_run_fails_all_are_waited_for(monkeypatch: pytest.MonkeyPatch)
         raise RuntimeError("broken")
 
     monkeypatch.setattr(side_by_side, "logits_of", broken)
-    found = train(material, LEARNER, cases.jobs(material, [0, 1]), Settings(), stack=2)
+    found = train(dataset, LEARNER, cases.jobs(dataset, [0, 1]), Settings(), stack=2)
     assert [one.failure for one in found] == ["RuntimeError: broken"] * 2
     # Both before they are judged, both because one failed, and the same of each when it was tried by itself.
     assert waited == [0, 1, 0, 1, 0, 0, 1, 1]
@@ -208,24 +208,24 @@ def test_steps_after_the_end_have_the_last_rate(schedule: str) -> None:
 
 def test_large_pictures_are_read_fewer_at_once_and_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [reading.at_once(side, side) for side in (8, 32, 224, 5_000)] == [1_000, 1_000, 79, 1]
-    material = cases.material()
+    dataset = cases.dataset()
     exact = Settings(precision="float64")
-    (whole,) = train(material, LEARNER, cases.jobs(material), exact)
+    (whole,) = train(dataset, LEARNER, cases.jobs(dataset), exact)
     monkeypatch.setattr(reading, "PIXELS", 7 * 8 * 8)
-    (in_parts,) = train(material, LEARNER, cases.jobs(material), exact)
+    (in_parts,) = train(dataset, LEARNER, cases.jobs(dataset), exact)
     assert np.allclose(whole.test.scores, in_parts.test.scores, atol=1e-6)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("kinds", [(), (UniformConfusion,), (GradientProjection,)])
 def test_on_a_card_a_killed_training_goes_on_where_it_was_too(settings: Settings, kinds: tuple[Any, ...]) -> None:
-    material = cases.material()
+    dataset = cases.dataset()
     there = replace(settings, device="cuda", precision="float64", rounding="deterministic")
-    jobs = cases.jobs(material, treatments=[kind(learning_rate=0.01) for kind in kinds])
-    (expected,) = train(material, LEARNER, jobs, replace(there, checkpoints=None))
-    killed(material, jobs, there)
+    jobs = cases.jobs(dataset, treatments=[kind(learning_rate=0.01) for kind in kinds])
+    (expected,) = train(dataset, LEARNER, jobs, replace(there, checkpoints=None))
+    killed(dataset, jobs, there)
     epochs: list[int] = []
-    (found,) = train(material, LEARNER, jobs, there, lambda progress: epochs.append(progress.epoch))
+    (found,) = train(dataset, LEARNER, jobs, there, lambda progress: epochs.append(progress.epoch))
     assert epochs[0] == 3
     assert found.failure is None
     assert np.allclose(expected.test.scores, found.test.scores, atol=1e-6)

@@ -17,8 +17,8 @@ from equipoise.audits import downstream as classifiers  # noqa: E402
 from equipoise.audits.downstream import C_GRID, DomainIndependent  # noqa: E402
 from equipoise.foundation import BadInput  # noqa: E402
 from equipoise.training import (  # noqa: E402
+    EncodedDataset,
     Job,
-    Material,
     Progress,
     Settings,
     Stack,
@@ -40,41 +40,43 @@ from equipoise.treatments import (  # noqa: E402
 )
 from helpers.cases.space import clustered  # noqa: E402
 from helpers.cases.training import Learns  # noqa: E402
-from helpers.squares import material as squares  # noqa: E402
+from helpers.squares import dataset as squares  # noqa: E402
 
 SMALL = {"embedding_size": 8, "batch_size": 32, "epochs": 30, "learning_rate": 0.01}
 LAST = Settings(selection="last")
 
 
-def run(material: Material, jobs: Any, settings: Settings = LAST, name: str = "metric_learner", **values: Any) -> Any:
-    return train(material, Learns(name, values if name == "raw_features" else {**SMALL, **values}), jobs, settings)
+def run(
+    dataset: EncodedDataset, jobs: Any, settings: Settings = LAST, name: str = "metric_learner", **values: Any
+) -> Any:
+    return train(dataset, Learns(name, values if name == "raw_features" else {**SMALL, **values}), jobs, settings)
 
 
-def everything(material: Material, seed: int = 0, **more: Any) -> Job:
-    return Job(np.arange(len(material.train)), seed=seed, **more)
+def everything(dataset: EncodedDataset, seed: int = 0, **more: Any) -> Job:
+    return Job(np.arange(len(dataset.train)), seed=seed, **more)
 
 
 @pytest.mark.parametrize("loss", ["margin", "triplet", "multi_similarity", "proxy_nca"])
 def test_an_embedding_finds_a_structure_that_louder_columns_hide(loss: str) -> None:
-    material, truth = clustered()
-    (raw,) = run(material, [everything(material)], name="raw_features")
-    (found,) = run(material, [everything(material)], loss=loss)
+    dataset, truth = clustered()
+    (raw,) = run(dataset, [everything(dataset)], name="raw_features")
+    (found,) = run(dataset, [everything(dataset)], loss=loss)
     assert found.failure is None
     assert (raw.test.values == truth).mean() < 0.5
     assert (found.test.values == truth).mean() > 0.8
     assert found.history[-1].loss < found.history[0].loss
-    assert found.history[-1].performance == (found.dev.values == material.dev.target).mean()
+    assert found.history[-1].performance == (found.dev.values == dataset.dev.target).mean()
 
 
 def test_what_is_kept_is_the_embedding_and_what_was_said_follows_from_it() -> None:
-    material, _ = clustered()
-    (one,) = run(material, [everything(material)])
-    assert {name: (array.shape, array.dtype) for name, array in one.kept.items()} == {
+    dataset, _ = clustered()
+    (one,) = run(dataset, [everything(dataset)])
+    assert {name: (array.shape, array.dtype) for name, array in one.arrays.items()} == {
         "embedding.dev": ((80, 8), np.float16), "embedding.test": ((80, 8), np.float16),
     }  # fmt: skip
-    np.testing.assert_allclose(np.linalg.norm(one.kept["embedding.test"].astype(float), axis=1), 1, atol=2e-3)
+    np.testing.assert_allclose(np.linalg.norm(one.arrays["embedding.test"].astype(float), axis=1), 1, atol=2e-3)
     # Rows of dev and test that lie together have the same nearest training row, so the same class.
-    dev, test = (one.kept[f"embedding.{split}"].astype(float) for split in ("dev", "test"))
+    dev, test = (one.arrays[f"embedding.{split}"].astype(float) for split in ("dev", "test"))
     squares_ = ((dev[:, None] - test[None]) ** 2).sum(-1)
     near = squares_.argmin(1)
     close = squares_.min(1) < np.quantile(squares_, 0.001)
@@ -89,30 +91,30 @@ def test_looks_are_spread_evenly_and_end_with_the_last_epoch() -> None:
 
 
 def test_the_best_epoch_is_kept_where_performance_selects() -> None:
-    material, _ = clustered()
-    (one,) = run(material, [everything(material)], Settings(selection="performance"))
+    dataset, _ = clustered()
+    (one,) = run(dataset, [everything(dataset)], Settings(selection="performance"))
     best = max(epoch.performance for epoch in one.history)
     chosen = next(epoch for epoch in one.history if epoch.number == one.best_epoch)
     assert chosen.performance == best
-    assert (one.dev.values == material.dev.target).mean() == best
-    (fair,) = run(material, [everything(material)], Settings(selection="dto"))
+    assert (one.dev.values == dataset.dev.target).mean() == best
+    (fair,) = run(dataset, [everything(dataset)], Settings(selection="dto"))
     assert fair.failure is None
 
 
 def test_the_same_seed_gives_the_same_and_trials_train_as_they_do_alone() -> None:
-    material, _ = clustered()
-    half = np.arange(0, len(material.train), 2)
-    jobs = [everything(material, seed) for seed in (0, 1)] + [Job(half, seed=0)]
-    first, second, third = run(material, jobs, Settings(selection="last", precision="float64"), epochs=3)
-    (again,) = run(material, [jobs[1]], Settings(selection="last", precision="float64"), epochs=3)
-    np.testing.assert_allclose(second.kept["embedding.test"], again.kept["embedding.test"], atol=2e-3)
-    assert not np.array_equal(first.kept["embedding.test"], second.kept["embedding.test"])
+    dataset, _ = clustered()
+    half = np.arange(0, len(dataset.train), 2)
+    jobs = [everything(dataset, seed) for seed in (0, 1)] + [Job(half, seed=0)]
+    first, second, third = run(dataset, jobs, Settings(selection="last", precision="float64"), epochs=3)
+    (again,) = run(dataset, [jobs[1]], Settings(selection="last", precision="float64"), epochs=3)
+    np.testing.assert_allclose(second.arrays["embedding.test"], again.arrays["embedding.test"], atol=2e-3)
+    assert not np.array_equal(first.arrays["embedding.test"], second.arrays["embedding.test"])
     assert third.failure is None
 
 
 def test_classifiers_are_trained_on_own_and_on_balanced_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    material, truth = clustered()
-    target = material.train.target
+    dataset, truth = clustered()
+    target = dataset.train.target
     rows = np.concatenate([np.flatnonzero(target == 0)[:1], np.flatnonzero(target > 0)])  # one row of class 0
     asked: list[tuple[str, int]] = []
     fitted = classifiers.fitted
@@ -123,9 +125,9 @@ def test_classifiers_are_trained_on_own_and_on_balanced_rows(monkeypatch: pytest
 
     monkeypatch.setattr(classifiers, "fitted", watched)
     names = ["logistic_regression", "k_means"]
-    (one,) = run(material, [Job(rows, seed=0)], downstream=names)
+    (one,) = run(dataset, [Job(rows, seed=0)], downstream=names)
     assert asked == [("logistic_regression", 1), ("logistic_regression", 20), ("k_means", 1), ("k_means", 20)]
-    found = {name: array for name, array in one.kept.items() if name.startswith("downstream")}
+    found = {name: array for name, array in one.arrays.items() if name.startswith("downstream")}
     codes = {"logistic_regression": ".std_no", "k_means": ""}
     assert set(found) == {f"downstream.{n}.{how}{codes[n]}.test" for n in names for how in ("own", "balanced")}
     assert (found["downstream.logistic_regression.balanced.std_no.test"] == truth).mean() > 0.8
@@ -134,10 +136,10 @@ def test_classifiers_are_trained_on_own_and_on_balanced_rows(monkeypatch: pytest
 
 @pytest.mark.parametrize("learner", ["metric_learner", "raw_features"])
 def test_further_trainings_are_done_where_they_are_asked_for(learner: str) -> None:
-    material, truth = clustered()
+    dataset, truth = clustered()
     asked = {"downstream": ["k_means", "logistic_regression"], "trainings": ["domain_independent", "oversampled"]}
-    (one,) = run(material, [everything(material)], name=learner, **asked)
-    found = {name.removeprefix("downstream."): said for name, said in one.kept.items() if name.startswith("down")}
+    (one,) = run(dataset, [everything(dataset)], name=learner, **asked)
+    found = {name.removeprefix("downstream."): said for name, said in one.arrays.items() if name.startswith("down")}
     assert set(found) == {
         "k_means.oversampled.test", "logistic_regression.oversampled.std_no.test",
         "logistic_regression.domain_independent.std_no.test",
@@ -147,71 +149,71 @@ def test_further_trainings_are_done_where_they_are_asked_for(learner: str) -> No
 
 
 def test_domains_are_the_groups_or_the_parts_of_the_classes_that_a_condition_makes() -> None:
-    material, _ = clustered(noise=6.0)
-    parts = (np.arange(len(material.classes)) < 2).astype(np.int64)
+    dataset, _ = clustered(noise=6.0)
+    parts = (np.arange(len(dataset.classes)) < 2).astype(np.int64)
     asked = {"downstream": ["logistic_regression"], "trainings": ["own", "domain_independent"]}
-    jobs = [everything(material), everything(material, domains=parts)]
-    by_group, by_part = run(material, jobs, name="raw_features", **asked)
-    inputs, target = material.train.inputs, material.train.target
+    jobs = [everything(dataset), everything(dataset, domains=parts)]
+    by_group, by_part = run(dataset, jobs, name="raw_features", **asked)
+    inputs, target = dataset.train.inputs, dataset.train.target
     units = inputs / np.linalg.norm(inputs, axis=1, keepdims=True)
-    test = material.test.inputs / np.linalg.norm(material.test.inputs, axis=1, keepdims=True)
-    for one, domains in ((by_group, material.train.group), (by_part, parts[target])):
+    test = dataset.test.inputs / np.linalg.norm(dataset.test.inputs, axis=1, keepdims=True)
+    for one, domains in ((by_group, dataset.train.group), (by_part, parts[target])):
         expected = DomainIndependent().fit(units, target, domains).predict(test)
-        said = one.kept["downstream.logistic_regression.domain_independent.std_no.test"]
+        said = one.arrays["downstream.logistic_regression.domain_independent.std_no.test"]
         np.testing.assert_array_equal(said, expected)
     own, other = (
         "downstream.logistic_regression." + how for how in ("own.std_no.test", "domain_independent.std_no.test")
     )
-    np.testing.assert_array_equal(by_group.kept[own], by_part.kept[own])
-    assert (by_group.kept[other] != by_part.kept[other]).any()
+    np.testing.assert_array_equal(by_group.arrays[own], by_part.arrays[own])
+    assert (by_group.arrays[other] != by_part.arrays[other]).any()
 
 
 def test_what_domain_independent_training_warns_of_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    material, _ = clustered()
+    dataset, _ = clustered()
     monkeypatch.setattr(
         classifiers, "DomainIndependent", lambda strength, standardise: DomainIndependent(strength, steps=2)
     )
     asked = {"downstream": ["logistic_regression"], "trainings": ["domain_independent"]}
-    (one,) = run(material, [everything(material)], name="raw_features", **asked)
+    (one,) = run(dataset, [everything(dataset)], name="raw_features", **asked)
     assert any("logistic_regression, domain-independent: not converged after 2 steps" in note for note in one.notes)
 
 
 def test_a_study_says_what_scikit_learn_says_by_itself() -> None:
     """An independent recomputation of every value of C, of the one that dev rows choose, and of the older recipe."""
-    material, truth = clustered(noise=4.0)
+    dataset, truth = clustered(noise=4.0)
     asked = {"downstream": ["logistic_regression:C=0.01,1,100,dev", "logistic_regression:standardise=true"]}
-    (one,) = run(material, [everything(material)], name="raw_features", trainings=["own"], **asked)
+    (one,) = run(dataset, [everything(dataset)], name="raw_features", trainings=["own"], **asked)
     units = [rows.inputs / np.linalg.norm(rows.inputs, axis=1, keepdims=True)
-             for rows in (material.train, material.dev, material.test)]  # fmt: skip
-    target, dev = material.train.target, material.dev.target
+             for rows in (dataset.train, dataset.dev, dataset.test)]  # fmt: skip
+    target, dev = dataset.train.target, dataset.dev.target
     made = {value: LogisticRegression(C=value, max_iter=1_000).fit(units[0], target) for value in C_GRID}
     for value, code in ((0.01, "c_0p01__std_no"), (1.0, "std_no"), (100.0, "c_100p0__std_no")):
-        said = one.kept[f"downstream.logistic_regression.own.{code}.test"]
+        said = one.arrays[f"downstream.logistic_regression.own.{code}.test"]
         expected = float((made[value].predict(units[2]) == truth).mean())
         assert float((said == truth).mean()) == pytest.approx(expected, abs=1e-12)
         np.testing.assert_array_equal(said, made[value].predict(units[2]))
     best = max(C_GRID, key=lambda value: ((made[value].predict(units[1]) == dev).mean(), -value))
     chosen = "downstream.logistic_regression.own.c_dev__std_no"
-    np.testing.assert_array_equal(one.kept[f"{chosen}.test"], made[best].predict(units[2]))
-    assert one.kept[f"{chosen}.chosen_c"].tolist() == [best]
+    np.testing.assert_array_equal(one.arrays[f"{chosen}.test"], made[best].predict(units[2]))
+    assert one.arrays[f"{chosen}.chosen_c"].tolist() == [best]
     scaled = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000)).fit(units[0], target)
-    np.testing.assert_array_equal(one.kept["downstream.logistic_regression.own.test"], scaled.predict(units[2]))
+    np.testing.assert_array_equal(one.arrays["downstream.logistic_regression.own.test"], scaled.predict(units[2]))
 
 
 def test_other_trainings_on_balanced_rows() -> None:
-    material, _ = clustered(noise=4.0)
-    parts = (np.arange(len(material.classes)) < 2).astype(np.int64)
-    rows = np.concatenate([np.flatnonzero(material.train.target == 0)[:3], np.flatnonzero(material.train.target > 0)])
+    dataset, _ = clustered(noise=4.0)
+    parts = (np.arange(len(dataset.classes)) < 2).astype(np.int64)
+    rows = np.concatenate([np.flatnonzero(dataset.train.target == 0)[:3], np.flatnonzero(dataset.train.target > 0)])
     names = ["balanced", "balanced_oversampled", "balanced_domain_independent", "domain_independent"]
     asked = {"downstream": ["logistic_regression"], "trainings": names}
-    (one,) = run(material, [Job(rows, seed=0, domains=parts)], name="raw_features", **asked)
-    said = {how: one.kept[f"downstream.logistic_regression.{how}.std_no.test"] for how in names}
+    (one,) = run(dataset, [Job(rows, seed=0, domains=parts)], name="raw_features", **asked)
+    said = {how: one.arrays[f"downstream.logistic_regression.{how}.std_no.test"] for how in names}
     # Every class has one domain, and balanced rows have as many of each: there is nothing to repeat.
     np.testing.assert_array_equal(said["balanced"], said["balanced_oversampled"])
-    balanced = balanced_rows(material.train.target, 0)
+    balanced = balanced_rows(dataset.train.target, 0)
     units, test = (own.inputs / np.linalg.norm(own.inputs, axis=1, keepdims=True)
-                   for own in (material.train, material.test))  # fmt: skip
-    target = material.train.target[balanced]
+                   for own in (dataset.train, dataset.test))  # fmt: skip
+    target = dataset.train.target[balanced]
     expected = DomainIndependent().fit(units[balanced], target, parts[target]).predict(test)
     np.testing.assert_array_equal(said["balanced_domain_independent"], expected)
     assert (said["balanced_domain_independent"] != said["domain_independent"]).any()
@@ -220,8 +222,8 @@ def test_other_trainings_on_balanced_rows() -> None:
 @pytest.mark.parametrize("kind", [MetricLearning, RawFeatures])
 def test_classifiers_are_part_of_what_names_a_trial(kind: Any) -> None:
     def named(*asked: object) -> object:
-        made = kind.completed({"downstream": list(asked)})
-        assert kind.completed(kind.described(made)) == made
+        made = kind.with_defaults({"downstream": list(asked)})
+        assert kind.with_defaults(kind.described(made)) == made
         return kind.described(made)["downstream"]
 
     assert named("svm", "random_forest", "k_means") == ["svm", "random_forest", "k_means"], "as before settings"
@@ -236,60 +238,60 @@ def test_classifiers_are_part_of_what_names_a_trial(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", [MetricLearning, RawFeatures])
 def test_trials_of_the_usual_trainings_keep_their_names(kind: Any) -> None:
-    usual = kind.completed({})
+    usual = kind.with_defaults({})
     assert usual["trainings"] == ["own", "balanced"]
     assert "trainings" not in kind.described(usual)
-    assert kind.described(kind.completed({"trainings": ["balanced", "own"]})) == kind.described(usual)
-    assert kind.described(kind.completed({"trainings": ["oversampled"]}))["trainings"] == ["oversampled"]
-    assert kind.completed(kind.described(usual)) == usual
+    assert kind.described(kind.with_defaults({"trainings": ["balanced", "own"]})) == kind.described(usual)
+    assert kind.described(kind.with_defaults({"trainings": ["oversampled"]}))["trainings"] == ["oversampled"]
+    assert kind.with_defaults(kind.described(usual)) == usual
 
 
 def test_classifiers_trained_beside_each_other_say_what_they_say_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    material, _ = clustered()
+    dataset, _ = clustered()
     names = ["logistic_regression", "svm"]
-    alone = run(material, [everything(material)], name="raw_features", downstream=names)[0]
+    alone = run(dataset, [everything(dataset)], name="raw_features", downstream=names)[0]
     monkeypatch.setattr(downstream, "LARGE", 1)
     monkeypatch.setattr(downstream, "cores", lambda: 2)
-    beside = run(material, [everything(material)], name="raw_features", downstream=names)[0]
-    for name, array in alone.kept.items():
-        np.testing.assert_array_equal(beside.kept[name], array)
+    beside = run(dataset, [everything(dataset)], name="raw_features", downstream=names)[0]
+    for name, array in alone.arrays.items():
+        np.testing.assert_array_equal(beside.arrays[name], array)
 
 
 @pytest.mark.parametrize("cores", [1, 2])
 def test_who_listens_hears_of_every_classifier(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
-    material, _ = clustered()
+    dataset, _ = clustered()
     monkeypatch.setattr(downstream, "LARGE", 1)
     monkeypatch.setattr(downstream, "cores", lambda: cores)
     asked = {"downstream": ["logistic_regression", "k_means"], "trainings": ["own", "domain_independent"]}
     heard: list[Progress] = []
     learns = Learns("metric_learner", {**SMALL, **asked, "epochs": 2})
-    jobs = [everything(material), everything(material, 1)]
-    train(material, learns, jobs, LAST, heard.append, stack=2)
+    jobs = [everything(dataset), everything(dataset, 1)]
+    train(dataset, learns, jobs, LAST, heard.append, stack=2)
     # Of two trials three classifiers each: k-means has no domains.
     assert heard == [
         Progress(2, 2, 1, 2, 6), Progress(2, 2, 2, 2, 6), *(Progress(2, 0, 2, 2, 6, number) for number in range(7)),
     ]  # fmt: skip
     heard.clear()
-    train(material, Learns("raw_features", asked), jobs, LAST, heard.append, stack=2)
+    train(dataset, Learns("raw_features", asked), jobs, LAST, heard.append, stack=2)
     assert heard == [*(Progress(2, 0, 1, 1, 6, number) for number in range(7)), Progress(2, 0, 1, 1)]
 
 
 def test_raw_features_are_read_as_they_are() -> None:
-    material, _ = clustered()
-    inputs = material.train.inputs
-    one, two = run(material, [everything(material), everything(material, 1)], name="raw_features", unit_length=False)
-    expected = [material.train.target[((row - inputs) ** 2).sum(1).argmin()] for row in material.test.inputs]
+    dataset, _ = clustered()
+    inputs = dataset.train.inputs
+    one, two = run(dataset, [everything(dataset), everything(dataset, 1)], name="raw_features", unit_length=False)
+    expected = [dataset.train.target[((row - inputs) ** 2).sum(1).argmin()] for row in dataset.test.inputs]
     assert one.test.values.tolist() == expected == two.test.values.tolist()
-    np.testing.assert_array_equal(one.kept["embedding.dev"], material.dev.inputs.astype(np.float16))
-    (unit,) = run(material, [everything(material)], name="raw_features")
-    np.testing.assert_allclose(np.linalg.norm(unit.kept["embedding.test"].astype(float), axis=1), 1, atol=2e-3)
-    assert unit.history[0].performance == (unit.dev.values == material.dev.target).mean()
+    np.testing.assert_array_equal(one.arrays["embedding.dev"], dataset.dev.inputs.astype(np.float16))
+    (unit,) = run(dataset, [everything(dataset)], name="raw_features")
+    np.testing.assert_allclose(np.linalg.norm(unit.arrays["embedding.test"].astype(float), axis=1), 1, atol=2e-3)
+    assert unit.history[0].performance == (unit.dev.values == dataset.dev.target).mean()
 
 
 def test_a_loss_that_breaks_stops_its_trial_names_the_step_and_keeps_what_was_good(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    material, truth = clustered()
+    dataset, truth = clustered()
     step = Stack.step
     taken = 0
 
@@ -304,8 +306,8 @@ def test_a_loss_that_breaks_stops_its_trial_names_the_step_and_keeps_what_was_go
         return losses
 
     monkeypatch.setattr(Stack, "step", breaking)
-    jobs = [everything(material, seed) for seed in (0, 1)]
-    good, bad = run(material, jobs, Settings(selection="performance"))
+    jobs = [everything(dataset, seed) for seed in (0, 1)]
+    good, bad = run(dataset, jobs, Settings(selection="performance"))
     assert not good.notes
     assert bad.failure is None
     assert "epoch 21, step 3 of 5" in bad.notes[0]
@@ -313,30 +315,30 @@ def test_a_loss_that_breaks_stops_its_trial_names_the_step_and_keeps_what_was_go
     assert (bad.test.values == truth).mean() > 0.5
     assert len(good.history) == 30
     taken = 0
-    good, bad = run(material, jobs, LAST)
+    good, bad = run(dataset, jobs, LAST)
     assert good.failure is None
     assert "epoch 21, step 3 of 5" in bad.failure
 
 
 def test_a_rate_that_breaks_everything_is_a_failure_with_the_step() -> None:
-    material, _ = clustered()
-    material = replace(material, train=replace(material.train, inputs=material.train.inputs * np.float32(1e30)))
-    (one,) = run(material, [everything(material)], loss="n_pair")
+    dataset, _ = clustered()
+    dataset = replace(dataset, train=replace(dataset.train, inputs=dataset.train.inputs * np.float32(1e30)))
+    (one,) = run(dataset, [everything(dataset)], loss="n_pair")
     assert "epoch 1, step 1 of 5" in one.failure
 
 
 def test_jitter_says_that_it_changes_what_is_mined() -> None:
-    material, _ = clustered()
-    (one,) = run(material, [everything(material)], Settings(selection="last", rounding="jitter"), epochs=1)
+    dataset, _ = clustered()
+    (one,) = run(dataset, [everything(dataset)], Settings(selection="last", rounding="jitter"), epochs=1)
     assert any("The miner draws by place" in note for note in one.notes)
-    (fixed,) = run(material, [everything(material)], Settings(selection="last", rounding="deterministic"), epochs=1)
+    (fixed,) = run(dataset, [everything(dataset)], Settings(selection="last", rounding="deterministic"), epochs=1)
     assert any("Deterministic algorithms took" in note for note in fixed.notes)
 
 
 class Keeping(Treatment):
     """It keeps what it may see of a trial that ended."""
 
-    def metric_kept(self, ended: Any) -> Any:
+    def metric_arrays(self, ended: Any) -> Any:
         assert set(ended.features) == set(ended.embedding) == {"train", "dev"}
         assert ended.codes["train"].shape == (len(ended.attributes), len(ended.embedding["train"]))
         return {
@@ -346,11 +348,11 @@ class Keeping(Treatment):
 
 
 def test_treatments_choose_rows_and_keep_further_arrays_but_see_no_test_row() -> None:
-    material, _ = clustered()
-    (one,) = run(material, [everything(material, treatments=(Oversampling(), Keeping()))], epochs=2)
+    dataset, _ = clustered()
+    (one,) = run(dataset, [everything(dataset, treatments=(Oversampling(), Keeping()))], epochs=2)
     assert one.failure is None
-    assert one.kept["leakage.embedding"].shape == (8,)
-    assert one.kept["leakage.features"].shape == (12,)
+    assert one.arrays["leakage.embedding"].shape == (8,)
+    assert one.arrays["leakage.features"].shape == (12,)
 
 
 class Noted(Treatment):
@@ -373,23 +375,23 @@ class Noting(TrainingCallback):
 
 @pytest.mark.parametrize("backbone", ["none", "small"])
 def test_rows_that_are_weighed_are_drawn_by_their_weights_and_weigh_the_same_in_a_batch(backbone: str) -> None:
-    material = clustered()[0] if backbone == "none" else squares()
-    jobs = [everything(material, treatments=(*before, Noted())) for before in ((Reweighting(),), ())]
+    dataset = clustered()[0] if backbone == "none" else squares()
+    jobs = [everything(dataset, treatments=(*before, Noted())) for before in ((Reweighting(),), ())]
     how = {"backbone": backbone, "batch_size": 16, "epochs": 12 if backbone == "none" else 40}
     shares = []
     for job in jobs:
         Noted.batches.clear()
-        (one,) = run(material, [job], **how)
+        (one,) = run(dataset, [job], **how)
         assert one.failure is None
         assert Noted.batches
         assert all(batch.weight is None for batch in Noted.batches)
         cells = torch.cat([batch.target * 2 + batch.group for batch in Noted.batches], dim=1)
         shares.append(torch.bincount(cells[0]) / cells.numel())
-    target, group = material.train.target, material.train.group
+    target, group = dataset.train.target, dataset.train.group
     assert target is not None
     assert group is not None
     given = np.bincount(target * 2 + group) / len(target)
-    weights = Reweighting().weigh(training_rows(np.arange(len(target)), material))
+    weights = Reweighting().weigh(training_rows(np.arange(len(target)), dataset))
     assert weights is not None
     wanted = np.bincount(target * 2 + group, weights=weights) / weights.sum()
     weighed, plain = (share.numpy() for share in shares)
@@ -398,8 +400,8 @@ def test_rows_that_are_weighed_are_drawn_by_their_weights_and_weigh_the_same_in_
 
 
 def test_a_treatment_of_row_losses_has_no_place_here() -> None:
-    material, _ = clustered()
-    (one,) = run(material, [everything(material, treatments=(EqualOpportunityClass(),))])
+    dataset, _ = clustered()
+    (one,) = run(dataset, [everything(dataset, treatments=(EqualOpportunityClass(),))])
     assert "no row has a loss of its own" in one.failure
     assert "mlp" in one.failure
 
@@ -430,12 +432,12 @@ def test_a_treatment_of_row_losses_has_no_place_here() -> None:
 )
 def test_what_does_not_go_together_is_refused(values: dict[str, Any], words: str) -> None:
     with pytest.raises(BadInput, match=words):
-        MetricLearning.completed(values)
+        MetricLearning.with_defaults(values)
 
 
 def test_numbers_are_no_task_of_it() -> None:
     with pytest.raises(BadInput, match="learns from classes"):
-        MetricLearning.completed({}, "regression")
+        MetricLearning.with_defaults({}, "regression")
 
 
 def test_pictures_need_a_backbone_and_features_need_none() -> None:
@@ -447,20 +449,20 @@ def test_pictures_need_a_backbone_and_features_need_none() -> None:
 
 
 def test_too_few_rows_say_what_would_fit() -> None:
-    material, _ = clustered()
-    (one,) = run(material, [Job(np.arange(20), seed=0)])
+    dataset, _ = clustered()
+    (one,) = run(dataset, [Job(np.arange(20), seed=0)])
     assert "a batch size of 20 would fit" in one.failure
 
 
 def test_singleton_classes_are_trained_on() -> None:
-    material, _ = clustered(rows=64, classes=64)
-    (one,) = run(material, [everything(material)], epochs=2)
+    dataset, _ = clustered(rows=64, classes=64)
+    (one,) = run(dataset, [everything(dataset)], epochs=2)
     assert one.failure is None
 
 
 def test_how_many_train_together_is_chosen_by_size() -> None:
-    material, _ = clustered()
-    jobs = [everything(material, seed) for seed in range(40)]
-    assert stack_size(Learns("metric_learner", SMALL), material, jobs) == 32
-    wide = replace(material, train=replace(material.train, inputs=np.zeros((160, 20_000), dtype=np.float32)))
+    dataset, _ = clustered()
+    jobs = [everything(dataset, seed) for seed in range(40)]
+    assert stack_size(Learns("metric_learner", SMALL), dataset, jobs) == 32
+    wide = replace(dataset, train=replace(dataset.train, inputs=np.zeros((160, 20_000), dtype=np.float32)))
     assert stack_size(Learns("metric_learner", SMALL), wide, jobs) == 4

@@ -14,8 +14,8 @@ pytest.importorskip("pytorch_metric_learning", reason="needs pytorch-metric-lear
 from pytorch_metric_learning import distances, losses, miners, reducers, regularizers  # noqa: E402
 
 from equipoise.training.metric import (  # noqa: E402
+    integer_weights,
     pairs_of,
-    whole_weights,
 )
 from equipoise.training.metric.losses.arcface import ArcFace  # noqa: E402
 from equipoise.training.metric.losses.contrastive import Contrastive  # noqa: E402
@@ -43,7 +43,7 @@ def batch(request: pytest.FixtureRequest) -> tuple[Any, Any, Any]:
 
 
 def triplets_of(mined: Any) -> tuple[Any, Any, Any]:
-    return tuple(places[mined.there] for places in (mined.anchors, mined.positives, mined.negatives))
+    return tuple(places[mined.mask] for places in (mined.anchors, mined.positives, mined.negatives))
 
 
 def euclidean(power: int = 1) -> Any:
@@ -75,7 +75,7 @@ def test_n_pair_is_the_librarys_nt_xent_at_temperature_1_with_a_norm_regulariser
         temperature=1, distance=inner_product(), reducer=reducers.MeanReducer(),
         embedding_regularizer=regularizers.LpRegularizer(p=2, power=1), embedding_reg_weight=0.005,
     )  # fmt: skip
-    pairs = (mined.anchors[mined.there], mined.positives[mined.there], anchors, negatives)
+    pairs = (mined.anchors[mined.mask], mined.positives[mined.mask], anchors, negatives)
     close(NPair()(points, labels, mined), theirs(points, labels, pairs), 1e-6)
     plain = losses.NPairsLoss(distance=inner_product())(points, labels)
     assert abs(plain.item() - NPair()(points, labels, mined).item()) > 1e-3
@@ -144,7 +144,7 @@ def test_one_far_pair_takes_every_other_anchor_from_the_librarys_miner_and_none_
     labels = torch.arange(32) // 2
     theirs, _, _ = miners.DistanceWeightedMiner()(points, labels)
     ours = DistanceWeighted(cut=1.4)(points, labels, numbers_of(labels, 0))
-    assert ours.there.all()
+    assert ours.mask.all()
     assert len(theirs) == 0
     logs = torch.tensor([[0.0, -2000.0, -2001.0]])
-    assert (whole_weights(logs, torch.tensor([[False, True, True]])) > 0).tolist() == [[False, True, True]]
+    assert (integer_weights(logs, torch.tensor([[False, True, True]])) > 0).tolist() == [[False, True, True]]

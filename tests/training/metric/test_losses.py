@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from equipoise.foundation import BadInput, registry  # noqa: E402
-from equipoise.training.metric import Mined  # noqa: E402
+from equipoise.training.metric import MinedTriplets  # noqa: E402
 from equipoise.training.metric.losses.arcface import ArcFace  # noqa: E402
 from equipoise.training.metric.losses.margin import Margin  # noqa: E402
 from equipoise.training.metric.losses.multi_similarity import MultiSimilarity  # noqa: E402
@@ -30,14 +30,14 @@ WIDTH = 6
 
 
 def loss_named(name: str, **values: object) -> Any:
-    return registry.get("metric_loss", name).thing(**values)
+    return registry.get("metric_loss", name).implementation(**values)
 
 
 def number(value: Any) -> float:
     return value.detach().item()
 
 
-def mined_for(loss: Any, points: Any, labels: Any, seed: int) -> Mined | None:
+def mined_for(loss: Any, points: Any, labels: Any, seed: int) -> MinedTriplets | None:
     if loss.needs == "nothing":
         return None
     miner = NPairs() if loss.needs == "pairs" else RandomTriplets()
@@ -92,7 +92,7 @@ def test_heads_of_a_stack_have_the_losses_and_gradients_of_each_alone(name: str,
         found = None
         if mined is not None:
             negatives = None if mined.negatives is None else mined.negatives[head]
-            found = Mined(mined.anchors[head], mined.positives[head], negatives, mined.there[head])
+            found = MinedTriplets(mined.anchors[head], mined.positives[head], negatives, mined.mask[head])
         alone = loss(own, labels[head], found, began)
         alone.backward()
         assert number(losses[head]) == pytest.approx(number(alone), rel=1e-12, abs=1e-12)
@@ -148,7 +148,7 @@ def test_an_image_that_is_its_own_positive_has_a_finite_gradient(name: str) -> N
 def test_the_margin_loss_divides_by_triplets_not_by_terms() -> None:
     """Both terms of the first triplet are active, one of the second, none of the third."""
     points = torch.tensor([[0.0], [1.5], [0.9], [0.0], [0.5]], dtype=torch.float64)
-    mined = Mined(
+    mined = MinedTriplets(
         torch.tensor([0, 0, 3]), torch.tensor([1, 1, 3]), torch.tensor([2, 1, 1]), torch.tensor([True, True, True])
     )
     loss = Margin()(points, torch.tensor([0, 0, 1, 2, 2]), mined, Margin().start(0, 3, 1, dtype="float64"))
@@ -158,7 +158,7 @@ def test_the_margin_loss_divides_by_triplets_not_by_terms() -> None:
 def test_beta_is_that_of_the_anchors_class_and_learns_there_only() -> None:
     points = points_of(0, 6, WIDTH)
     labels = torch.tensor([0, 0, 3, 3, 3, 1])
-    mined = Mined(torch.tensor([2]), torch.tensor([3]), torch.tensor([0]), torch.tensor([True]))
+    mined = MinedTriplets(torch.tensor([2]), torch.tensor([3]), torch.tensor([0]), torch.tensor([True]))
     learnt = Margin(boundary=0.01).start(0, 4, WIDTH, dtype="float64")
     assert learnt["beta"].tolist() == [0.01] * 4
     Margin()(points, labels, mined, learnt).backward()
@@ -172,13 +172,13 @@ def test_a_beta_moves_at_its_own_rate() -> None:
 
 def test_squared_distances_and_hinge_of_the_triplet_loss_by_hand() -> None:
     points = torch.tensor([[0.0], [0.5], [0.6]], dtype=torch.float64)
-    mined = Mined(*(torch.tensor([place]) for place in (0, 1, 2)), torch.tensor([True]))
+    mined = MinedTriplets(*(torch.tensor([place]) for place in (0, 1, 2)), torch.tensor([True]))
     assert number(Triplet()(points, torch.tensor([0, 0, 1]), mined)) == pytest.approx(0.25 - 0.36 + 0.2)
 
 
 def test_n_pair_adds_the_norm_and_not_its_square() -> None:
     points = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0]], dtype=torch.float64)
-    mined = Mined(torch.tensor([0]), torch.tensor([1]), None, torch.tensor([True]))
+    mined = MinedTriplets(torch.tensor([0]), torch.tensor([1]), None, torch.tensor([True]))
     expected = math.log(1 + math.exp(0 - 4)) + 0.005 * 2
     assert number(NPair()(points, torch.tensor([0, 0, 1]), mined)) == pytest.approx(expected)
 
@@ -256,7 +256,7 @@ def test_a_gpu_computes_the_same_and_is_never_waited_for(name: str) -> None:
     moved = None
     if mined is not None:
         negatives = None if mined.negatives is None else mined.negatives.cuda()
-        moved = Mined(mined.anchors.cuda(), mined.positives.cuda(), negatives, mined.there.cuda())
+        moved = MinedTriplets(mined.anchors.cuda(), mined.positives.cuda(), negatives, mined.mask.cuda())
     parts = {key: tensor.detach().cuda().requires_grad_() for key, tensor in learnt.items()}
     told, gradients = labels.cuda(), []
     for mode in ("default", "error", "error"):

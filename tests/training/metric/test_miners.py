@@ -16,14 +16,14 @@ torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from equipoise.foundation import BadInput, registry  # noqa: E402
 from equipoise.training.metric import (  # noqa: E402
+    integer_weights,
     squared_distances,
     uniforms_for,
     uniforms_of_epoch,
-    whole_weights,
 )
 from equipoise.training.metric._mining import (  # noqa: E402
-    drawn,
-    taken,
+    sample_columns,
+    take_rows,
 )
 from equipoise.training.metric.miners.distance_weighted import DistanceWeighted  # noqa: E402
 from equipoise.training.metric.miners.random_triplets import distinct_numbers  # noqa: E402
@@ -34,7 +34,7 @@ MINERS = [entry.name for entry in registry.entries("miner") if entry.module.star
 
 
 def miner_named(name: str, **values: object):
-    return registry.get("miner", name).thing(**values)
+    return registry.get("miner", name).implementation(**values)
 
 
 def test_every_miner_has_a_reference() -> None:
@@ -62,7 +62,7 @@ def test_heads_of_a_stack_are_mined_as_if_alone(name: str, seed: int, samples: i
     mined = miner_named(name)(points, labels, numbers)
     for head in np.ndindex(2, 3):
         alone = miner_named(name)(points[head], labels[head], numbers[head])
-        assert torch.equal(mined.there[head], alone.there)
+        assert torch.equal(mined.mask[head], alone.mask)
         assert torch.equal(mined.anchors[head], alone.anchors)
         assert torch.equal(mined.positives[head], alone.positives)
         if mined.negatives is not None:
@@ -97,7 +97,7 @@ def test_a_negative_is_drawn_as_often_as_its_weight_says() -> None:
         expected = slow.distance_weights(points.tolist(), labels.tolist(), anchor)
         for place in range(7):
             assert shares[place] / grid == pytest.approx(expected.get(place, 0.0), abs=1.01 / grid)
-    assert not mined.there[:, 6].any()
+    assert not mined.mask[:, 6].any()
 
 
 @pytest.mark.parametrize("width", [3, 4, 16, 128])
@@ -119,7 +119,7 @@ def test_opposite_and_equal_points_have_finite_weights(width: int, dtype: str) -
     labels = torch.tensor([0, 0, 1, 2, 1])
     assert DistanceWeighted().log_weights(squared_distances(points), width).isfinite().all()
     mined = DistanceWeighted()(points, labels, numbers_of(labels, 0))
-    assert mined.there.tolist() == [True, True, True, False, True]
+    assert mined.mask.tolist() == [True, True, True, False, True]
     assert (labels[mined.negatives] != labels).all()
     if width == 128:  # 1 over the density grows without limit towards d = 2
         assert mined.negatives[0] in (2, 4)
@@ -135,9 +135,9 @@ def test_one_far_negative_does_not_take_the_weight_of_all_others() -> None:
     for cut in (None, 1.4):
         logs = DistanceWeighted().log_weights(squared_distances(points), 128)
         allowed = (labels[:, None] != labels) & (squared_distances(points) <= (cut or 9) ** 2)
-        assert (whole_weights(logs, allowed).sum(-1) > 0).all()
+        assert (integer_weights(logs, allowed).sum(-1) > 0).all()
         mined = DistanceWeighted(cut=cut)(points, labels, numbers_of(labels, 1))
-        assert mined.there.all()
+        assert mined.mask.all()
         assert len(set(mined.negatives.tolist())) > 20
 
 
@@ -146,7 +146,7 @@ def test_one_far_negative_does_not_take_the_weight_of_all_others() -> None:
 def test_a_batch_of_one_class_or_without_positives_has_no_triplets(name: str, labels: list[int]) -> None:
     told = torch.tensor(labels)
     mined = miner_named(name)(points_of(0, len(labels)), told, numbers_of(told, 0))
-    assert not mined.there.any()
+    assert not mined.mask.any()
     for places in (mined.anchors, mined.positives, mined.negatives):
         assert places is None or ((places >= 0) & (places < len(labels))).all()
 
@@ -168,7 +168,7 @@ def test_half_precision_and_broken_embeddings_give_places_in_the_batch(name: str
 
 @given(weights=st.lists(st.integers(0, 3), min_size=1, max_size=8), uniform=st.floats(0, 1, exclude_max=True))
 def test_a_column_without_weight_is_never_drawn(weights: list[int], uniform: float) -> None:
-    column, there = drawn(torch.tensor([weights]), torch.tensor([uniform], dtype=torch.float64))
+    column, there = sample_columns(torch.tensor([weights]), torch.tensor([uniform], dtype=torch.float64))
     assert bool(there) == any(weights)
     if any(weights):
         assert weights[int(column)] > 0
@@ -178,7 +178,7 @@ def test_a_column_without_weight_is_never_drawn(weights: list[int], uniform: flo
 def test_the_largest_number_below_1_draws_the_last_column_that_has_weight(dtype: str) -> None:
     below = torch.nextafter(torch.ones((), dtype=getattr(torch, dtype)), torch.zeros((), dtype=getattr(torch, dtype)))
     for total in (1, 2, 3, 5, 127, 2**24 + 1, 2**40 + 1, 3 * 2**40 - 1, 2**47 - 1):
-        column, _ = drawn(torch.tensor([[total - 1, 1, 0]]), below[None])
+        column, _ = sample_columns(torch.tensor([[total - 1, 1, 0]]), below[None])
         assert int(column) == (1 if total < 2**24 or dtype == "float64" else 0)
         assert int(distinct_numbers(torch.tensor([total]), below[None])) <= total - 1
 
@@ -220,7 +220,7 @@ def test_a_generator_decides_alone() -> None:
 def test_rows_of_a_stack_are_taken_with_their_gradient() -> None:
     values = points_of(0, 4, 3, 2).requires_grad_()
     places = torch.tensor([[1, 1, 0], [3, 2, 3]])
-    rows = taken(values, places)
+    rows = take_rows(values, places)
     assert torch.equal(rows, torch.stack([values[0][places[0]], values[1][places[1]]]))
     rows.sum().backward()
     assert values.grad is not None
@@ -241,7 +241,7 @@ def test_a_gpu_mines_the_same_and_is_never_waited_for(name: str) -> None:
         mined = miner(*there)
     finally:
         torch.cuda.set_sync_debug_mode("default")
-    assert torch.equal(mined.there.cpu(), here.there)
+    assert torch.equal(mined.mask.cpu(), here.mask)
     assert torch.equal(mined.positives.cpu(), here.positives)
     if here.negatives is not None:
         assert torch.equal(mined.negatives.cpu(), here.negatives)

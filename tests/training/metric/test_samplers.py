@@ -46,7 +46,7 @@ def test_a_batch_of_pairs_has_every_class_once_and_two_rows_of_it(classes: list[
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_an_epoch_is_that_of_its_seed_and_of_no_other(name: str) -> None:
-    sampler: Any = registry.get("sampler", name).thing()
+    sampler: Any = registry.get("sampler", name).implementation()
     labels = np.arange(400) % 40
     one = sampler.batches(labels, 16, 3, 5)
     assert np.array_equal(one, sampler.batches(labels, 16, 3, 5))

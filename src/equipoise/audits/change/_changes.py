@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from equipoise.audits._contrasts import CONTRASTED, Contrast, class_places, opponents
+from equipoise.audits._contrasts import CONTRASTED, Contrast, class_indices, opponents
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._spec import AuditSpec
 from equipoise.audits.change._sides import Before, ChangeReason, Side, Sides, sides_of
@@ -74,7 +74,7 @@ def change_statements(changes: Iterable[Change]) -> Iterator[Finding]:
             against=change.against, class_=change.class_, split=change.split, estimate=change.change,
             low=change.low, high=change.high, level=change.level, p=change.p, p_adjusted=change.p_adjusted,
             n=change.denominator_after, n_against=change.denominator_before, status=change.status,
-            reason=change.reason, direction=direction, source="changes", place=index,
+            reason=change.reason, direction=direction, source="changes", index=index,
         )  # fmt: skip
 
 
@@ -97,9 +97,9 @@ def _of_sides(sides: Sides, *, with_overall: bool) -> Iterator[_Tested]:
         measure = get_measure(name)
         if measure.needs == "counts" and not sides.has_target:
             continue
-        for class_index in class_places(sides.view, measure):
+        for class_index in class_indices(sides.view, measure):
             if with_overall:
-                yield _rate(sides, measure, class_index, None, sides.whole(measure, class_index))
+                yield _rate(sides, measure, class_index, None, sides.overall(measure, class_index))
             for number, group in enumerate(sides.groups):
                 yield _rate(sides, measure, class_index, group, sides.side(measure, class_index, [number]))
             for group, (status, reason) in sides.absent.items():

@@ -69,7 +69,7 @@ class Before:
 
     classes: tuple[str, ...]
     notes: tuple[str, ...]
-    made: Mapping[str, object]
+    settings: Mapping[str, object]
     pairs: Cells | None = None
     sample: Cells | None = None
 
@@ -137,9 +137,9 @@ def before_of_rows(spec: AuditSpec, tallies: Tallies) -> Before:
     cells = _spelled(unify_booleans(cells, boolean_spellings(cells)), spec, tallies)
     total = cells.rows
     for axis in (TARGET_AXIS, PREDICTION_AXIS):
-        cells = _with_known(cells, axis)
-    without = cells.rows - _with_known(cells, EARLIER).rows
-    cells = _with_known(cells, EARLIER)
+        cells = _with_known_labels(cells, axis)
+    without = cells.rows - _with_known_labels(cells, EARLIER).rows
+    cells = _with_known_labels(cells, EARLIER)
     if not cells.rows:
         raise BadInput(f"No row has both predictions, {column!r} being the earlier", help="name another column.")
     labels = {label for label in cells.axis(EARLIER) if label is not None}
@@ -187,7 +187,7 @@ def _bins(spec: AuditSpec) -> dict[str, Bins]:
     return {column: request for column, request in spec.bins.items() if column in used}
 
 
-def _with_known(cells: Cells, axis: str) -> Cells:
+def _with_known_labels(cells: Cells, axis: str) -> Cells:
     if axis not in cells.axes:
         return cells
     return cells.where(axis, [label for label in cells.axis(axis) if label is not None])
@@ -309,7 +309,7 @@ class Sides(ABC):
         """Return a rate of some groups taken together."""
 
     @abstractmethod
-    def whole(self, measure: Measure, class_index: int | None) -> Side:
+    def overall(self, measure: Measure, class_index: int | None) -> Side:
         """Return a rate over everybody, with those who have no group."""
 
     def lone(self, measure: Measure, class_index: int | None, group: str) -> tuple[float, float]:
@@ -330,7 +330,7 @@ class PairedSides(Sides):
     def side(self, measure: Measure, class_index: int | None, groups: Sequence[int]) -> Side:
         return _paired_side(self._table(measure, class_index)[list(groups)].sum(axis=0))
 
-    def whole(self, measure: Measure, class_index: int | None) -> Side:
+    def overall(self, measure: Measure, class_index: int | None) -> Side:
         return _paired_side(self._table(measure, class_index).sum(axis=0))
 
     def _table(self, measure: Measure, class_index: int | None) -> Floats:
@@ -429,16 +429,16 @@ class SampledSides(Sides):
         people = view.compared.people[:, 0] + then[WEIGHT].only(compared).people[:, 0]
         super().__init__(spec, view, absent, people)
         self._samples = (now, then)
-        self._places = [[sums[WEIGHT].groups.index(group) for group in compared] for sums in self._samples]
+        self._group_indices = [[sums[WEIGHT].groups.index(group) for group in compared] for sums in self._samples]
         self._parts: dict[str, list[Floats]] = {}
 
     def side(self, measure: Measure, class_index: int | None, groups: Sequence[int]) -> Side:
-        chosen = [[index_of[group] for group in groups] for index_of in self._places]
+        chosen = [[index_of[group] for group in groups] for index_of in self._group_indices]
         return _sampled_side(
             *(self._counted(measure, class_index, sample, chosen[sample]) for sample in (AFTER, BEFORE))
         )
 
-    def whole(self, measure: Measure, class_index: int | None) -> Side:
+    def overall(self, measure: Measure, class_index: int | None) -> Side:
         return _sampled_side(*(self._counted(measure, class_index, sample, slice(None)) for sample in (AFTER, BEFORE)))
 
     def lone(self, measure: Measure, class_index: int | None, group: str) -> tuple[float, float]:
@@ -513,7 +513,7 @@ def _sides(
     compared, absent = _groups_compared(spec, list(known_groups), now, then)
     view = View(
         attribute=tuple(attributes),
-        shown=now[WEIGHT],
+        reported=now[WEIGHT],
         compared=now[WEIGHT].only(compared),
         favourable=favourable,
         split=split,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from equipoise.audits.compare._compare import compare as compare
     from equipoise.audits.compare._compare import mirrored as mirrored
     from equipoise.audits.compare._groups import composition as composition
-    from equipoise.audits.compare._groups import lowest as lowest
+    from equipoise.audits.compare._groups import cut_lowest as cut_lowest
     from equipoise.audits.compare._projection import bounded_omega as bounded_omega
     from equipoise.audits.compare._projection import omega as omega
     from equipoise.audits.compare._result import SCHEMA as SCHEMA
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from equipoise.audits.compare._result import RowRecord as RowRecord
     from equipoise.audits.compare._result import Similarity as Similarity
     from equipoise.audits.compare._spec import Attribute as Attribute
+    from equipoise.audits.compare._spec import ColumnRoles as ColumnRoles
     from equipoise.audits.compare._spec import Quantity as Quantity
-    from equipoise.audits.compare._spec import Wanted as Wanted
     from equipoise.audits.compare._spec import rows_of as rows_of
 
 _MODULES = {
@@ -39,7 +39,7 @@ _MODULES = {
     ),
     "_groups": (
         "composition",
-        "lowest",
+        "cut_lowest",
     ),
     "_projection": (
         "bounded_omega",
@@ -64,7 +64,7 @@ _MODULES = {
     "_spec": (
         "Attribute",
         "Quantity",
-        "Wanted",
+        "ColumnRoles",
         "rows_of",
     ),
 }

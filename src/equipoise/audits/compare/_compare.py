@@ -21,9 +21,9 @@ from equipoise.audits.compare._groups import (
     Cut,
     Scored,
     change_records,
+    cut_lowest,
     floor_records,
     histograms,
-    lowest,
     rings,
     scored,
 )
@@ -96,9 +96,9 @@ LEAST_EFFECTIVE = 2
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """Predictions before and after, as codes into classes or as numbers. Rows without both are not ``known``."""
+    """Predictions before and after, as codes into classes or as numbers. ``is_known``: the rows that have both."""
 
-    known: NDArray[np.bool_]
+    is_known: NDArray[np.bool_]
     moved: Floats
     classes: tuple[str, ...] = ()
     before: Codes | None = None
@@ -137,7 +137,7 @@ def _of_numbers(before: Any, after: Any) -> Outcomes:
 
 def outcome_records(outcomes: Outcomes, spec: CompareSpec) -> Iterator[OutcomeRecord]:
     """Yield a record for everyone, then for each group against everyone."""
-    rows, least, draws = outcomes.known, spec.suppress_below, spec.draws
+    rows, least, draws = outcomes.is_known, spec.suppress_below, spec.draws
     held, generator = spec.units.only(rows), stream(spec.seed, "outcomes")
     amounts = outcomes.moved if outcomes.shift is None else np.abs(outcomes.shift)
     overall = float(amounts[rows].mean())
@@ -215,7 +215,7 @@ def _moves(outcomes: Outcomes, rows: NDArray[np.bool_], least: int) -> Iterator[
 
 def link_of(outcomes: Outcomes, scores: Floats, spec: CompareSpec) -> OutcomeLink:
     """Ask whether a low score foretells that a prediction moves; whether they moved is permuted over units."""
-    rows = outcomes.known & ~np.isnan(scores)
+    rows = outcomes.is_known & ~np.isnan(scores)
     held, score, moved = spec.units.only(rows), scores[rows], outcomes.moved[rows] > 0
     amount = outcomes.moved[rows] if outcomes.shift is None else np.abs(outcomes.shift[rows])
     varied = len(score) > 1 and np.ptp(score) > 0 and np.ptp(amount) > 0
@@ -245,7 +245,7 @@ def link_of(outcomes: Outcomes, scores: Floats, spec: CompareSpec) -> OutcomeLin
 Progress = Callable[[str, float], None]
 MOST_ROWS = 1_000
 # Options that the provenance keeps as they are.
-KEPT = (
+PROVENANCE_OPTIONS = (
     "kernel", "bandwidth", "self_term", "seed", "share", "ties", "include_missing", "suppress_below", "draws",
 )  # fmt: skip
 
@@ -328,12 +328,12 @@ def compare(  # noqa: D417 - the other parameters are written from their declara
     tell("Comparing the rerun", 0.5)
     floor = None if spec.rerun is None else scored(spec.after, spec.rerun, None, spec)
     tell("Testing", 0.6)
-    cut = lowest(scores.ranked, spec.share, spec.ties)
+    cut = cut_lowest(scores.ranked, spec.share, spec.ties)
     tested, undescribed = _tested_records(spec, scores, cut, floor)
     if concept is not None:
         tell("Projecting", 0.95)
         tested["projections"] = tuple(projection_records(spec, concept))
-    has_score = scores.known
+    has_score = scores.is_scored
     attributes = tuple(attribute.only(has_score) for attribute in spec.people.attributes)
     result = CompareResult(
         schema=SCHEMA,
@@ -342,8 +342,8 @@ def compare(  # noqa: D417 - the other parameters are written from their declara
         similarity=_similarity(spec, scores, cut, floor),
         attributes=tuple(attribute.name for attribute in attributes),
         histograms=tuple(histograms(scores.values[has_score], attributes, spec.suppress_below)),
-        rings=tuple(rings(attributes, cut.weights, spec.suppress_below)) if cut.tells_apart else (),
-        rows=tuple(_individuals(spec, scores, cut)) if spec.show_rows and cut.tells_apart else (),
+        rings=tuple(rings(attributes, cut.weights, spec.suppress_below)) if cut.separates else (),
+        rows=tuple(_individuals(spec, scores, cut)) if spec.show_rows and cut.separates else (),
         **tested,
     )
     return replace(result, notes=tuple(_notes(result, spec, scores, undescribed)))
@@ -353,7 +353,7 @@ def _tested_records(
     spec: CompareSpec, scores: Scored, cut: Cut, floor: Scored | None
 ) -> tuple[dict[str, Any], Reason | None]:
     """Return every record that has a test, all tests of the report corrected at once, and why no rule was found."""
-    is_known = scores.known
+    is_known = scores.is_scored
     records = change_records(spec, scores, cut, floor)
     columns = [column.only(is_known) for column in (*spec.people.attributes, *spec.people.described)]
     descriptions, why = describe_changed(
@@ -386,13 +386,13 @@ def _similarity(spec: CompareSpec, scores: Scored, cut: Cut, floor: Scored | Non
         pnka=scores.mean,
         cka=scores.cka,
         rows=len(scores.values),
-        undefined=int((~scores.known).sum()),
+        undefined=int((~scores.is_scored).sum()),
         units=spec.units.number,
         unit="clusters" if spec.clustered else "distinct profiles",
         share=cut.share,
-        share_reached=cut.reached if cut.tells_apart else math.nan,
-        changed=cut.changed if cut.tells_apart else math.nan,
-        cutoff=cut.cutoff if cut.tells_apart else math.nan,
+        share_reached=cut.reached if cut.separates else math.nan,
+        changed=cut.changed if cut.separates else math.nan,
+        cutoff=cut.cutoff if cut.separates else math.nan,
         ties=cut.ties,
         tied=cut.tied,
         overlap=scores.overlap,
@@ -405,7 +405,7 @@ def _similarity(spec: CompareSpec, scores: Scored, cut: Cut, floor: Scored | Non
 
 def _individuals(spec: CompareSpec, scores: Scored, cut: Cut) -> list[RowRecord]:
     """List the most changed, the most changed first."""
-    rows = np.flatnonzero(scores.known)[cut.weights > 0]
+    rows = np.flatnonzero(scores.is_scored)[cut.weights > 0]
     order = rows[np.argsort(scores.values[rows], kind="stable")][:MOST_ROWS]
     ids: Sequence[Label] | None = spec.before.ids
     labels = spec.people.further.get(LABEL)
@@ -440,7 +440,7 @@ def _provenance(spec: CompareSpec, command: Iterable[str] | None) -> dict[str, o
             "after": {"name": spec.after.name, "key": spec.after.key, "dimensions": spec.after.width},
             "rerun": None if spec.rerun is None else spec.rerun.name,
             "rows": spec.people.name,
-            **{name: getattr(spec, name) for name in KEPT},
+            **{name: getattr(spec, name) for name in PROVENANCE_OPTIONS},
             "direction": direction if isinstance(direction, str) else None if direction is None else "given",
             "drop": spec.dropped is not None,
             "dropped": None if spec.dropped is None else spec.dropped.as_json(),

@@ -37,8 +37,8 @@ class Feature:
     column: str
     values: Floats
     group: str | None = None
-    others: tuple[str, ...] = ()
-    whole: bool = False
+    other_groups: tuple[str, ...] = ()
+    is_integer: bool = False
 
 
 def features_of(columns: Sequence[Attribute | Quantity]) -> list[Feature]:
@@ -53,7 +53,7 @@ def features_of(columns: Sequence[Attribute | Quantity]) -> list[Feature]:
         is_known = ~np.isnan(column.values)
         is_whole = bool((column.values[is_known] == np.rint(column.values[is_known])).all())
         middle = float(np.median(column.values[is_known])) if is_known.any() else 0.0
-        features.append(Feature(column.name, np.where(is_known, column.values, middle), whole=is_whole))
+        features.append(Feature(column.name, np.where(is_known, column.values, middle), is_integer=is_whole))
         if not is_known.all():
             features.append(Feature(column.name, (~is_known).astype(np.float64), "(missing)", ("known",)))
     return features
@@ -77,12 +77,12 @@ class Rule:
     rate: float
     features: Sequence[Feature]
 
-    def apart_from(self, other: Rule) -> bool:
+    def is_disjoint_from(self, other: Rule) -> bool:
         """Tell whether nobody can fit both: neither path is the beginning of the other."""
         shorter = min(len(self.steps), len(other.steps))
         return self.steps[:shorter] != other.steps[:shorter]
 
-    def holds(self) -> NDArray[np.bool_]:
+    def matches(self) -> NDArray[np.bool_]:
         """Tell of every row whether it fits."""
         fits = np.ones(len(self.features[0].values), dtype=bool)
         for step in self.steps:
@@ -116,7 +116,7 @@ def _of_groups(column: str, steps: Sequence[tuple[Step, Feature]]) -> list[str]:
     if not steps:
         return []
     no = {str(feature.group) for _, feature in steps}
-    left = [name for name in (*steps[0][1].others, str(steps[0][1].group)) if name not in no]
+    left = [name for name in (*steps[0][1].other_groups, str(steps[0][1].group)) if name not in no]
     if len(left) == 1:
         return [f"{column} is {left[0]}"]
     return [f"{column} is not {' or '.join(sorted(no))}"]
@@ -126,7 +126,7 @@ def _of_numbers(column: str, steps: Sequence[tuple[Step, Feature]]) -> list[str]
     """Join the steps on one number into one range."""
     if not steps:
         return []
-    is_whole = steps[0][1].whole
+    is_whole = steps[0][1].is_integer
     low = max((step.threshold for step, _ in steps if step.above), default=-math.inf)
     high = min((step.threshold for step, _ in steps if not step.above), default=math.inf)
     if is_whole:  # above 29.5 is 30 and over
@@ -167,8 +167,8 @@ def rules_of(tree: Any, features: Sequence[Feature]) -> list[Rule]:
 class Halves:
     """Rows to find rules on, and rows to judge them by; a unit is on one side."""
 
-    found_on: Mask
-    judged_by: Mask
+    search: Mask
+    evaluation: Mask
 
 
 def describe(
@@ -176,7 +176,7 @@ def describe(
     generator: np.random.Generator,
 ) -> tuple[list[Description], Reason | None]:  # fmt: skip
     """Return rules about the most changed as they hold on the held-out half, or why there are none."""
-    if not cut.tells_apart:
+    if not cut.separates:
         return [], because(CompareReason.NOBODY_TO_DESCRIBE)
     if units.number < LEAST_UNITS:
         are = fitting(units.number, "is", "are")
@@ -187,8 +187,8 @@ def describe(
         return [], because(CompareReason.FEW_CHANGED_TO_DESCRIBE, units=changed, are=are, least=LEAST_CHANGED)
     halves = _halves(cut, units, generator)
     features = features_of(columns)
-    rules = list(_rules_of_tree(features, cut.weights, halves.found_on, generator))
-    judged = [_evaluated(rule, cut, units, halves.judged_by, least, draws, generator) for rule in rules]
+    rules = list(_rules_of_tree(features, cut.weights, halves.search, generator))
+    judged = [_evaluated(rule, cut, units, halves.evaluation, least, draws, generator) for rule in rules]
     return judged, None if judged else because(CompareReason.NO_RULE)
 
 
@@ -232,7 +232,7 @@ def _best(rules: Sequence[Rule], base: float) -> Iterator[Rule]:
     for rule in worth:
         if len(chosen) == MOST_RULES or rule.rate <= base:
             return
-        if all(rule.apart_from(other) for other in chosen):
+        if all(rule.is_disjoint_from(other) for other in chosen):
             chosen.append(rule)
             yield rule
 
@@ -241,7 +241,7 @@ def _evaluated(
     rule: Rule, cut: Cut, units: Units, rows: Mask, least: int, draws: int, generator: np.random.Generator
 ) -> Description:
     held = units.only(rows)
-    weights, inside = cut.weights[rows], rule.holds()[rows]
+    weights, inside = cut.weights[rows], rule.matches()[rows]
     people = int(inside.sum())
     words: dict[str, Any] = {"words": rule.words, "conditions": rule.conditions}
     nothing: dict[str, Any] = dict.fromkeys(("share_population", "changed_within", "covered", "lift"), float("nan"))

@@ -79,14 +79,14 @@ class Scored:
     neighbours: int | None = None
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def is_scored(self) -> NDArray[np.bool_]:
         """Who has a score."""
         return ~np.isnan(self.values)
 
     @property
     def mean(self) -> float:
         """Aggregate PNKA: the mean over everyone who has a score."""
-        return float(self.values[self.known].mean())
+        return float(self.values[self.is_scored].mean())
 
 
 def scored(before: Embedding, after: Embedding, profiles: Units | None, spec: CompareSpec) -> Scored:
@@ -201,12 +201,12 @@ class Cut:
         return self.changed / len(self.weights)
 
     @property
-    def tells_apart(self) -> bool:
+    def separates(self) -> bool:
         """Whether there is anybody who is not among them."""
         return bool((self.weights < 1).any() and (self.weights > 0).any() and np.ptp(self.weights) > 0)
 
 
-def lowest(scores: Floats, share: float, ties: str) -> Cut:
+def cut_lowest(scores: Floats, share: float, ties: str) -> Cut:
     """Cut off the people with the lowest scores."""
     if not 0 < share < 1:
         raise BadInput(f"The share is {share!r}", available="a number between 0 and 1, such as 0.1")
@@ -260,7 +260,7 @@ def composition(
     people = table.sum(axis=0)
     changed = np.bincount(attribute.codes, weights=cut.weights, minlength=number).astype(np.float64, copy=False)
     once, fractions = table / units.sizes[:, None], units.means(cut.weights)
-    permuted = draws if cut.tells_apart and units.number >= LEAST_UNITS else 0
+    permuted = draws if cut.separates and units.number >= LEAST_UNITS else 0
     shares = shares_of_groups(units, cut.weights, attribute.codes, number, permuted, generator)
     tested = compare_with_null(shares.observed, shares.null)
     return Composition(
@@ -283,9 +283,9 @@ def effect(share: float, population: float) -> tuple[float, float]:
 
 def change_records(spec: CompareSpec, scores: Scored, cut: Cut, floor: Scored | None) -> list[ChangeRecord]:
     """Return a record for everyone, then one for each group of each attribute."""
-    is_known, units, least = scores.known, spec.units, spec.suppress_below
+    is_known, units, least = scores.is_scored, spec.units, spec.suppress_below
     held = units.only(is_known)
-    is_separable = cut.tells_apart
+    is_separable = cut.separates
     overall = ChangeRecord(
         attribute=None,
         group=None,
@@ -326,7 +326,7 @@ def _hidden(attribute: Attribute, group_index: int, least: int) -> ChangeRecord:
 
 def _group_record(attribute: Attribute, group_index: int, people: int, scores: Scored, units: Units) -> ChangeRecord:
     rows = attribute.codes == group_index
-    is_scored = rows & scores.known
+    is_scored = rows & scores.is_scored
     nobody = not is_scored.any()
     return ChangeRecord(
         attribute=attribute.name,
@@ -372,9 +372,9 @@ def _with_test(record: ChangeRecord, composed: Composition, group_index: int) ->
 
 def _noise(attribute: Attribute, floor: Scored, cut: Cut) -> Floats | None:
     """Return the shares of the groups among those whom the rerun alone would make the most changed."""
-    is_known = floor.known
-    other = lowest(floor.ranked, cut.share, cut.ties)
-    if not other.tells_apart:
+    is_known = floor.is_scored
+    other = cut_lowest(floor.ranked, cut.share, cut.ties)
+    if not other.separates:
         return None
     parts = np.bincount(attribute.codes[is_known], weights=other.weights, minlength=len(attribute.groups))
     return np.asarray(parts / other.changed, dtype=np.float64)

@@ -374,5 +374,5 @@ def _statement(
         kind=kind, measure=measure, attribute=() if record.attribute is None else (record.attribute,),
         group=record.group, estimate=estimate, low=record.low, high=record.high, level=record.level, p=record.p,
         p_adjusted=record.p_adjusted, n=record.people, status=record.status, reason=record.reason,
-        direction=direction_of(estimate, significant=record.finding), source=source, place=position,
+        direction=direction_of(estimate, significant=record.finding), source=source, index=position,
     )  # fmt: skip

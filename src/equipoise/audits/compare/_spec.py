@@ -28,11 +28,11 @@ from equipoise.cohorts import (
     check_same_length,
     drop_unusable,
     file_ending,
+    in_source_order,
     open_embedding,
     pair_rows,
     parse_bins,
     read_row_ids,
-    rows_as_taken,
 )
 from equipoise.foundation import (
     BadInput,
@@ -120,7 +120,7 @@ def resolve_comparison(before: object, after: object, arguments: Mapping[str, An
         and rows is not None
         and _no_ids(before, after, arguments["rerun"])
     )
-    request = Wanted(
+    request = ColumnRoles(
         **{name: arguments[name] for name in ("sensitive_features", "describe", *PREDICTIONS, "cluster", "drop")},
         id=None if labels_only else row_id,
         bins=parse_bins(arguments["bins"]),
@@ -140,7 +140,7 @@ def _texts(texts: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _opened(
-    before: object, after: object, rerun: object, key: str | None, rows: object, request: Wanted
+    before: object, after: object, rerun: object, key: str | None, rows: object, request: ColumnRoles
 ) -> tuple[dict[str, Embedding], DroppedRows | None]:
     """Open the points and bring them into the order of the first; with ``drop``, only rows that all of them have."""
     by_id = request.id is not None
@@ -208,7 +208,7 @@ class CompareRows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class ColumnRoles:
     """Which columns play which part: names with a table, arrays without one."""
 
     sensitive_features: object
@@ -230,7 +230,7 @@ class Wanted:
         return {role: column for role, column in {**roles, **self.further}.items() if column is not None}
 
 
-def rows_of(embedding: Embedding, rows: object, request: Wanted) -> CompareRows:
+def rows_of(embedding: Embedding, rows: object, request: ColumnRoles) -> CompareRows:
     """Read the columns and bring them into the order of the points; a cohort knows its own clusters."""
     if isinstance(rows, Cohort) and request.cluster is None:
         request = replace(request, cluster=rows.cluster)
@@ -261,7 +261,7 @@ def _names(value: object, role: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _of_names(embedding: Embedding, rows: object, request: Wanted) -> CompareRows:
+def _of_names(embedding: Embedding, rows: object, request: ColumnRoles) -> CompareRows:
     groups, describe = _names(request.sensitive_features, "sensitive_features"), _names(request.describe, "describe")
     if not groups:
         raise BadInput("No groups were given", help="name a column with --group (sensitive_features=).")
@@ -279,7 +279,7 @@ def _of_names(embedding: Embedding, rows: object, request: Wanted) -> CompareRow
     return _compare_rows(table, groups, describe, single, request)
 
 
-def _of_arrays(embedding: Embedding, request: Wanted) -> CompareRows:
+def _of_arrays(embedding: Embedding, request: ColumnRoles) -> CompareRows:
     if request.id is not None:
         raise BadInput("An id needs a table of rows", help="give the table with rows=, or leave id= out.")
     if isinstance(request.sensitive_features, str):
@@ -297,11 +297,11 @@ def _of_arrays(embedding: Embedding, request: Wanted) -> CompareRows:
         columns[single[role]] = as_column(values, role)
     table = EagerTable(columns, "the arrays")
     check_same_length({embedding.name: embedding.source_length, "sensitive_features": table.rows})
-    return _compare_rows(rows_as_taken(table, embedding), list(groups), list(describe), single, request)
+    return _compare_rows(in_source_order(table, embedding), list(groups), list(describe), single, request)
 
 
 def _compare_rows(
-    table: EagerTable, groups: Sequence[str], describe: Sequence[str], single: Mapping[str, str], request: Wanted
+    table: EagerTable, groups: Sequence[str], describe: Sequence[str], single: Mapping[str, str], request: ColumnRoles
 ) -> CompareRows:
     for name in request.bins:
         if name not in (*groups, *describe):
@@ -330,7 +330,7 @@ def _compare_rows(
     return CompareRows(table.name, attributes, described, predictions, cluster, parts, further)
 
 
-def _attribute(table: EagerTable, name: str, request: Wanted, *, group: bool) -> Attribute:
+def _attribute(table: EagerTable, name: str, request: ColumnRoles, *, group: bool) -> Attribute:
     cuts = request.bins.get(name) if group else None
     if group and cuts is None:
         check_group(table, name, table.peek(name), declared=name in request.categorical)
@@ -344,7 +344,7 @@ def _attribute(table: EagerTable, name: str, request: Wanted, *, group: bool) ->
     return Attribute.of(name, coded.codes, labels)
 
 
-def _described(table: EagerTable, name: str, request: Wanted) -> Attribute | Quantity:
+def _described(table: EagerTable, name: str, request: ColumnRoles) -> Attribute | Quantity:
     if table.is_number(name) and name not in request.bins and name not in request.categorical:
         return Quantity(name, as_floats(table.column(name), f"the column {name!r}"))
     attribute = _attribute(table, name, request, group=name in request.bins)

@@ -43,7 +43,7 @@ from equipoise.foundation import (
 )
 from equipoise.tallies import (
     factorise,
-    shown,
+    label_text,
 )
 
 Points = NDArray[Any]
@@ -128,7 +128,7 @@ def roles_of(column: object) -> NDArray[np.str_]:
     roles = [None if label is None else ROLES.get(label.lower()) for label in values.labels]
     if None in roles:
         raise BadInput(
-            f"The train column has the value {shown(values.labels[roles.index(None)])!r}",
+            f"The train column has the value {label_text(values.labels[roles.index(None)])!r}",
             available="true (train on the row) or false (test on it), 1 or 0; or train, dev and test; none missing",
         )
     return np.array(roles)[values.codes]
@@ -429,7 +429,7 @@ def _references(reference: Mapping[str, str] | str | None, groups: Mapping[str, 
 
 
 def _held_out(
-    data: Rows, guesses: Codes, attribute: str | None, references: Mapping[str, str], shared: Mapping[str, Any],
+    data: Rows, guesses: Codes, attribute: str | None, references: Mapping[str, str], record_fields: Mapping[str, Any],
     sampling: Sampling, generator: np.random.Generator,
 ) -> HeldOutRows:  # fmt: skip
     """Return the rows that were tested, by the groups of an attribute, or as one group where there is none."""
@@ -439,7 +439,8 @@ def _held_out(
     groups = all_rows if attribute is None else data.groups[attribute].only(rows)
     units, unit_name = _units(clusters, truth, groups)
     return HeldOutRows(
-        shared=shared, attribute=attribute, truth=truth, guess=guesses[rows], classes=len(data.labels), by=groups,
+        record_fields=record_fields, attribute=attribute, truth=truth, guess=guesses[rows], classes=len(data.labels),
+        by=groups,
         reference=references.get(attribute or ""), units=units, unit_name=unit_name, sampling=sampling,
         generator=generator,
     )  # fmt: skip

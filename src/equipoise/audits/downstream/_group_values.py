@@ -63,7 +63,7 @@ class HeldOutRows:
     """The test rows of one learner and one attribute. ``units`` are resampled and permuted whole; None: rows."""
 
     # The fields that all records share: learner, settings, training and variant.
-    shared: Mapping[str, Any]
+    record_fields: Mapping[str, Any]
     attribute: str | None
     truth: Codes
     guess: Codes
@@ -78,7 +78,7 @@ class HeldOutRows:
     @property
     def variant(self) -> str:
         """Which macro means are taken."""
-        return str(self.shared["variant"])
+        return str(self.record_fields["variant"])
 
     def units_of(self, rows: Flags, groups: Codes | None = None) -> GroupedUnits | None:
         """Return the units of some rows, and the groups they carry; None where rows stand for themselves."""
@@ -214,7 +214,11 @@ class GroupValues:
 
     def _record(self, measure: int, kind: str, **fields: Any) -> DownstreamRecord:
         return DownstreamRecord(
-            **self.tested.shared, attribute=self.tested.attribute, measure=MACRO_MEASURES[measure], kind=kind, **fields
+            **self.tested.record_fields,
+            attribute=self.tested.attribute,
+            measure=MACRO_MEASURES[measure],
+            kind=kind,
+            **fields,
         )
 
     def _group(self, group: int, measure: int, spread: float) -> DownstreamRecord:

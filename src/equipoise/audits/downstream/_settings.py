@@ -32,7 +32,7 @@ Value = float | int | bool | str
 class Setting:
     """One setting: what it means, its default, what a stored name without it means, and what is allowed.
 
-    ``code`` is its name in the names of stored arrays. A number is above ``above``; ``whole`` ones have no fraction.
+    ``code`` is its name in the names of stored arrays. A number is above ``above``; ``integer`` ones have no fraction.
     """
 
     meaning: str
@@ -40,7 +40,7 @@ class Setting:
     stored: Value
     code: str
     above: float = 0.0
-    whole: bool = False
+    integer: bool = False
     by_dev: bool = False
 
     @property
@@ -48,23 +48,23 @@ class Setting:
         """What may be given, in words."""
         if isinstance(self.default, bool):
             return "true or false"
-        number = "a whole number of 1 or more" if self.whole else f"a number above {self.above:g}"
+        number = "a whole number of 1 or more" if self.integer else f"a number above {self.above:g}"
         return f"{number}, or {BY_DEV!r} (the most accurate on dev rows)" if self.by_dev else number
 
-    def read(self, name: str, given: object) -> Value:
+    def read(self, name: str, raw: object) -> Value:
         """Return the value in one form; what is not allowed is refused."""
-        value = _from_text(given) if isinstance(given, str) else given
+        value = _from_text(raw) if isinstance(raw, str) else raw
         if isinstance(self.default, bool):
             if isinstance(value, bool):
                 return value
         elif value == BY_DEV and self.by_dev:
             return BY_DEV
         elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            if self.whole and value == int(value) and value >= 1:
+            if self.integer and value == int(value) and value >= 1:
                 return int(value)
-            if not self.whole and value > self.above:
+            if not self.integer and value > self.above:
                 return float(value)
-        raise BadInput(f"{name} is {given!r}", available=f"{self.allowed} ({self.meaning})")
+        raise BadInput(f"{name} is {raw!r}", available=f"{self.allowed} ({self.meaning})")
 
 
 def _from_text(text: str) -> object:
@@ -90,8 +90,8 @@ CLASSIFIER_SETTINGS: dict[str, dict[str, Setting]] = {
         "C": Setting(PENALTY, 1.0, 1.0, "c", by_dev=True),
         "standardise": Setting(STANDARDISED, True, True, "std"),
     },
-    "random_forest": {"trees": Setting("how many trees", 100, 100, "trees", whole=True)},
-    "k_means": {"starts": Setting("random starts, of which the best is kept", 4, 4, "starts", whole=True)},
+    "random_forest": {"trees": Setting("how many trees", 100, 100, "trees", integer=True)},
+    "k_means": {"starts": Setting("random starts, of which the best is kept", 4, 4, "starts", integer=True)},
 }  # fmt: skip
 TITLES = {"svm": "SVM", "k_means": "k-means"}
 

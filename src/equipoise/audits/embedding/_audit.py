@@ -30,9 +30,9 @@ from equipoise.audits.embedding._spec import (
     compared_space,
     grouped,
     majoritised,
+    overall_space,
     resolve_embedding,
     sizes_of,
-    whole_space,
 )
 from equipoise.audits.leakage import Leakage, leakage
 from equipoise.cohorts import (
@@ -64,7 +64,7 @@ from equipoise.tallies import (
     EmbeddingTally,
     factorise,
     group_axis,
-    shown,
+    label_text,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 # A jackknife of these is off where classes are small: intervals of their gaps cover about 84%.
 JACKKNIFED = ("normalised_mutual_information", "adjusted_mutual_information")
 # Rules that compare three groups or more; of two, they equal the plain gap.
-OF_MANY = ("best_minus_worst", "each_against_worst", "halves")
+MULTIGROUP_RULES = ("best_minus_worst", "each_against_worst", "halves")
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,10 @@ def tests_of(embedded: EmbeddingTally) -> int:
     return gaps * sum(variant != PAPER_SIGN for variant in _variants(embedded))
 
 
-def everyone_records(embedded: EmbeddingTally, context: Context) -> Iterator[Record]:
+def overall_records(embedded: EmbeddingTally, context: Context) -> Iterator[Record]:
     """Yield every value over all rows together."""
     for measure in _values_of_spaces():
-        for record in _values(
-            measure, embedded.everyone, _evidence(measure, embedded.everyone, (), context)[0], context
-        ):
+        for record in _values(measure, embedded.overall, _evidence(measure, embedded.overall, (), context)[0], context):
             yield replace(record, attribute=(), group=None)
 
 
@@ -144,7 +142,7 @@ def _evidence(
 
 
 def _variants(embedded: EmbeddingTally) -> list[str]:
-    return [variant for variant in GAP_VARIANTS if variant not in OF_MANY or len(embedded.groups) > 2]
+    return [variant for variant in GAP_VARIANTS if variant not in MULTIGROUP_RULES or len(embedded.groups) > 2]
 
 
 def _has_majority(embedded: EmbeddingTally) -> bool:
@@ -214,7 +212,7 @@ def _with_interval(record: Record, evidence: EmbeddingEvidence, at: int, value: 
 
 
 def _undefined(measure: Measure, embedded: EmbeddingTally, variant: str) -> Reason:
-    if variant not in OF_MANY and not _has_majority(embedded):
+    if variant not in MULTIGROUP_RULES and not _has_majority(embedded):
         return because(EmbeddingReason.NO_LARGEST_GROUP, why=NO_LARGEST_GROUP_HINT)
     return because(EmbeddingReason.UNDEFINED_IN_A_GROUP, why=get_measure(measure.of or measure.name).undefined)
 
@@ -301,7 +299,7 @@ def audit_embedding(  # noqa: D417 - the other parameters are written from their
 
 def _audited(spec: EmbeddingAuditSpec, progress: Progress, command: Iterable[str] | None) -> AuditResult:
     progress("Measuring the space", 0.02)
-    whole_tally = whole_space(spec)
+    whole_tally = overall_space(spec)
     spaces = {attribute.name: compared_space(whole_tally, spec, attribute) for attribute in spec.attributes}
     records = MultipleTesting().finish(list(_records(spec, whole_tally, spaces, progress)))
     progress("Probing the embedding for groups", 0.6)
@@ -333,7 +331,7 @@ def _records(
         measuring = partial(_measuring, progress, attribute.name, share)
         context = Context(attribute.name, spec.least_people, spec.draws, spec.seed, measuring, tests)
         if number == 0:
-            yield from everyone_records(whole_tally, context)
+            yield from overall_records(whole_tally, context)
         yield from attribute_records(embedded, context)
         small = [group for group in sizes_of(spec, attribute) if group not in embedded.groups]
         if small:
@@ -441,14 +439,14 @@ def _map(spec: EmbeddingAuditSpec) -> SpaceMap | None:
     rows = list(picture.rows)
     classes, named = spec.classes, set(_named_classes(spec))
     labels = [classes.labels[code] for code in classes.codes[rows].tolist()]
-    groups = {name: tuple(shown(values[row]) for row in rows) for name, values in spec.groups().items()}
+    groups = {name: tuple(label_text(values[row]) for row in rows) for name, values in spec.groups().items()}
     return SpaceMap(
         method=picture.method,
         x=tuple(picture.x),
         y=tuple(picture.y),
         explained=picture.explained,
         of=picture.of,
-        classes=tuple(shown(label) for label in labels) if named else (),
+        classes=tuple(label_text(label) for label in labels) if named else (),
         groups=groups,
     )
 

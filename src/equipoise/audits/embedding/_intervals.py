@@ -89,7 +89,7 @@ class Spread:
     method: IntervalMethod
 
 
-def drawn_units(embedded: EmbeddingTally) -> GroupedUnits:
+def resampled_units(embedded: EmbeddingTally) -> GroupedUnits:
     """Return the units that intervals resample: the caller's, else classes where they carry the group, else rows."""
     if embedded.unit is not None and not _parts_of_classes(embedded, embedded.unit.codes):
         return GroupedUnits.of(embedded.unit.codes, embedded.codes)
@@ -159,7 +159,7 @@ def query_spread(
     The draws tell how many independent queries the group's are worth; Wilson's interval at that number stays inside 0
     to 1, and does not shrink to a point where every query is answered.
     """
-    units, groups, per_query = drawn_units(embedded), len(embedded.groups), of(embedded.space)
+    units, groups, per_query = resampled_units(embedded), len(embedded.groups), of(embedded.space)
     is_known = (embedded.codes >= 0) & ~np.isnan(per_query)
     cell = units.of_row[is_known] * groups + embedded.codes[is_known]
     sums = np.stack(
@@ -220,7 +220,7 @@ def linearised(values: Floats, influence: Floats, units: Floats, unit: UnitName,
 
 def mutual_information_spread(embedded: EmbeddingTally, values: Floats, *, adjusted: bool) -> Spread:
     """Leave every unit out of the contingency table in turn; clusters and the chance level stay as they are."""
-    units, groups = drawn_units(embedded), len(embedded.groups)
+    units, groups = resampled_units(embedded), len(embedded.groups)
     influence = np.zeros((units.number, groups))
     for group, table in enumerate(contingency_tables(embedded)):
         if table is None or np.isnan(values[group]):
@@ -272,7 +272,7 @@ def subsampled(
     draws: int,
 ) -> Spread:
     """Draw parts of each group without replacement: their spread is that of the whole, but for the share drawn."""
-    units, groups, number = drawn_units(embedded), len(embedded.groups), min(draws, SUBSAMPLES)
+    units, groups, number = resampled_units(embedded), len(embedded.groups), min(draws, SUBSAMPLES)
     numbers = units.by_group(groups)
     variance = np.full(groups, np.nan)
     for group in range(groups):
@@ -341,7 +341,7 @@ def alignment_spread(embedded: EmbeddingTally, values: Floats, *, within_class: 
 
     A unit adds the pairs it has with other units, and those inside it once.
     """
-    units, groups = drawn_units(embedded), len(embedded.groups)
+    units, groups = resampled_units(embedded), len(embedded.groups)
     single = Coded(np.zeros(len(embedded.codes), dtype=np.int64), ("all",))
     added = _added(embedded, embedded.space.classes, units)
     number = pairs_within(embedded.moments).by_group(groups)[1]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits._options import AUDIT_OPTIONS, EMBEDDING
 from equipoise.audits._units import Attribute
-from equipoise.audits.compare import Wanted, rows_of
+from equipoise.audits.compare import ColumnRoles, rows_of
 from equipoise.audits.downstream import CLASSIFIER_SETTINGS, roles_of
 from equipoise.cohorts import (
     NPY,
@@ -116,7 +116,7 @@ def resolve_embedding(points: object, arguments: Mapping[str, Any]) -> Embedding
         row_ids = None if row_id is None or rows is None else read_row_ids(rows, row_id, missing)
         usable, dropped = drop_unusable({"points": opened}, by_id=row_id is not None, row_ids=row_ids)
         opened = usable["points"]
-    request = Wanted(
+    request = ColumnRoles(
         sensitive_features=arguments["sensitive_features"],
         cluster=arguments["cluster"],
         id=row_id,
@@ -249,7 +249,7 @@ def majoritised(spec: EmbeddingAuditSpec, attribute: Attribute) -> tuple[str, ..
     return (max(compared_groups(spec, attribute), key=lambda group: sizes[group]),)
 
 
-def whole_space(spec: EmbeddingAuditSpec) -> EmbeddingTally:
+def overall_space(spec: EmbeddingAuditSpec) -> EmbeddingTally:
     """Return all rows as one group. Neighbours and clusters are found here once, for every attribute."""
     return embed(
         spec.embedding.numbers(), spec.target, cluster=spec.cluster, k=spec.k, metric=spec.metric,

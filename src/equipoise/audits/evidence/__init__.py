@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from equipoise.audits.evidence._comparison import Series as Series
     from equipoise.audits.evidence._comparison import compare as compare
     from equipoise.audits.evidence._evidence import evidence as evidence
-    from equipoise.audits.evidence._evidence import margins_given as margins_given
+    from equipoise.audits.evidence._evidence import parse_margins as parse_margins
     from equipoise.audits.evidence._result import NUMBERS as NUMBERS
     from equipoise.audits.evidence._result import SCHEMA as SCHEMA
     from equipoise.audits.evidence._result import Effect as Effect
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "_classes": ("RULE", "Straddle", "worst_first"),
     "_comparison": ("Comparison", "Plan", "RANK_TESTS", "Series", "WILCOXON", "compare"),
-    "_evidence": ("evidence", "margins_given"),
+    "_evidence": ("evidence", "parse_margins"),
     "_result": (
         "Effect",
         "EvidenceRecord",
@@ -87,7 +87,7 @@ register(
             "evidence runs.csv --baseline untreated",
             'evidence runs.csv --baseline untreated --pair seed --test sign-flip --fail-if "share(DP > 0.2) > 0.05"',
         ),
-        converted={"margin": "equipoise.audits.evidence:margins_given"},
+        converted={"margin": "equipoise.audits.evidence:parse_margins"},
         doing="Testing",
         paper="004",
     )

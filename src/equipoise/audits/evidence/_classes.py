@@ -22,7 +22,7 @@ from equipoise.tallies import (
 
 RULE = 0.2
 
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def straddling(runs: Runs, performance: Collection[str]) -> tuple[list[Straddle]
     return sorted(straddles, key=lambda straddle: (straddle.technique, straddle.metric, rank_of[straddle.by])), notes
 
 
-def _straddle(runs: Runs, rows: Whole) -> Straddle | None:
+def _straddle(runs: Runs, rows: Integers) -> Straddle | None:
     """Return what the runs of one class do, if they fall on both sides of the rule."""
     values = runs.values[rows]
     broken = int((values > RULE).sum())
@@ -86,7 +86,7 @@ def _of_one_class(by: Coded) -> NDArray[np.bool_]:
     return np.asarray(is_named[by.codes], dtype=bool)
 
 
-def _key(runs: Runs, roles: tuple[str, ...]) -> Whole:
+def _key(runs: Runs, roles: tuple[str, ...]) -> Integers:
     """Number the combinations of names that occur."""
     key = np.zeros(len(runs), dtype=np.int64)
     for role in roles:
@@ -95,7 +95,7 @@ def _key(runs: Runs, roles: tuple[str, ...]) -> Whole:
     return key
 
 
-def _groups(runs: Runs, roles: tuple[str, ...]) -> Iterator[Whole]:
+def _groups(runs: Runs, roles: tuple[str, ...]) -> Iterator[Integers]:
     """Yield the rows of each combination of names."""
     if len(runs) == 0:
         return
@@ -104,7 +104,7 @@ def _groups(runs: Runs, roles: tuple[str, ...]) -> Iterator[Whole]:
     yield from np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
 
 
-def whole_runs(runs: Runs, families: Mapping[str, str]) -> tuple[Runs, list[str]]:
+def run_values(runs: Runs, families: Mapping[str, str]) -> tuple[Runs, list[str]]:
     """Return one value a technique, metric and run, and notes on how it was made.
 
     Rows without a class are the run's own numbers. A metric that has none gets the unweighted mean over classes, as in

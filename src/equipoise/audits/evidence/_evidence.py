@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from equipoise.audits.evidence._classes import Straddle, straddling, whole_runs
+from equipoise.audits.evidence._classes import Straddle, run_values, straddling
 from equipoise.audits.evidence._comparison import (
     BRUNNER_MUNZEL,
     MANN_WHITNEY,
@@ -245,7 +245,7 @@ def _whole_values(
     if "by" not in rows.labels:
         return valued, [], notes
     classes, unfit = straddling(valued, performance)
-    overall, left_out = whole_runs(valued, {name: root_of(name, baselines) for name in baselines})
+    overall, left_out = run_values(valued, {name: root_of(name, baselines) for name in baselines})
     return overall, classes, [*notes, *left_out, *unfit]
 
 
@@ -438,7 +438,7 @@ def margins_of(rows: Runs, requested: float | Mapping[str, float] | None) -> dic
     return {metric: float(margin) for metric, margin in margins.items()}
 
 
-def margins_given(texts: Sequence[str]) -> float | dict[str, float] | None:
+def parse_margins(texts: Sequence[str]) -> float | dict[str, float] | None:
     """Read margins as they are typed: one number for all metrics, or METRIC=NUMBER as often as there are metrics."""
     margins: dict[str, float] = {}
     for text in texts:

@@ -161,7 +161,7 @@ class EvidenceResult(NarratedResult, GatedResult):
                         estimate, significant=record.verdict.significant, equivalent=record.equivalent,
                         better="high" if record.metric in self.performance else "low",
                     ),
-                    place=index,
+                    index=index,
                 )  # fmt: skip
 
     @classmethod

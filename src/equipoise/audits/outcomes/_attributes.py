@@ -27,7 +27,7 @@ from equipoise.audits._contrasts import (
 from equipoise.audits._gap_tests import gap_tests
 from equipoise.audits._multiple_testing import MultipleTesting, hypotheses
 from equipoise.audits._reasons import AuditReason
-from equipoise.audits._records import everyone_records, measures_for, records_of, with_drawn_intervals
+from equipoise.audits._records import measures_for, overall_records, records_of, with_bootstrap_intervals
 from equipoise.audits._scores import STATISTICS as SCORES
 from equipoise.audits._scores import clustered_score_evidence, score_evidence, with_calibration
 from equipoise.audits._spec import AuditSpec
@@ -73,11 +73,11 @@ from equipoise.tallies import (
     confusion_of,
     group_labels,
     group_name,
-    group_places,
     is_missing,
+    label_text,
     ordered,
     residuals_of,
-    shown,
+    row_group_codes,
 )
 
 # So many numbers of drawn tables are held at once; beyond, fewer tables are drawn, but not fewer than this.
@@ -96,7 +96,7 @@ def records_of_attribute(
     ``tests`` is how many tests the report has in all.
     """
     first = attributes == spec.attributes[0] and control is None
-    where = Where(tuple(attributes), favourable, split, control, RISK / strata, tests)
+    where = Scope(tuple(attributes), favourable, split, control, RISK / strata, tests)
     by_label = {
         label: _of_counts(spec, tallies, cells, where, label, testing, first=first)
         for label, cells in tallies.counts.items()
@@ -118,7 +118,7 @@ def records_of_attribute(
 
 
 @dataclass(frozen=True)
-class Where:
+class Scope:
     """Which attribute, class, split and stratum is told of."""
 
     attributes: tuple[str, ...]
@@ -128,11 +128,11 @@ class Where:
     risk: float
     tests: int = 1
 
-    def view(self, spec: AuditSpec, shown: Any, compared: Any, **rest: Any) -> View:
+    def view(self, spec: AuditSpec, reported: Any, compared: Any, **rest: Any) -> View:
         """Return the view of a tally, all groups and those that are compared."""
         reference = spec.reference.get(self.attributes[0]) if len(self.attributes) == 1 else None
         return View(
-            attribute=self.attributes, shown=shown, compared=compared, split=self.split, control=self.control,
+            attribute=self.attributes, reported=reported, compared=compared, split=self.split, control=self.control,
             reference=reference, least_people=spec.least_people, risk=self.risk, tests=self.tests, **rest,
         )  # fmt: skip
 
@@ -141,7 +141,7 @@ def _of_counts(
     spec: AuditSpec,
     tallies: Tallies,
     cells: Cells,
-    where: Where,
+    where: Scope,
     label: Label,
     testing: MultipleTesting,
     *,
@@ -155,7 +155,7 @@ def _of_counts(
         measured = _measured_records(spec, view, needs, first=first)
         if spec.draws:
             measured = testing.add_gaps(gap_tests(measured, view, generator, spec.draws, where.tests), view.risk)
-            measured = list(with_drawn_intervals(measured, view, generator, spec.draws))
+            measured = list(with_bootstrap_intervals(measured, view, generator, spec.draws))
             testing.add(rate_contrasts(view, needs))
         measured = list(marked_approximate(measured, view.behind))
         visible = big_enough(view.rows, spec.suppress_below, by_class=needs == "counts") if view.rows else []
@@ -165,12 +165,12 @@ def _of_counts(
 
 def _measured_records(spec: AuditSpec, view: View, needs: str, *, first: bool) -> list[Record]:
     """Return the records of a view, of the measures that are reported; with those of everyone for the first."""
-    every = [*records_of(view, (needs,)), *(everyone_records(view, (needs,)) if first else ())]
+    every = [*records_of(view, (needs,)), *(overall_records(view, (needs,)) if first else ())]
     return [record for record in every if spec.reports(record.measure)]
 
 
 def _count_view(
-    spec: AuditSpec, tallies: Tallies, cells: Cells, where: Where, label: Label, generator: np.random.Generator, *,
+    spec: AuditSpec, tallies: Tallies, cells: Cells, where: Scope, label: Label, generator: np.random.Generator, *,
     by_class: bool,
 ) -> View:  # fmt: skip
     attributes, classes = list(where.attributes), tallies.classes_of(label)
@@ -183,13 +183,13 @@ def _count_view(
     compared = confusion.only([group for group in confusion.groups if group in visible])
     samples, behind = _resampled_tables(tallies, where, label, everybody, generator, spec.draws)
     return where.view(
-        spec, everybody, compared, rows=rows, squares=squares, drawn=samples, behind=behind, label=label,
+        spec, everybody, compared, rows=rows, squares=squares, resampled=samples, behind=behind, label=label,
         favourable=where.favourable, strict=spec.strict, variant=spec.variant,
     )  # fmt: skip
 
 
 def _resampled_tables(
-    tallies: Tallies, where: Where, label: Label, shown: Confusion, generator: np.random.Generator, draws: int
+    tallies: Tallies, where: Scope, label: Label, shown: Confusion, generator: np.random.Generator, draws: int
 ) -> tuple[Confusion | None, ClusterCounts | None]:
     """Return the tables of clusters drawn with replacement, ``[draw, group, true, predicted]``, and their counts."""
     clusters = tallies.clusters.get(label)
@@ -213,7 +213,7 @@ def visible_groups(spec: AuditSpec, tallies: Tallies, attributes: Sequence[str])
 
 
 def _of_scores(
-    spec: AuditSpec, tallies: Tallies, where: Where, testing: MultipleTesting, *, first: bool
+    spec: AuditSpec, tallies: Tallies, where: Scope, testing: MultipleTesting, *, first: bool
 ) -> list[Record]:
     assert tallies.scores is not None
     assert tallies.score_class is not None
@@ -235,7 +235,7 @@ def _of_scores(
 
 
 def _of_residuals(
-    spec: AuditSpec, tallies: Tallies, where: Where, testing: MultipleTesting, *, first: bool
+    spec: AuditSpec, tallies: Tallies, where: Scope, testing: MultipleTesting, *, first: bool
 ) -> list[Record]:
     assert tallies.residuals is not None
     of = (tallies.residuals, where.attributes, tallies.pivot)
@@ -388,7 +388,7 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
     groups = view.compared.groups
     if len(groups) < 2:
         return
-    group_codes = group_places(rows.axes, view.attribute, groups)
+    group_codes = row_group_codes(rows.axes, view.attribute, groups)
     has_group = group_codes >= 0
     people = np.bincount(group_codes[has_group], minlength=len(groups)).astype(np.float64)
     units = _units(rows, group_codes, has_group, len(groups))
@@ -406,7 +406,7 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
             undefined = np.isnan(value) or np.isnan(spread)
             about = {
                 "measure": name, "alias": get_measure(name).alias, "group": groups[group], "against": called,
-                **view.place(),
+                **view.record_fields(),
             }  # fmt: skip
             yield contrast_by_error(
                 about, value, spread, undefined=because(AuditReason.NO_COMMON_LABEL) if undefined else None,
@@ -503,7 +503,7 @@ def _of_group(record: Record) -> bool:
 def _mean(records: Sequence[Record], untold: set[Label], *, strict: bool) -> Record:
     left_out = untold if records[0].kind == "rate" else set()
     defined = [record.value for record in records if record.defined and record.label not in left_out]
-    lost = [shown(record.label) for record in records if not record.defined or record.label in left_out]
+    lost = [label_text(record.label) for record in records if not record.defined or record.label in left_out]
     undefined = not defined or (strict and bool(lost))
     return replace(
         without_tests(records[0]),

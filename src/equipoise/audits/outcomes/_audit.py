@@ -16,7 +16,7 @@ from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._options import AUDIT_OPTIONS, OUTCOMES
 from equipoise.audits._scores import CalibrationPoint, Curve, calibration_points, threshold_curves
 from equipoise.audits._spec import AuditSpec, resolve
-from equipoise.audits._tallies import Tallies, auc_error, say_approximate, suppressed_card
+from equipoise.audits._tallies import Tallies, approximate_notes, auc_error, suppressed_card
 from equipoise.audits.change import Before, Change, before_of, changes_of, check_change, resolve_earlier
 from equipoise.audits.outcomes._attributes import (
     planned_tests,
@@ -47,10 +47,10 @@ from equipoise.tallies import (
     Cells,
     Counts,
     is_missing,
+    label_text,
     match_class,
     ordered,
     positive_class,
-    shown,
 )
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _answer(spec: AuditSpec, tallies: Tallies, before: Before | None, command: I
         card=suppressed_card(_card(spec, tallies), spec.suppress_below),
         notes=(
             *_notes(spec, tallies, favourable, bins, error),
-            *say_approximate(records),
+            *approximate_notes(records),
             *(before.notes if before is not None else ()),
         ),
         classes=tuple(classes),
@@ -235,7 +235,9 @@ def _card(spec: AuditSpec, tallies: Tallies) -> CohortCard:
     for row in card.groups:
         present = {}
         for label, cells in tallies.counts.items():
-            cells_of_group = cells.where(f"group:{row.attribute}", [None if row.group == shown(None) else row.group])
+            cells_of_group = cells.where(
+                f"group:{row.attribute}", [None if row.group == label_text(None) else row.group]
+            )
             cells_of_group = cells_of_group if row.split is None else cells_of_group.where(SPLIT_AXIS, [row.split])
             present[str(label)] = cells_of_group.where(TARGET_AXIS, [tallies.classes_of(label)[-1]]).rows
         rows.append(replace(row, classes=present))
@@ -315,7 +317,7 @@ def _provenance(
     return provenance(
         fingerprint=tallies.fingerprint,
         command=command,
-        **({} if before is None else {"against": dict(before.made)}),
+        **({} if before is None else {"against": dict(before.settings)}),
         data=spec.table.name,
         rows=tallies.card_cells.rows,
         columns={
@@ -340,7 +342,7 @@ SMALL_SHARE = 0.02
 DRAWS = 20_000
 # What no group is called.
 HIGHEST = None
-Place = tuple[tuple[str, ...], str | None]
+ScopeKey = tuple[tuple[str, ...], str | None]
 
 
 def four_fifths(
@@ -354,11 +356,11 @@ def four_fifths(
 
     ``total`` is the weight of all rows; ``reference`` are the groups that were named, by attribute.
     """
-    rates: dict[Place, dict[str, Record]] = {}
+    rates: dict[ScopeKey, dict[str, Record]] = {}
     for r in records:
         if r.measure == "selection_rate" and r.kind == "rate" and r.scope == "favourable" and r.control is None:
             rates.setdefault((r.attribute, r.split), {})[str(r.group)] = r
-    ratios: dict[Place, list[Record]] = {}
+    ratios: dict[ScopeKey, list[Record]] = {}
     for r in records:
         if r.kind == "ratio to group" and r.scope == "favourable" and r.control is None:
             ratios.setdefault((r.attribute, r.split), []).append(r)

@@ -84,10 +84,10 @@ def residual_evidence(view: View, rows: NumberRows | None, generator: np.random.
 
     With the rows at hand errors are the jackknife's and tests permute; else both have their large-sample form.
     """
-    shown = {name: spread(view.shown) for name, spread in SPREADS.items()}
+    shown = {name: spread(view.reported) for name, spread in SPREADS.items()}
     if rows is not None:
         shown = _jackknifed(rows, view, shown, generator)
-    indices = [view.shown.groups.index(group) for group in view.compared.groups]
+    indices = [view.reported.groups.index(group) for group in view.compared.groups]
     compared = {name: errors[indices] for name, errors in shown.items()}
     if len(indices) < 2:
         return Evidence(shown, compared)
@@ -105,16 +105,16 @@ def _jackknifed(
     rows: NumberRows, view: View, spreads: dict[str, Floats], generator: np.random.Generator
 ) -> dict[str, Floats]:
     """Return the jackknife's standard errors, NaN where there are too few people for any."""
-    group_codes, sums = rows.places(view.attribute, view.shown.groups), rows.sums(view.shown.pivot)
+    group_codes, sums = rows.group_codes(view.attribute, view.reported.groups), rows.sums(view.reported.pivot)
     measures = {name: get_measure(name).by_class for name in SPREADS}
     group_errors = [
         jackknife(
             sums[group_codes == group],
-            lambda left: residual_moments(left, ("",), view.shown.pivot),
+            lambda left: residual_moments(left, ("",), view.reported.pivot),
             measures,
             generator,
         )
-        for group in range(len(view.shown.groups))
+        for group in range(len(view.reported.groups))
     ]
     return {
         name: np.where(np.isnan(errors), np.nan, np.array([errors_of[name] for errors_of in group_errors]))
@@ -132,7 +132,7 @@ def _permuted(
     for statistic in STATISTICS:
         for number, (group, others, _) in enumerate(pairs if statistic.contrasted else ()):
             statistics[f"{statistic.name} {number}"] = _distance_statistic(statistic, group, others, of.weight)
-    blocks = row_blocks(rows.sums(of.pivot), rows.places(view.attribute, of.groups), len(of.groups), generator)
+    blocks = row_blocks(rows.sums(of.pivot), rows.group_codes(view.attribute, of.groups), len(of.groups), generator)
     p_values = block_p(
         blocks, lambda sums: residual_moments(sums, of.groups, of.pivot), statistics, generator, draws, view.tests
     )  # fmt: skip

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.audits._contrasts import Power
-from equipoise.audits._group_result import ONE_NUMBER, GroupResult
+from equipoise.audits._group_result import SINGLE_VALUED, GroupResult
 from equipoise.audits._scores import CalibrationPoint, Curve
 from equipoise.audits.change import Change, change_statements
 from equipoise.cohorts import CohortCard
@@ -170,14 +170,14 @@ class AuditResult(NarratedResult, GroupResult):
     def value(self, measure: str, *, attribute: str | tuple[str, ...], scope: str | None = None) -> float:
         """Return one number: of the favourable class if it was declared, otherwise the overall one."""
         names = (attribute,) if isinstance(attribute, str) else tuple(attribute)
-        self._check_asked(measure, names)
+        self._check_requested(measure, names)
         scopes = [scope] if scope is not None else ["favourable", "overall"]
         for candidate in scopes:
             records = self.find(measure, attribute=names, scope=candidate, control=None, label=None)
             values = {
                 record.split: record.value
                 for record in records
-                if record.kind in ONE_NUMBER and record.variant not in OTHER_RULES
+                if record.kind in SINGLE_VALUED and record.variant not in OTHER_RULES
             }
             if len(values) > 1:
                 raise BadInput(
@@ -193,9 +193,9 @@ class AuditResult(NarratedResult, GroupResult):
             help=f"look at all of them: find({measure!r}, attribute={attribute!r}).",
         )
 
-    def _check_asked(self, measure: str, attribute: tuple[str, ...]) -> None:
+    def _check_requested(self, measure: str, attribute: tuple[str, ...]) -> None:
         """Refuse a measure or an attribute that this audit does not have, with the nearest that it has."""
-        single = [record for record in self.records if record.kind in ONE_NUMBER]
+        single = [record for record in self.records if record.kind in SINGLE_VALUED]
         if not self.find(measure):
             names = dict.fromkeys(name for record in single for name in (record.alias, record.measure) if name)
             raise unknown_name("measure", measure, names, "this audit")

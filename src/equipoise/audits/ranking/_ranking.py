@@ -47,8 +47,8 @@ from equipoise.tallies import (
     Coded,
     group_labels,
     group_name,
-    group_places,
     is_missing,
+    row_group_codes,
 )
 
 if TYPE_CHECKING:
@@ -288,13 +288,13 @@ class _Audit:
         compared = [group_labels(cells, list(names), include_missing=spec.include_missing) for names in named]
         tests = most_tests(len(statistics), map(len, compared))
         testing = MultipleTesting(
-            spec.equivalence_margin, same=same_tests(STATISTICS),
+            spec.equivalence_margin, same_hypothesis=same_tests(STATISTICS),
             on_rate_scale=(SELECTION.name, EXPOSURE.name, BEYOND_MERIT.name),
         )  # fmt: skip
         records = [Record(measure="rows", kind="count", value=float(rows.total))]
         records += [dropped_rows(number, rows.total, what) for what, number in rows.dropped.items()]
         for attribute, groups in named.items():
-            codes = group_places(rows.groups, list(attribute), groups)
+            codes = row_group_codes(rows.groups, list(attribute), groups)
             generator = stream(spec.seed, "ranking", *attribute)
             records += audit_groups(
                 ranked.means(codes, len(groups)), statistics, groups, attribute, spec, testing, generator, tests

@@ -110,12 +110,12 @@ def _as_flag(option: Any) -> None:
 
 
 def add_command(
-    app: typer.Typer, name: str, command: Callable[..., None], *, examples: Sequence[str] = (), kept: str = ""
+    app: typer.Typer, name: str, command: Callable[..., None], *, examples: Sequence[str] = (), interrupt_note: str = ""
 ) -> None:
     """Add a command to the program; its examples, or ``EXAMPLES`` of its module, are shown below its options."""
     examples = examples or getattr(command, "examples", ()) or sys.modules[command.__module__].EXAMPLES
     epilog = "\n".join(["Examples", *(f"  $ equipoise {line}" for line in examples)])
-    app.command(name, cls=Command, epilog=epilog)(interruptible(command, kept))
+    app.command(name, cls=Command, epilog=epilog)(interruptible(command, interrupt_note))
 
 
 def command_of(kind: AuditKind) -> Callable[..., None]:
@@ -171,7 +171,7 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "audit": audit,
     "compare": compare,
-    **{entry.name: command_of(entry.thing) for entry in registry.entries("audit")},  # type: ignore[arg-type]
+    **{entry.name: command_of(entry.implementation) for entry in registry.entries("audit")},  # type: ignore[arg-type]
     "discover": discover,
     "name": name,
     "label": label,
@@ -185,7 +185,7 @@ for _name, _command in COMMANDS.items():
     add_command(app, _name, _command)
 studies = typer.Typer(cls=Group, no_args_is_help=True, help=study.HELP)
 for _name, _command in study.COMMANDS.items():
-    add_command(studies, _name, _command, examples=study.EXAMPLES[_name], kept=study.KEPT)
+    add_command(studies, _name, _command, examples=study.EXAMPLES[_name], interrupt_note=study.INTERRUPT_NOTE)
 app.add_typer(studies, name="study")
 
 

@@ -123,6 +123,6 @@ def _cells(feasibility: Feasibility) -> tuple[str, str, str]:
 def show_merged(merged: Merged) -> None:
     """Print what a folder brought."""
     console = Console()
-    console.print(f"{len(merged.new):,} trials are new, {len(merged.known):,} were already there.", highlight=False)
+    console.print(f"{len(merged.new):,} trials are new, {len(merged.existing):,} were already there.", highlight=False)
     for file, reason in merged.refused.items():
         console.print(printable(f"left out: {file}: {reason}"), highlight=False, markup=False, soft_wrap=True)

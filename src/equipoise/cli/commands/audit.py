@@ -172,6 +172,6 @@ def _check_saving(path: Path, output: Output, *, inputs: Collection[str | None])
 def _save(path: Path, values: Mapping[str, Any]) -> None:
     """Write the settings as a config file."""
     from equipoise.audits import config_text
-    from equipoise.foundation import write_whole
+    from equipoise.foundation import write_file
 
-    write_whole(path, config_text(values, path.parent))
+    write_file(path, config_text(values, path.parent))

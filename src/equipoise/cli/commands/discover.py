@@ -31,12 +31,12 @@ def discover(*, values: dict[str, Any]) -> None:
     from equipoise.cli._networks import known_files, named_classifier, network_file
     from equipoise.discovery import (
         JudgeSettings,
-        Known,
+        KnownAttributes,
         SurrogateSettings,
         discover,
         load_classifier,
         load_generator,
-        read_known,
+        read_known_attributes,
     )
     from equipoise.foundation import command_line
 
@@ -50,10 +50,14 @@ def discover(*, values: dict[str, Any]) -> None:
     generator = load_generator(values["generator"], **arguments(DISCOVER_OPTIONS, values, FOR_GENERATOR))
     classifier = named_classifier(DISCOVER_OPTIONS, values)
     still = None if reference is None else load_classifier(reference, device=values["device"], what="reference")
-    named = Known(None, ()) if known is None else read_known(known, generator.latent_size, values["target"])
+    named = (
+        KnownAttributes(None, ())
+        if known is None
+        else read_known_attributes(known, generator.latent_size, values["target"])
+    )
     with show_progress("Reading", quiet=output.quiet) as tracker:
         investigation = discover(
-            generator, classifier, target=named.target, known=named.known, settings=settings, judging=judging,
+            generator, classifier, target=named.target, known=named.hyperplanes, settings=settings, judging=judging,
             surrogate=SurrogateSettings() if values["surrogate"] else None, names=networks, reference=still,
             report=tracker, notes=named.notes, command=command_line(),
             **arguments(DISCOVER_OPTIONS, values, FOR_DISCOVER),

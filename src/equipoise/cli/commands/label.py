@@ -56,19 +56,19 @@ def label(
     from equipoise.cli._networks import check_used, directions_files, known_files, network_file
     from equipoise.cohorts import columns_text
     from equipoise.discovery import (
-        Known,
+        KnownAttributes,
         audit_direction,
         pictures_of,
         read_distances,
-        read_known,
+        read_known_attributes,
         sides,
         training_rows,
         with_sides,
     )
     from equipoise.foundation import (
         command_line,
+        write_file,
         write_together,
-        write_whole,
     )
 
     output = Output.of(values)
@@ -92,7 +92,7 @@ def label(
         raise BadInput(f"{requested[0]} was given, and nothing is audited", help="add --prediction or --classifier.")
     shades = pixels_of(values["pixels"])
     plane = direction_of(values["directions"], values["direction"])
-    named = Known(None, ()) if known is None else read_known(known, plane.size)
+    named = KnownAttributes(None, ()) if known is None else read_known_attributes(known, plane.size)
     check_reader(values)
     with show_progress("Reading the pictures", quiet=output.quiet) as done:
         loaded = cohort_of(cohort, values["option"], arguments(LABEL_OPTIONS, values, FOR_COHORT))
@@ -102,20 +102,20 @@ def label(
         distances = read_distances(pictures_of(loaded), [plane], reader)
         parted: Any = PARTED[values["halves"]]
         upper = sides(distances, training_rows(loaded), parted)[:, 0]
-        marked = with_sides(loaded, plane, upper, reader.how, parted, values["name"])
+        marked = with_sides(loaded, plane, upper, reader.description, parted, values["name"])
         column = marked.groups[-1]
         audited = None
         if classifier is not None or prediction is not None:
             done("Auditing", 0.95)
             audited = audit_direction(
                 loaded, prediction if classifier is None else extra[PREDICTED], plane, probe=reader,
-                target=named.target, known=named.known, halves=parted, notes=named.notes, command=command_line(),
+                target=named.target, known=named.hyperplanes, halves=parted, notes=named.notes, command=command_line(),
                 **arguments(LABEL_OPTIONS, values, FOR_AUDIT),
             )  # fmt: skip
 
     def write_table() -> list[str]:
         labels = {column: marked[column], f"{column} distance": distances[:, 0], **extra}
-        write_whole(out, columns_text(loaded, labels))
+        write_file(out, columns_text(loaded, labels))
         return summary(marked, column, reader, quality, [] if audited is not None else named.notes, out)
 
     if audited is not None:
@@ -274,7 +274,9 @@ def summary(
 
     values = marked[column]
     counts = [f"{int((values == side).sum()):,} {side}" for side in SIDES.tolist() if (values == side).any()]
-    lines = [f"{plural(len(marked), 'row')} labelled by {column}: {', '.join(counts)}, as estimated by {reader.how}."]
+    lines = [
+        f"{plural(len(marked), 'row')} labelled by {column}: {', '.join(counts)}, as estimated by {reader.description}."
+    ]
     if quality is not None:
         weak = ": it hardly recognises it, so the column is unreliable." if not quality >= WEAK else "."
         lines.append(f"On generated pictures its R2 for this direction is {quality:.2f}{weak}")

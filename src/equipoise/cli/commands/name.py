@@ -34,8 +34,8 @@ def name(
     from equipoise.discovery import (
         agree,
         agreed_names,
-        given_names,
         load_directions,
+        parse_names,
         read_key,
         read_sheet,
         renamed,
@@ -66,7 +66,7 @@ def name(
         others={} if save is None else {"--save": map(Path, directions_files(save))},
     )
     planes, content = load_directions(file)
-    names = given_names(planes, values["name"] or ())
+    names = parse_names(planes, values["name"] or ())
     agreement = None
     if key is not None:
         codes = read_key(key)

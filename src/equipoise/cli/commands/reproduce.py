@@ -118,7 +118,7 @@ def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
 
 def _written(text: str, folder: Path) -> Path:
     """Write the plan into its folder; another plan that is there is never written over."""
-    from equipoise.foundation import BadInput, write_whole
+    from equipoise.foundation import BadInput, write_file
 
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"The folder {str(folder)!r} is a file", help="name a folder: --to-folder DIR.")
@@ -129,7 +129,7 @@ def _written(text: str, folder: Path) -> Path:
             f"{str(plan)!r} is the plan of another run: images, device, epochs or repeats differ",
             help="name another folder: --to-folder DIR, or continue it: equipoise study run PLAN.",
         )
-    return write_whole(plan, text)
+    return write_file(plan, text)
 
 
 def _read(paper: str, results: Path | None) -> Reproduction:

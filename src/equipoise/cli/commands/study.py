@@ -22,7 +22,7 @@ from equipoise.studies import (
 )
 
 HELP = "Compare treatments under controlled data conditions. An interrupted study continues where it stopped."
-KEPT = "what is recorded is kept. Run again to continue"
+INTERRUPT_NOTE = "what is recorded is kept. Run again to continue"
 EXAMPLES = {
     "check": ("study check plan.toml --probe",),
     "run": (
@@ -272,7 +272,7 @@ def merge(
         settings = arguments(STUDY_OPTIONS["merge"], values, FOR_OPEN)
         with open_store(_store(plan, values), plan=study.plan_key, **settings) as opened:
             enter(study, opened)
-            merged = merge_folder(folder, opened, study.truth)
+            merged = merge_folder(folder, opened, study.labels)
     if not values["quiet"]:
         show_merged(merged)
     if merged.refused:
@@ -302,7 +302,7 @@ def worker(plan: PlanFile, *, values: dict[str, Any]) -> None:
             check_same_data(study.work, opened)
             check_same_plan(study, opened, to_train=True)
             work = replace(study.work, checkpoints=checkpoints_of(opened))
-            work_through(work, study.truth, opened, new_owner(), watcher=watcher)
+            work_through(work, study.labels, opened, new_owner(), watcher=watcher)
 
 
 @takes(STUDY_OPTIONS["pack"])

@@ -96,7 +96,7 @@ BINARY_FOLDER, PICKLE_FOLDER = "cifar-10-batches-bin", "cifar-10-batches-py"
 SOURCE = Source(
     cohort="cifar10",
     files=(TRAIN[0], f"{BINARY_FOLDER}/{TRAIN[0]}", STRIPS[0]),
-    how_to_get="Get the binary version, cifar-10-binary.tar.gz, from Krizhevsky's page of CIFAR-10 and unpack it.",
+    instructions="Get the binary version, cifar-10-binary.tar.gz, from Krizhevsky's page of CIFAR-10 and unpack it.",
 )
 
 
@@ -139,10 +139,10 @@ def _refused(file: Path) -> BadInput:
         return BadInput(
             f"{file.name} is CIFAR-10's Python version and is refused: {PICKLE_REASON}",
             available=f"the binary version: {TRAIN[0]} to {TRAIN[-1]} and {TEST}",
-            help=SOURCE.how_to_get,
+            help=SOURCE.instructions,
         )
     return BadInput(
         f"{file.name} is not a readable file of CIFAR-10",
         available=f"a folder that holds {TRAIN[0]} to {TRAIN[-1]} and {TEST}, or {' and '.join(STRIPS)}",
-        help=SOURCE.how_to_get,
+        help=SOURCE.instructions,
     )

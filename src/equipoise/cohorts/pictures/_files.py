@@ -41,7 +41,7 @@ class ReadPictures:
     """Pictures ``[row, height, width, 3]``, the places of their files among those asked for, and what was left out."""
 
     pictures: Pictures
-    places: NDArray[np.int64]
+    indices: NDArray[np.int64]
     damaged: tuple[str, ...] = ()
 
 
@@ -179,7 +179,7 @@ def with_pictures(
             help="leave such rows out.",
         )
     read = read_pictures(Path(folder), [str(name) for name in names], resize=resize, on_damaged=on_damaged)
-    readable = cohort.take(read.places)
+    readable = cohort.take(read.indices)
     return replace(readable, columns={**readable.columns, IMAGE: read.pictures}, features=(IMAGE,))
 
 

@@ -20,7 +20,7 @@ PARQUET = ".parquet"
 
 
 def read_split_files(
-    first: Path, pattern: str, points: str, names: Sequence[str], how_to_get: str
+    first: Path, pattern: str, points: str, names: Sequence[str], instructions: str
 ) -> dict[str, NDArray[Any]]:
     """Return the named columns, the matrix ``points`` and a column ``split``, of the three files beside one another.
 
@@ -32,7 +32,7 @@ def read_split_files(
         raise BadInput(
             f"The folder {str(first.parent)!r} lacks {absent[0]!r}",
             available=f"one file for each of {', '.join(SPLITS)}",
-            help=how_to_get,
+            help=instructions,
         )
     parts = {split: _read(file, points, names) for split, file in files.items()}
     widths = {split: part[points].shape[1] for split, part in parts.items()}

@@ -73,7 +73,7 @@ def _source(state: str) -> Source:
     return Source(
         cohort="acs_income",
         files=(file, f"{file}.gz"),
-        how_to_get=(
+        instructions=(
             "Make it with the package folktables: get the 2018 1-Year person survey of the state "
             f"({state.upper()}) from ACSDataSource, pass it to ACSIncome.df_to_pandas, and save the features with the "
             f"label as {file}."

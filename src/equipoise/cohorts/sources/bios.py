@@ -32,7 +32,7 @@ PROFESSIONS = tuple(NAMES.split())
 GENDERS = ("male", "female")
 SOURCE = Source(
     cohort="bios", files=(*FILES, *SHEETS),
-    how_to_get="Make bios_train_df.pkl, bios_dev_df.pkl and bios_test_df.pkl with fairlib's script for Bios, or keep "
+    instructions="Make bios_train_df.pkl, bios_dev_df.pkl and bios_test_df.pkl with fairlib's script for Bios, or keep "
     f"biographies as {SHEETS[0]} with the columns {TEXT}, profession and gender.",
 )  # fmt: skip
 
@@ -74,7 +74,7 @@ def bios(
             help=f"texts are read from {SHEETS[0]}.",
         )
     points = POINTS[representation or "mean"]
-    columns = read_split_files(file, PATTERN + file.suffix, points, [CLASS, GENDER], SOURCE.how_to_get)
+    columns = read_split_files(file, PATTERN + file.suffix, points, [CLASS, GENDER], SOURCE.instructions)
     profession = named(columns[CLASS], PROFESSIONS, "profession_class")
     gender = named(columns[GENDER], GENDERS, "gender_class", ("m", "f"))
     return _cohort(
@@ -88,7 +88,7 @@ def _of_words(file: Path, representation: str | None, encoder: str, chosen: tupl
         raise BadInput(
             f"The representation {representation!r} is asked of {file.name}, which has texts and no embeddings",
             available='"text", embedded by a sentence encoder',
-            help=SOURCE.how_to_get,
+            help=SOURCE.instructions,
         )
     sheet = read_sheet(file, SOURCE.cohort, needed=[TEXT, "profession", "gender"])
     columns = {

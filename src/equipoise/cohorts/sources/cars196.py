@@ -35,7 +35,7 @@ AGAIN = "download the file again."
 SOURCE = Source(
     cohort="cars196",
     files=(FEATURES,),
-    how_to_get=f"Keep features of Stanford Cars as {FEATURES}: docs/guide/cohorts.md says what is in it.",
+    instructions=f"Keep features of Stanford Cars as {FEATURES}: docs/guide/cohorts.md says what is in it.",
 )
 # The years fall into three lumps: 117 of 196 models are of 2012.
 BANDS = ((2006, "1991 to 2006"), (2011, "2007 to 2011"), (9999, "2012 and later"))

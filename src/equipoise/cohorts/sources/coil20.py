@@ -33,7 +33,7 @@ KNOWN = {FILE: "848d98a757a181773d8174c36f750f1088e710b099fd890a716c7db2b8eb99e2
 OBJECTS, POSES, SIDE = 20, 72, 64
 SOURCE = Source(
     cohort="coil20", files=(FILE,),
-    how_to_get=f"Keep COIL-20's processed pictures as {FILE}: docs/guide/cohorts.md says what is in it.",
+    instructions=f"Keep COIL-20's processed pictures as {FILE}: docs/guide/cohorts.md says what is in it.",
 )  # fmt: skip
 FACTORS = (
     # The data set has numbers for its objects and no names.

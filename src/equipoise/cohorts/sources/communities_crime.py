@@ -15,7 +15,7 @@ from equipoise.foundation import cohort
 SOURCE = Source(
     cohort="communities_crime",
     files=("communities_crime.csv", "communities_crime.csv.gz"),
-    how_to_get="Get communities_crime.csv from github.com/tailequy/fairness_dataset, folder experiments/data.",
+    instructions="Get communities_crime.csv from github.com/tailequy/fairness_dataset, folder experiments/data.",
     url="https://raw.githubusercontent.com/tailequy/fairness_dataset/main/experiments/data/communities_crime.csv",
     sha256="6ca7f7a9c71b7aa61b2b0a95769f296e8194ab212b1b2723f2017b8780492fa7",
 )

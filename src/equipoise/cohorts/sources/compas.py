@@ -18,7 +18,7 @@ from equipoise.foundation import cohort
 SOURCE = Source(
     cohort="compas",
     files=("compas-scores-two-years.csv", "compas-scores-two-years.csv.gz"),
-    how_to_get="Get compas-scores-two-years.csv from github.com/propublica/compas-analysis.",
+    instructions="Get compas-scores-two-years.csv from github.com/propublica/compas-analysis.",
     url="https://raw.githubusercontent.com/propublica/compas-analysis/master/compas-scores-two-years.csv",
     sha256="c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",
 )

@@ -41,7 +41,7 @@ ROWS, SIDE = 11_788, 64
 SOURCE = Source(
     cohort="cub200",
     files=(FEATURES, IMAGES, f"CUB_200_2011/{IMAGES}"),
-    how_to_get="Get CUB_200_2011.tgz from Caltech's page of CUB-200-2011 and unpack it.",
+    instructions="Get CUB_200_2011.tgz from Caltech's page of CUB-200-2011 and unpack it.",
 )
 
 DATASHEET = """\
@@ -87,7 +87,7 @@ def cub200(
     raise BadInput(
         f"{file.name} is not a readable file of CUB-200-2011",
         available=f"a folder that holds {FEATURES} and {ATTRIBUTES}, or {IMAGES} and what its authors put beside it",
-        help=SOURCE.how_to_get,
+        help=SOURCE.instructions,
     )
 
 
@@ -96,13 +96,13 @@ def _of_arrays(file: Path, pixels: str, resize: int | None, colour: str | None) 
         raise BadInput(
             f"colour is {colour!r}, and {file.name} comes with the colours of classes",
             available='"class"',
-            help=f"image-level colours are in the authors' own files. {SOURCE.how_to_get}",
+            help=f"image-level colours are in the authors' own files. {SOURCE.instructions}",
         )
     if resize not in (None, SIDE):
         raise BadInput(
             f"resize is {resize!r}, and the pictures of {THUMBS} are {SIDE} x {SIDE}",
             available=f"{SIDE}",
-            help=f"leave it out, or read the authors' own files. {SOURCE.how_to_get}",
+            help=f"leave it out, or read the authors' own files. {SOURCE.instructions}",
         )
     rows = read_picture_rows(file)
     colours = rows.each(read_class_colours(file.with_name(ATTRIBUTES), rows.classes))

@@ -30,7 +30,7 @@ from equipoise.foundation import BadInput, cohort, stream
 
 FILE = "dsprites_ndarray_co1sh3sc6or40x32y32_64x64.npz"
 SOURCE = Source(
-    cohort="dsprites", files=(FILE,), how_to_get=f"Get {FILE} from the repository deepmind/dsprites-dataset."
+    cohort="dsprites", files=(FILE,), instructions=f"Get {FILE} from the repository deepmind/dsprites-dataset."
 )
 ROWS = 10_000
 # As the file has them: the fortieth orientation is a full turn, so that it looks like the first.

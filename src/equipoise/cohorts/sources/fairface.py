@@ -33,7 +33,9 @@ SIDES = (64, 32, 16)
 SOURCE = Source(
     cohort="fairface",
     files=(TRAIN,),
-    how_to_get=f"Keep pictures and labels of FairFace as {TRAIN} and {TEST}: docs/guide/cohorts.md says what is in it.",
+    instructions=(
+        f"Keep pictures and labels of FairFace as {TRAIN} and {TEST}: docs/guide/cohorts.md says what is in it."
+    ),
 )
 PARTS = ("age", "race", "gender")
 

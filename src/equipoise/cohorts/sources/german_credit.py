@@ -17,7 +17,7 @@ from equipoise.foundation import cohort
 SOURCE = Source(
     cohort="german_credit",
     files=("german.data", "german.data.gz"),
-    how_to_get="Get german.data from the UCI Machine Learning Repository, Statlog (German Credit Data).",
+    instructions="Get german.data from the UCI Machine Learning Repository, Statlog (German Credit Data).",
     url="https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/german/german.data",
     sha256="b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",
 )

@@ -15,7 +15,7 @@ from equipoise.foundation import cohort
 SOURCE = Source(
     cohort="law_school",
     files=("law_school_clean.csv", "law_school_clean.csv.gz"),
-    how_to_get="Get law_school_clean.csv from github.com/tailequy/fairness_dataset, folder experiments/data.",
+    instructions="Get law_school_clean.csv from github.com/tailequy/fairness_dataset, folder experiments/data.",
     url="https://raw.githubusercontent.com/tailequy/fairness_dataset/main/experiments/data/law_school_clean.csv",
     sha256="23c1b173f3480beb7afc4957b107a9917dfc4a8dc9d87ea6034ec35222152452",
 )

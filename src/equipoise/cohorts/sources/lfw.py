@@ -34,7 +34,7 @@ ROWS, SIDE = 13_233, 64
 SOURCE = Source(
     cohort="lfw",
     files=(LABELS,),
-    how_to_get=f"Keep what is known of the pictures as {LABELS}: docs/guide/cohorts.md says what is in it.",
+    instructions=f"Keep what is known of the pictures as {LABELS}: docs/guide/cohorts.md says what is in it.",
 )
 GENDERS = {0: "woman", 1: "man"}
 

@@ -20,8 +20,8 @@ CELLS = (("pos_pos", "happy", "AAE"), ("pos_neg", "happy", "SAE"), ("neg_pos", "
 STEREOTYPED = ("pos_pos", "neg_neg")
 SOURCE = Source(
     cohort="moji", files=("train/pos_pos.npy",),
-    how_to_get="Make the folders train, dev and test, each with pos_pos.npy, pos_neg.npy, neg_pos.npy and neg_neg.npy, "
-    "with fairlib's script for Moji.",
+    instructions="Make the folders train, dev and test, each with pos_pos.npy, pos_neg.npy, neg_pos.npy and "
+    "neg_neg.npy, with fairlib's script for Moji.",
 )  # fmt: skip
 
 DATASHEET = """\
@@ -46,7 +46,7 @@ def moji(path: str | os.PathLike[str] | None = None, *, rows: int = 100_000, ste
     _check(rows, stereotyping)
     file = find_file(SOURCE, path)
     if file.parent.name != "train" or file.name != "pos_pos.npy":
-        raise BadInput(f"{file.name} is not the folder of Moji", available=SOURCE.files[0], help=SOURCE.how_to_get)
+        raise BadInput(f"{file.name} is not the folder of Moji", available=SOURCE.files[0], help=SOURCE.instructions)
     folder = file.parents[1]
     arrays = {(split, name): _read(folder / split / f"{name}.npy") for split in SPLITS for name, *_ in CELLS}
     widths = {array.shape[1] for array in arrays.values()}
@@ -100,13 +100,13 @@ def _share(rows: int, stereotyping: float, name: str, folder: Path, array: NDArr
 
 def _read(file: Path) -> NDArray[Any]:
     if not file.is_file():
-        raise BadInput(f"The folder of Moji lacks {file.parent.name}/{file.name}", help=SOURCE.how_to_get)
+        raise BadInput(f"The folder of Moji lacks {file.parent.name}/{file.name}", help=SOURCE.instructions)
     array = read_array(file, "")
     if array.ndim != 2 or not array.size or array.dtype.kind != "f":
         raise BadInput(
             f"{file.parent.name}/{file.name} is {array.dtype} of the shape {array.shape}",
             available="floats, one row per tweet",
-            help=SOURCE.how_to_get,
+            help=SOURCE.instructions,
         )
     return array
 

@@ -29,7 +29,7 @@ KNOWN = {FILE: "439db90d18bb98f2bdc2e19195ed656811a6cbe87967e3bdbff329146d8e78e2
 ROWS, SIDE = 32_460, 28
 SOURCE = Source(
     cohort="omniglot", files=(FILE,),
-    how_to_get=f"Keep Omniglot's characters as {FILE}: docs/guide/cohorts.md says what is in it.",
+    instructions=f"Keep Omniglot's characters as {FILE}: docs/guide/cohorts.md says what is in it.",
 )  # fmt: skip
 Part = Literal["all", "background", "evaluation"]
 

@@ -34,7 +34,7 @@ SIDE, SMALL = 96, 64
 SOURCE = Source(
     cohort="smallnorb",
     files=tuple(f"{PARTS['train']}-dat{ending}" for ending in ENDINGS),
-    how_to_get="Get the six files of SmallNORB (LeCun, Huang and Bottou 2004): dat, cat and info of both parts.",
+    instructions="Get the six files of SmallNORB (LeCun, Huang and Bottou 2004): dat, cat and info of both parts.",
 )
 FACTORS = (
     Factor("category", ("animal", "human", "airplane", "truck", "car")),
@@ -92,7 +92,7 @@ def _file(folder: Path, part: str, kind: str) -> Path:
     for ending in ENDINGS:
         if (folder / f"{PARTS[part]}-{kind}{ending}").is_file():
             return folder / f"{PARTS[part]}-{kind}{ending}"
-    raise BadInput(f"There is no file {PARTS[part]}-{kind}.mat beside the others", help=SOURCE.how_to_get)
+    raise BadInput(f"There is no file {PARTS[part]}-{kind}.mat beside the others", help=SOURCE.instructions)
 
 
 def _part(

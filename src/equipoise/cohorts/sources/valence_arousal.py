@@ -41,7 +41,7 @@ def valence_arousal(path: str | os.PathLike[str] | None = None, *, fold: int = 0
     source = Source(
         cohort="valence_arousal",
         files=tuple(f"{pattern.format(split='train')}{ending}" for ending in ENDINGS),
-        how_to_get=HOW,
+        instructions=HOW,
     )
     file = find_file(source, path)
     if file.name not in source.files:

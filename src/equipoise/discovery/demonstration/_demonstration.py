@@ -31,8 +31,8 @@ from equipoise.discovery._investigating import discover
 from equipoise.discovery._investigation import Investigation
 from equipoise.discovery._judging import JudgeSettings
 from equipoise.discovery._search import SearchSettings
-from equipoise.discovery._truth import Truth, hyperplanes_from_labels
-from equipoise.discovery.generative import Generator, VAESettings, shown, train_vae
+from equipoise.discovery._truth import FittedHyperplanes, hyperplanes_from_labels
+from equipoise.discovery.generative import Generator, VAESettings, network_pictures, train_vae
 from equipoise.foundation import (
     BadInput,
     Progress,
@@ -137,7 +137,7 @@ class Demonstration:
     classifier: Classifier
     target: Hyperplane | None
     planted: Hyperplane | None
-    truth: Truth
+    fitted: FittedHyperplanes
     # The mean probability of "large" of pictures by size (small, large) and light (dim, bright).
     answers: NDArray[np.float64] = field(repr=False)
 
@@ -159,7 +159,7 @@ def search_settings(seed: int) -> SearchSettings:
 
 def judge_settings(seed: int) -> JudgeSettings:
     """Return the settings of a quick judgement."""
-    return JudgeSettings(latents=64, null_latents=8, nulls=39, seed=seed)
+    return JudgeSettings(latents=64, null_latents=8, random_directions=39, seed=seed)
 
 
 def demonstration(seed: int = 0, report: Progress | None = None) -> Demonstration:
@@ -193,14 +193,14 @@ def demonstrated(
     tell = report or (lambda what, done: None)
     with one_thread():
         planted = demonstration(seed, lambda what, done: tell(what, TRAINING * done))
-        fits = ", ".join(f"{fit.name} ({fit.measure} {fit.value:.2f})" for fit in planted.truth.fits if fit.kept)
+        fits = ", ".join(f"{fit.name} ({fit.measure} {fit.value:.2f})" for fit in planted.fitted.fits if fit.accepted)
         investigation = discover(
             planted.generator, planted.classifier, target=planted.target, directions=DIRECTIONS,
             restarts=RESTARTS, settings=search_settings(seed), judging=judge_settings(seed),
             names=("a classifier of size", "a small VAE of sprites"), command=command,
             report=lambda what, done: tell(what, TRAINING + (1 - TRAINING) * done),
             notes=(f"Hyperplanes were fitted to {LABELLED:,} generated pictures, on held-out rows: {fits}. The search "
-                   f"did not know about {PLANTED}.", *(f"Left out: {one}." for one in planted.truth.dropped)),
+                   f"did not know about {PLANTED}.", *(f"Left out: {one}." for one in planted.fitted.dropped)),
         )  # fmt: skip
     return planted, investigation
 
@@ -278,7 +278,7 @@ def wrong_labels(sprites: LitSprites, seed: int) -> NDArray[np.bool_]:
 
 
 def classifier_of(
-    sprites: LitSprites, labels: NDArray[np.bool_], seed: int, told: Progress | None = None, *,
+    sprites: LitSprites, labels: NDArray[np.bool_], seed: int, progress: Progress | None = None, *,
     agreement: float = AGREEMENT, steps: int | None = None,
 ) -> Any:  # fmt: skip
     """Train a classifier of labels on a sample in which the light goes with them so often."""
@@ -292,14 +292,14 @@ def classifier_of(
     def take(step: int) -> Losses:
         batch = rows[(step - 1) * BATCH : step * BATCH]
         wanted = torch.from_numpy(labels[batch]).float()
-        answers = network(shown(sprites.pictures[batch], "cpu"))[:, 0]
+        answers = network(network_pictures(sprites.pictures[batch], "cpu"))[:, 0]
         loss = torch.nn.functional.binary_cross_entropy_with_logits(answers, wanted)
         descend(optimiser, loss)
         return {"loss": loss}
 
     def report(done: StepProgress) -> None:
-        if told is not None:
-            told("Training a classifier on skewed pictures", VAE_SHARE + (1 - VAE_SHARE) * done.step / done.steps)
+        if progress is not None:
+            progress("Training a classifier on skewed pictures", VAE_SHARE + (1 - VAE_SHARE) * done.step / done.steps)
 
     train_steps([StepTraining(steps, take, report=report)], remedy="another seed.")
     return network.eval()
@@ -309,6 +309,6 @@ def answers_of(network: Any, sprites: LitSprites) -> NDArray[np.float64]:
     """Return the mean probability of pictures by size (small, large) and light (dim, bright)."""
     torch = require("torch", extra="train", purpose="The demo of discovery")
     with torch.inference_mode():
-        p = network(shown(sprites.pictures[:1000], "cpu"))[:, 0].sigmoid().numpy()
+        p = network(network_pictures(sprites.pictures[:1000], "cpu"))[:, 0].sigmoid().numpy()
     large, bright = sprites.large[:1000], sprites.light[:1000] >= 0.5
     return np.array([[p[(large == a) & (bright == b)].mean() for b in (False, True)] for a in (False, True)])

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from equipoise.discovery.generative._generator import device_of as device_of
     from equipoise.discovery.generative._generator import frozen as frozen
     from equipoise.discovery.generative._generator import number_kind as number_kind
-    from equipoise.discovery.generative._generator import others_code as others_code
     from equipoise.discovery.generative._generator import style_generator as style_generator
+    from equipoise.discovery.generative._generator import user_code as user_code
     from equipoise.discovery.generative._training import ENTRY as ENTRY
     from equipoise.discovery.generative._training import GANSettings as GANSettings
     from equipoise.discovery.generative._training import Report as Report
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from equipoise.discovery.generative._training import as_plain as as_plain
     from equipoise.discovery.generative._training import check_device as check_device
     from equipoise.discovery.generative._training import counted as counted
+    from equipoise.discovery.generative._training import network_pictures as network_pictures
+    from equipoise.discovery.generative._training import picture_batch as picture_batch
     from equipoise.discovery.generative._training import read_networks as read_networks
     from equipoise.discovery.generative._training import repeatable as repeatable
     from equipoise.discovery.generative._training import sent as sent
-    from equipoise.discovery.generative._training import shown as shown
-    from equipoise.discovery.generative._training import taken as taken
     from equipoise.discovery.generative._training import write_networks as write_networks
     from equipoise.discovery.generative._vae import KINDS as KINDS
     from equipoise.discovery.generative._vae import Kind as Kind
@@ -60,7 +60,7 @@ _MODULES = {
         "device_of",
         "frozen",
         "number_kind",
-        "others_code",
+        "user_code",
         "style_generator",
     ),
     "_training": (
@@ -75,8 +75,8 @@ _MODULES = {
         "read_networks",
         "repeatable",
         "sent",
-        "shown",
-        "taken",
+        "network_pictures",
+        "picture_batch",
         "write_networks",
     ),
     "_vae": (

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from equipoise.foundation import (
     BadInput,
+    describe_error,
     require,
-    told,
     unknown_name,
 )
 
@@ -44,7 +44,7 @@ def check_module(module: object, what: str) -> None:
 
 
 @contextmanager
-def others_code(given: str, *, available: str, help: str = "") -> Iterator[None]:
+def user_code(failure: str, *, available: str, help: str = "") -> Iterator[None]:
     """Refuse whatever somebody else's code stumbles over; what is refused already, and a full memory, pass."""
     torch = require("torch", extra="train", purpose="Discovery")
     try:
@@ -52,7 +52,7 @@ def others_code(given: str, *, available: str, help: str = "") -> Iterator[None]
     except (BadInput, torch.OutOfMemoryError):
         raise
     except Exception as error:  # another's code may stumble in any way
-        raise BadInput(f"{given} ({told(error)})", available=available, help=help) from error
+        raise BadInput(f"{failure} ({describe_error(error)})", available=available, help=help) from error
 
 
 def device_of(module: torch.nn.Module, declared_device: torch.device | None, what: str) -> Any:
@@ -170,7 +170,7 @@ class Generator:
         """Draw latents by a prior that is a function of somebody else's."""
         torch = require("torch", extra="train", purpose="Discovery")
         assert callable(self.prior)
-        with others_code(f"The prior could not draw {number} latents", available=OWN_PRIOR), torch.no_grad():
+        with user_code(f"The prior could not draw {number} latents", available=OWN_PRIOR), torch.no_grad():
             drawn = self.prior(number, random)
         if not isinstance(drawn, torch.Tensor):
             raise BadInput(f"The prior returned a {type(drawn).__name__}", available=OWN_PRIOR)
@@ -178,13 +178,13 @@ class Generator:
 
     def images(self, latents: Any) -> Any:
         """Return the pictures ``[n, C, H, W]`` of latents, checked."""
-        pictures = self.drawn(latents)
+        pictures = self.generate(latents)
         self.check(pictures, len(latents))
         return pictures
 
-    def drawn(self, latents: Any) -> Any:
+    def generate(self, latents: Any) -> Any:
         """Return what the module makes of latents as it is: a search looks at it only where something is wrong."""
-        with others_code(
+        with user_code(
             f"The generator cannot read latents of {list(latents.shape)}",
             available="a module that takes [n, latent_size]",
             help="check latent_size; wrap a module that expects another shape.",
@@ -361,7 +361,7 @@ def _try(generator: Generator, network: Any) -> None:
     """Ask for two pictures, so that what does not fit is said before a search begins."""
     torch = require("torch", extra="train", purpose="A style space")
     z = torch.randn(TRIED, network.z_dim, generator=torch.Generator().manual_seed(0))
-    with others_code("The style network failed to generate pictures", available=INTERFACE), torch.no_grad():
+    with user_code("The style network failed to generate pictures", available=INTERFACE), torch.no_grad():
         styles = generator.module.styles(z.to(generator.device, generator.kind))
         wanted = [TRIED, network.num_ws, network.w_dim]
         if list(styles.shape) != wanted:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from equipoise.foundation import (
     BadInput,
     TensorFile,
+    describe_error,
     listing,
     require,
     stream,
-    told,
 )
 from equipoise.training import StepProgress as StepProgress
 
@@ -85,10 +85,10 @@ class GANSettings:
 
 def as_plain(settings: VAESettings | GANSettings) -> dict[str, Any]:
     """Return settings as plain values for a file; where it was trained is no part of what it is."""
-    return {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in PLACE}
+    return {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in NOT_STORED}
 
 
-PLACE = ("device", "report_every")
+NOT_STORED = ("device", "report_every")
 
 
 def _check(settings: object, whole: tuple[str, ...], positive: tuple[str, ...]) -> None:
@@ -156,10 +156,10 @@ class Feed:
 
     def __call__(self) -> torch.Tensor:
         """Return the next batch as the network takes it."""
-        return taken(self.pictures, self.order.integers(0, self.rows, self.size), self.device)
+        return picture_batch(self.pictures, self.order.integers(0, self.rows, self.size), self.device)
 
 
-class Laid:
+class DevicePictures:
     """An array of pictures on a graphics card: a batch is gathered there, and no pixel travels."""
 
     def __init__(self, pictures: NDArray[np.uint8], device: str) -> None:
@@ -172,7 +172,7 @@ class Laid:
         return values
 
     def drawn_on(self, rows: NDArray[np.int64], device: str) -> torch.Tensor:
-        """Return the pictures of some rows as ``shown`` gives them."""
+        """Return the pictures of some rows as ``network_pictures`` gives them."""
         tensor: torch.Tensor = self.pixels[sent(rows, device)]
         return tensor.permute(0, 3, 1, 2).to(self.torch.float32) / 255.0
 
@@ -187,20 +187,20 @@ def sent(values: NDArray[Any], device: str) -> torch.Tensor:
 def laid_on(pictures: Pictures, device: str) -> Pictures:
     """Return an array that fits as one that lies on the graphics card; anything else as it is."""
     if device != "cpu" and isinstance(pictures, np.ndarray) and pictures.nbytes <= LARGEST:
-        return Laid(pictures, device)
+        return DevicePictures(pictures, device)
     return pictures
 
 
-def taken(pictures: Pictures, rows: NDArray[np.int64], device: str) -> torch.Tensor:
+def picture_batch(pictures: Pictures, rows: NDArray[np.int64], device: str) -> torch.Tensor:
     """Return the pictures of some rows as the network takes them, made on the device where they know how (drawn_on)."""
     drawn_on = getattr(pictures, "drawn_on", None)
     if drawn_on is not None and device != "cpu":
         tensor: torch.Tensor = drawn_on(rows, device)
         return tensor
-    return shown(pictures[rows], device)
+    return network_pictures(pictures[rows], device)
 
 
-def shown(pictures: NDArray[np.uint8], device: str) -> torch.Tensor:
+def network_pictures(pictures: NDArray[np.uint8], device: str) -> torch.Tensor:
     """Return pictures as float32 ``[row, channel, 64, 64]`` of [0, 1], channels last in memory."""
     library = require("torch", extra="train", purpose="A generator")
     tensor: torch.Tensor = library.from_numpy(np.ascontiguousarray(pictures)).to(device)
@@ -217,27 +217,30 @@ def repeatable() -> Iterator[None]:
 
 ENTRY = "equipoise.generative"
 SHAPES_ALONE = "meta"
-Made = TypeVar("Made")
+Networks = TypeVar("Networks")
 
 
 def write_networks(
-    path: str | os.PathLike[str], kind: TensorFile, said: Mapping[str, Any], networks: Mapping[str, torch.nn.Module]
+    path: str | os.PathLike[str],
+    kind: TensorFile,
+    description: Mapping[str, Any],
+    networks: Mapping[str, torch.nn.Module],
 ) -> None:
     """Write networks by name."""
-    kind.write(path, said, {f"{name}.{key}": value for name, network in networks.items()
+    kind.write(path, description, {f"{name}.{key}": value for name, network in networks.items()
                             for key, value in network.state_dict().items()})  # fmt: skip
 
 
 def read_networks(
-    path: str | os.PathLike[str], kind: TensorFile, build: Callable[[dict[str, Any], str], Made],
-    networks_of: Callable[[Made], Mapping[str, torch.nn.Module]], device: str,
-) -> Made:  # fmt: skip
+    path: str | os.PathLike[str], kind: TensorFile, build: Callable[[dict[str, Any], str], Networks],
+    networks_of: Callable[[Networks], Mapping[str, torch.nn.Module]], device: str,
+) -> Networks:  # fmt: skip
     """Build networks from what a file says, and fill them; one that is torn or of something else is refused.
 
     ``build`` is asked twice: first on the device "meta", where weights have a shape and take no room. So a file never
     makes more room be taken than it holds weights for, whatever its header says.
     """
-    library = require("torch", extra="train", purpose=f"Reading a {kind.what}")
+    library = require("torch", extra="train", purpose=f"Reading a {kind.content}")
     where = Path(path)
     content, tensors = kind.read(where)
     try:
@@ -247,7 +250,7 @@ def read_networks(
         raise
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError) as error:
         raise BadInput(
-            f"{where.name} does not say how it was trained ({told(error)})", available=kind.schema
+            f"{where.name} does not say how it was trained ({describe_error(error)})", available=kind.schema
         ) from error
     faults = _faults(expected, tensors)
     if faults:

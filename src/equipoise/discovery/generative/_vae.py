@@ -23,10 +23,10 @@ from equipoise.discovery.generative._training import (
     check_device,
     check_pictures,
     counted,
+    network_pictures,
+    picture_batch,
     read_networks,
     repeatable,
-    shown,
-    taken,
     write_networks,
 )
 from equipoise.foundation import (
@@ -156,7 +156,7 @@ class TrainedVAE:
         with torch.inference_mode():
             for first in range(0, rows, AT_ONCE):
                 rows_here = np.arange(first, min(first + AT_ONCE, rows))
-                said = self.encoder(taken(pictures, rows_here, self.settings.device))
+                said = self.encoder(picture_batch(pictures, rows_here, self.settings.device))
                 made[rows_here] = said[:, :size].cpu().numpy()
         return made
 
@@ -318,7 +318,7 @@ def reconstruction_grid(vae: TrainedVAE, pictures: Pictures, columns: int = 8) -
     torch = require("torch", extra="train", purpose="A grid of pictures")
     seen = pictures[np.arange(min(columns, int(pictures.shape[0])))]
     with torch.inference_mode():
-        means = vae.encoder(shown(seen, vae.settings.device))[:, : vae.settings.latent_size]
+        means = vae.encoder(network_pictures(seen, vae.settings.device))[:, : vae.settings.latent_size]
         rebuilt = as_bytes(vae.decoder(means).sigmoid())
     return grid(np.concatenate([seen, rebuilt]), len(seen))
 

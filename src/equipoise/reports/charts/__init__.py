@@ -14,12 +14,12 @@ from equipoise.foundation import door
 if TYPE_CHECKING:
     from equipoise.reports.charts.chart import BETTER as BETTER
     from equipoise.reports.charts.chart import COLOURS as COLOURS
-    from equipoise.reports.charts.chart import FOUND as FOUND
     from equipoise.reports.charts.chart import INK as INK
     from equipoise.reports.charts.chart import OPEN as OPEN
     from equipoise.reports.charts.chart import QUIET as QUIET
     from equipoise.reports.charts.chart import REFERENCE as REFERENCE
     from equipoise.reports.charts.chart import ROWS as ROWS
+    from equipoise.reports.charts.chart import SIGNIFICANT as SIGNIFICANT
     from equipoise.reports.charts.chart import WORSE as WORSE
     from equipoise.reports.charts.chart import Chart as Chart
     from equipoise.reports.charts.chart import Fit as Fit
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "chart": (
-        "BETTER", "COLOURS", "FOUND", "INK", "OPEN", "QUIET", "REFERENCE", "ROWS", "WORSE", "Chart", "Fit", "Lines",
-        "Look", "Row", "alone", "draw", "fit", "in_panels", "interval_panels", "line_axis", "rounded", "small_svg",
-        "spanned", "tips", "titled", "used",
+        "BETTER", "COLOURS", "INK", "OPEN", "QUIET", "REFERENCE", "ROWS", "SIGNIFICANT", "WORSE", "Chart", "Fit",
+        "Lines", "Look", "Row", "alone", "draw", "fit", "in_panels", "interval_panels", "line_axis", "rounded",
+        "small_svg", "spanned", "tips", "titled", "used",
     ),
 }  # fmt: skip
 

@@ -13,12 +13,12 @@ from equipoise.reports._comparisons import nearest_treatments, title_of_under
 from equipoise.reports._formats import safe_name
 from equipoise.reports._spaces import learner_title
 from equipoise.reports.charts.chart import (
-    FOUND,
     INK,
     LETTER,
     LINE,
     OPEN,
     REFERENCE,
+    SIGNIFICANT,
     UNDECIDED,
     Chart,
     Fit,
@@ -39,7 +39,7 @@ from equipoise.studies import StudyResult
 MOST_ATTRIBUTES = 12
 FINDING, NO_FINDING, UNTESTED = "confirmed", "not significant", "not tested"
 SHUFFLED = "shuffled groups (control)"
-PROBE_LOOKS = {FINDING: FOUND, NO_FINDING: OPEN, UNTESTED: UNDECIDED, SHUFFLED: REFERENCE}
+PROBE_LOOKS = {FINDING: SIGNIFICANT, NO_FINDING: OPEN, UNTESTED: UNDECIDED, SHUFFLED: REFERENCE}
 BAR = "#B7D4EA"
 MOST_LINES = 45
 

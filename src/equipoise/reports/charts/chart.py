@@ -32,7 +32,7 @@ import vl_convert
 from equipoise.foundation import (
     BadInput,
     make_output_folder,
-    write_whole,
+    write_file,
 )
 
 MOST_MARKS = 5_000
@@ -123,7 +123,7 @@ class Look:
 
 
 REFERENCE = Look(INK, INK, BAR)
-FOUND = Look(INK, INK, "circle")
+SIGNIFICANT = Look(INK, INK, "circle")
 OPEN = Look(QUIET, "#FFFFFF", "circle")
 UNDECIDED = Look(QUIET, "#FFFFFF", PLUS)
 
@@ -427,8 +427,8 @@ def draw_into(folder: str | os.PathLike[str], charts: Iterable[Chart]) -> list[P
     for index, untitled in enumerate(charts, start=1):
         name = f"{index:02d}-{_slug(untitled.name)}"
         chart = titled(untitled)
-        written.append(write_whole(target / f"{name}.svg", svg(chart)))
-        written.append(write_whole(target / f"{name}.png", png(chart)))
+        written.append(write_file(target / f"{name}.svg", svg(chart)))
+        written.append(write_file(target / f"{name}.png", png(chart)))
     return written
 
 

@@ -47,7 +47,7 @@ from equipoise.studies.findings import (
     EMBEDDING,
     MAIN_RULES,
     MAJORITISED,
-    OWN,
+    OWN_ROWS,
     RECALL,
     SPOKEN,
     UNIFORMITY,
@@ -240,7 +240,7 @@ def _is_gap(record: SpaceRecord) -> bool:
     return (
         record.kind == "gap" and record.rule == MAJORITISED and record.degree is not None and record.chosen
         and record.defined
-        and record.measure in measures and record.training in (None, OWN, BALANCED)
+        and record.measure in measures and record.training in (None, OWN_ROWS, BALANCED)
     )  # fmt: skip
 
 

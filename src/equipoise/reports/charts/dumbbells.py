@@ -16,7 +16,6 @@ from equipoise.reports._formats import safe_name, short_percent
 from equipoise.reports._records import Subject, reading_order, title_of
 from equipoise.reports.charts.chart import (
     COLOURS,
-    FOUND,
     INK,
     LETTER,
     LINE,
@@ -24,6 +23,7 @@ from equipoise.reports.charts.chart import (
     QUIET,
     REFERENCE,
     SHAPES,
+    SIGNIFICANT,
     UNDECIDED,
     Chart,
     Fit,
@@ -45,7 +45,7 @@ MOST_LINES = 40
 # A scale shows at least so many points, or a change of a tenth of a point would look like a leap.
 LEAST_POINTS = 10
 BEFORE, FINDING, NO_FINDING = "before", "after: confirmed", "after: not significant"
-CHANGE_LOOKS = {BEFORE: REFERENCE, FINDING: FOUND, NO_FINDING: OPEN}
+CHANGE_LOOKS = {BEFORE: REFERENCE, FINDING: SIGNIFICANT, NO_FINDING: OPEN}
 MOVED = {"moved": "change", "low": "low", "high": "high"}
 CHANGE_NUMBERS = {
     "rate": ("rate, %", ".2f"), "moved": ("change, points", "+.2f"), "low": ("from", "+.2f"), "high": ("to", "+.2f"),

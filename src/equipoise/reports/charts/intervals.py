@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from equipoise.discovery import Judged, Shown
+from equipoise.discovery import Judged, PresentedDirection
 from equipoise.foundation import plural
 from equipoise.reports._comparisons import (
     main_measures,
@@ -18,12 +18,12 @@ from equipoise.reports._formats import decimal, safe_name
 from equipoise.reports.charts.chart import (
     BAR,
     BETTER,
-    FOUND,
     INK,
     OPEN,
     QUIET,
     REFERENCE,
     SHAPES,
+    SIGNIFICANT,
     STAR,
     STRONG,
     UNDECIDED,
@@ -47,7 +47,7 @@ from equipoise.studies.findings import (
 )
 
 CONFIRMED, NOT_CONFIRMED, BY_CHANCE = "confirmed", "not confirmed", "random: median to 95%"
-DIRECTION_LOOKS = {CONFIRMED: FOUND, NOT_CONFIRMED: OPEN, BY_CHANCE: Look(QUIET, QUIET, BAR)}
+DIRECTION_LOOKS = {CONFIRMED: SIGNIFICANT, NOT_CONFIRMED: OPEN, BY_CHANCE: Look(QUIET, QUIET, BAR)}
 DIRECTION_NUMBERS = {"value": ("change per step", ".4g"), "low": ("from", ".4g"), "high": ("to", ".4g")}
 TITLE = "change of the probability per step"
 WIDEST_ALONE = 520
@@ -84,7 +84,7 @@ PAPER_LOOKS = {PAPER: REFERENCE, HERE: Look("#0072B2", "#0072B2", "circle")}
 PAPER_PANELS = {"maxdiff": "MaxDiff, mean over classes", "class_maxdiff": "MaxDiff of the most variable class"}
 
 
-def against_chance(shown: Shown, name: str) -> Chart | None:
+def against_chance(shown: PresentedDirection, name: str) -> Chart | None:
     """Draw the interval of one direction over the random ones that it is compared with."""
     judged = shown.judged
     if judged.variation != judged.variation or judged.chance != judged.chance:
@@ -106,7 +106,7 @@ def against_chance(shown: Shown, name: str) -> Chart | None:
     )  # fmt: skip
 
 
-def methods_chart(methods: Sequence[tuple[str, Shown]]) -> Chart | None:
+def methods_chart(methods: Sequence[tuple[str, PresentedDirection]]) -> Chart | None:
     """Draw every method's direction on one scale."""
     judgements = [(label, shown.judged) for label, shown in methods if shown.judged.variation == shown.judged.variation]
     if len(judgements) < 2:

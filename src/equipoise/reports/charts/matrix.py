@@ -19,7 +19,7 @@ from equipoise.audits.evidence import (
 from equipoise.foundation import plural
 from equipoise.measures import Better
 from equipoise.reports._comparisons import (
-    Place,
+    TechniqueMetric,
     by_cell,
     columns_of,
     heading_of,
@@ -189,7 +189,8 @@ def change_cell(index: int, change: VarianceChange) -> Row:
 
 
 def _evidence_map(
-    result: EvidenceResult, cells: Mapping[Place, Row], steps: Mapping[str, str], *, name: str, title: str, what: str,
+    result: EvidenceResult, cells: Mapping[TechniqueMetric, Row], steps: Mapping[str, str], *, name: str, title: str,
+    what: str,
     caption: str,
 ) -> Chart | None:  # fmt: skip
     """Draw cells of technique by metric, one block per baseline."""

@@ -11,7 +11,7 @@ import altair as alt
 
 from equipoise.audits.evidence import RULE, EvidenceRecord, EvidenceResult, RunValues, Straddle, worst_first
 from equipoise.foundation import plural
-from equipoise.reports._comparisons import Place, PlacedEffect, by_cell, metrics_of, with_largest_effects
+from equipoise.reports._comparisons import PlacedEffect, TechniqueMetric, by_cell, metrics_of, with_largest_effects
 from equipoise.reports._formats import safe_name
 from equipoise.reports.charts.chart import (
     BETTER,
@@ -115,8 +115,8 @@ def _techniques(result: EvidenceResult, room: int, metrics: Sequence[str]) -> tu
 
 
 def _panel_rows(
-    panel: int, metric: str, lines: Sequence[_Technique], cells: dict[Place, PlacedEffect],
-    values: dict[Place, RunValues], *, high: bool, binned: bool,
+    panel: int, metric: str, lines: Sequence[_Technique], cells: dict[TechniqueMetric, PlacedEffect],
+    values: dict[TechniqueMetric, RunValues], *, high: bool, binned: bool,
 ) -> Iterator[Row]:  # fmt: skip
     """Yield what a panel shows: one row per line, and one per run or bin of runs."""
     displayed_values = [

@@ -120,7 +120,7 @@ def change_story(changes: Sequence[Change]) -> Story:
             )
         )
     if lead is None:
-        return Story(_nothing_confirmed(headlines), tuple(about), found=False)
+        return Story(_nothing_confirmed(headlines), tuple(about), has_findings=False)
     where = title_of_attribute(lead[0].attribute, lead[0].split, "")
     return Story(f"{_change(lead[1], f' ({where.strip()})' if where else '')}.", tuple(about))
 

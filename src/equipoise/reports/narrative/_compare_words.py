@@ -109,7 +109,7 @@ def compare_story(result: CompareResult) -> Story:
         about.append(About(attribute, moves if noise else (*shares, *moves), (*shares, *unknown) if noise else unknown))
     about.append(_link(result.link))
     more = (*score_words(result), *outcome_words(result), *projection_words(result))
-    return Story(answer_of(headline), tuple(about), found=bool(headline.claims) and not noise, more=more)
+    return Story(answer_of(headline), tuple(about), has_findings=bool(headline.claims) and not noise, more=more)
 
 
 def answer_of(headline: CompareHeadline) -> Text:

@@ -62,8 +62,8 @@ class Claim:
     """A confirmed difference: its record (a contrast, or a gap over all groups), and the values of both sides."""
 
     record: Record
-    own: float
-    other: float
+    value: float
+    other_value: float
 
     @property
     def measure(self) -> str:
@@ -120,7 +120,7 @@ class Needed:
     class_: str | None
     gap: float
     people: float
-    here: float
+    people_now: float
     detectable: float
     effective: bool = False
 
@@ -251,7 +251,7 @@ def _needed(
 
 # What the model does more or less often, and what the field calls that rate. {c} is the class. Groups are named after
 # "for": their names may be anything ("Female", "3", "(missing)"), so none is made the subject of a verb.
-SAID = {
+RATE_PHRASES = {
     "selection_rate": ("The model predicts {c}", ""),
     "true_positive_rate": ("Where the truth is {c}, the model predicts it", "true positive rate"),
     "false_positive_rate": ("Where the truth is not {c}, the model wrongly predicts it", "false positive rate"),
@@ -284,7 +284,7 @@ def outcome_story(
     if lead is not None:
         return Story(say_claim(lead[1], f" ({_title(lead[0])})"), tuple(about))
     sentence, context = _nothing_confirmed(all_headlines, needed_for(records, gap, level))
-    return Story(sentence, tuple(about), context, found=False)
+    return Story(sentence, tuple(about), context, has_findings=False)
 
 
 def _title(headline: Headline) -> str:
@@ -311,10 +311,10 @@ def _nothing_confirmed(all_headlines: Sequence[Headline], needed: Needed | None)
 
 def _power(needed: Needed) -> str:
     rate_words = f"in the selection rate of {needed.class_!r}"
-    if needed.people > needed.here:
+    if needed.people > needed.people_now:
         # A forecast is no exacter than two digits.
         people = f"{float(f'{needed.people:.2g}'):,.0f}"
-        compared_people = f"{needed.here:,.0f}"
+        compared_people = f"{needed.people_now:,.0f}"
         compared = (
             f"those compared count as {compared_people} (their effective number, with these weights or clusters)"
             if needed.effective
@@ -339,18 +339,18 @@ def _claims(headline: Headline) -> Iterator[Text]:
 def say_claim(claim: Claim, about: str = "") -> Text:
     """Say one confirmed difference with the values of both sides and its interval."""
     record = claim.record
-    if claim.measure not in SAID or (math.isnan(claim.own) and record.kind != "gap"):
+    if claim.measure not in RATE_PHRASES or (math.isnan(claim.value) and record.kind != "gap"):
         return _value_claim(claim, about)
-    template, called = SAID[claim.measure]
+    template, called = RATE_PHRASES[claim.measure]
     lower, other = record.pair if record.kind == "gap" and record.pair else (record.group, record.against)
     if record.kind == "gap":
-        often, size = ("less often", "than"), claim.own - claim.other
+        often, size = ("less often", "than"), claim.value - claim.other_value
         around = "" if record.low is None else f"groups differ by at least {points(record.low)}"
     else:
         often, size = _times(claim), record.value
         around = _around(record, _points)
     words = template.format(c=repr(record.label or record.class_))
-    rates = f"{percent(claim.own)} against {percent(claim.other)}"
+    rates = f"{percent(claim.value)} against {percent(claim.other_value)}"
     compared = compared_groups(record.attribute, lower, other, often[1], about)
     return (f"{words} {often[0]} ", *compared, f": {rates}{inside(called, points(abs(size)), around)}.")
 
@@ -359,13 +359,13 @@ def _value_claim(claim: Claim, about: str) -> Text:
     """Say a difference of a value, or of a rate that is a mean over labels."""
     record = claim.record
     way = "lower" if record.value < 0 else "higher"
-    if claim.measure in SAID:
+    if claim.measure in RATE_PHRASES:
         around = _around(record, _points)
         sides = f" on average over the labels{inside(points(abs(record.value)), around)}"
     else:
         size, around = f"a difference of {abs(record.value):.3g}", _around(record, lambda edge: f"{edge:.3g}")
-        sides = f": {claim.own:.4g} against {claim.other:.4g}{inside(size, around)}"
-        if math.isnan(claim.own):
+        sides = f": {claim.value:.4g} against {claim.other_value:.4g}{inside(size, around)}"
+        if math.isnan(claim.value):
             sides = f": {size}{inside(around)}"
     name = name_of(claim.measure)
     compared = compared_groups(record.attribute, record.group, record.against, "than", about)
@@ -386,7 +386,7 @@ def _around(record: Record, write: Callable[[float], str]) -> str:
 
 def _times(claim: Claim) -> tuple[str, str]:
     """Say how many times as often, where that is near a round number, else only which way; and as or than."""
-    share = claim.own / claim.other if claim.other > 0 else math.inf
+    share = claim.value / claim.other_value if claim.other_value > 0 else math.inf
     for times, words in TIMES.items():
         if abs(share / times - 1) < 0.06:
             return words, "as"
@@ -435,7 +435,7 @@ def _open(headline: Headline) -> Iterator[str]:
 def _unconfirmed(record: Record) -> str:
     """Name a difference that was tested, with its interval: how large it may be either way."""
     contrast = f"{_measure_name(record)} of {record.group} against {record.against}"
-    rate = record.measure in SAID
+    rate = record.measure in RATE_PHRASES
     around = edges(record.low, record.high, record.level, formats.points if rate else formats.signed_fine)
     size = f"{formats.points(record.value)} points" if rate else formats.signed_fine(record.value)
     return contrast + inside(size, around) if around else contrast

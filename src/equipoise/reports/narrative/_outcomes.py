@@ -37,14 +37,14 @@ from equipoise.reports._records import (
     RATES,
     Placed,
     Subject,
-    bound_says_no,
+    bound_includes_zero,
     class_of,
     counts,
-    everyone_or,
     explanation_of,
     finite,
     formula_of,
     group_cell,
+    group_or_everyone,
     groups_of,
     interval,
     limited_table,
@@ -243,7 +243,7 @@ def _contrasts(placed: Sequence[Placed], charts: tuple[str, ...]) -> Section:
 def contrast_table(caption: str, placed: Sequence[Placed], chosen: str = "") -> DataTable:
     """Return contrasts in the order in which they are given."""
     fields = (
-        Field("Group", lambda _, r: group_cell(r)), Field("Compared with", lambda _, r: everyone_or(r.against)),
+        Field("Group", lambda _, r: group_cell(r)), Field("Compared with", lambda _, r: group_or_everyone(r.against)),
         Field("Measure", lambda _, r: measure_cell(r)), Field("Difference", value_text, True),
         Field("Interval", interval, True), corrected(), Field("Verdict", lambda _, r: record_verdict(r)),
     )  # fmt: skip
@@ -284,7 +284,7 @@ def gap_tables(result: AuditResult) -> Iterator[list[Block]]:
 def _gap_table(placed: Iterable[Placed], caption: str) -> DataTable:
     fields = (
         Field("Measure", lambda _, r: named_measure(r)), *GAP_FIELDS,
-        Field("Verdict", lambda _, r: "" if r.kind == "summary" else _gap_verdict(r), kept=True),
+        Field("Verdict", lambda _, r: "" if r.kind == "summary" else _gap_verdict(r), always_shown=True),
         Field("Lowest group", lambda _, r: Name(r.group) if r.group and r.against else quiet(str(r.reason or ""))),
         Field("Highest group", lambda _, r: Name(r.against) if r.group and r.against else ""),
     )  # fmt: skip
@@ -294,7 +294,7 @@ def _gap_table(placed: Iterable[Placed], caption: str) -> DataTable:
 def _gap_verdict(record: Record) -> Cell:
     """Return the verdict of a gap, with the groups that its test leaves out: the value is over all of them."""
     cell = verdict(record.finding, meaning_of(record))
-    below = ["its bound is 0: p and bound must both say so"] if bound_says_no(record) else []
+    below = ["its bound is 0: p and bound must both say so"] if bound_includes_zero(record) else []
     if record.left_out and record.finding is not None:
         below.append(f"tested without {listing(map(safe_name, record.left_out), 3)}")
     return replace(cell, below=tuple(below))
@@ -447,7 +447,7 @@ def _changes(result: AuditResult, charts: tuple[str, ...]) -> Section:
         enumerate(result.changes), key=lambda item: (item[1].finding is not True, item[1].status != Status.OK)
     )  # fmt: skip
     fields = (
-        Field("Group", lambda _, c: Cell(everyone_or(c.group), (_about(c),))),
+        Field("Group", lambda _, c: Cell(group_or_everyone(c.group), (_about(c),))),
         Field("Compared with", lambda _, c: "" if c.against is None else Name(c.against)),
         Field("Measure", lambda _, c: Cell(title_of(c.measure), () if c.class_ is None else (Name(c.class_),))),
         Field("Before", lambda index, c: _side(index, c, "before"), True),
@@ -499,7 +499,7 @@ def _before_after(changes: Sequence[Change]) -> DataTable:
     for (_, _, class_, group), cells in lines.items():
         about = _about(next(iter(cells.values())))
         below = f"{about}, {class_}" if class_ is not None else about
-        name = Cell(everyone_or(group), (below,) if below else ())
+        name = Cell(group_or_everyone(group), (below,) if below else ())
         rows.append(Row((name, *(_before_after_cell(cells.get(measure)) for measure in measures))))
     columns = (Column("Group"), *(Column(title_of(measure), number=True) for measure in measures))
     return limited_table("Before → after in %; marked changes are confirmed", columns, rows, what="groups", most=40)

@@ -14,7 +14,7 @@ from equipoise.foundation import (
     kind_of,
     listing,
     report_of,
-    write_whole,
+    write_file,
 )
 from equipoise.reports import formats
 from equipoise.reports._document import (
@@ -34,7 +34,7 @@ from equipoise.reports._document import (
     plain,
 )
 from equipoise.reports._formats import interval_name, safe_name
-from equipoise.reports._records import Write, everyone_or, finite, number, p_value, span
+from equipoise.reports._records import Write, finite, group_or_everyone, number, p_value, span
 from equipoise.results import Reason, Result
 
 if TYPE_CHECKING:
@@ -170,13 +170,13 @@ class Report:
         """Write the result as a page, or as Markdown or PDF where the name ends so; the file is whole or not there."""
         check_writable(Path(path))
         if Path(path).suffix.lower() in MARKDOWN:
-            return write_whole(path, self.markdown(result))
+            return write_file(path, self.markdown(result))
         if Path(path).suffix.lower() == PDF:
-            return write_whole(path, self.pdf(result))
+            return write_file(path, self.pdf(result))
         from equipoise.reports.charts.chart import begin_library
 
         begin_library()
-        return write_whole(path, self.page(result))
+        return write_file(path, self.page(result))
 
     def write_figures(self, result: Any, folder: str | os.PathLike[str]) -> list[Path]:
         """Write every chart as SVG and as PNG into a folder, which is made if it is not there."""
@@ -242,7 +242,7 @@ class About:
 
 @dataclass(frozen=True)
 class Story:
-    """The answer, and what is told of each subject. ``found`` says whether the answer is a confirmed finding.
+    """The answer, and what is told of each subject. ``has_findings`` says whether the answer is a confirmed finding.
 
     ``context`` is a sentence that helps to read the answer, ``more`` what only the JSON and single sections have.
     """
@@ -250,7 +250,7 @@ class Story:
     answer: Text = ""
     about: tuple[About, ...] = ()
     context: str = ""
-    found: bool = True
+    has_findings: bool = True
     more: tuple[Text, ...] = ()
 
     def sentences(self) -> Iterator[str]:
@@ -378,12 +378,12 @@ class Field:
     cell: Callable[[int, Any], Cell | Text]
     number: bool = False
     hint: str = ""
-    kept: bool = False
+    always_shown: bool = False
 
     @property
     def column(self) -> Column:
         """The column without its cells."""
-        return Column(self.title, self.number, self.hint, self.kept)
+        return Column(self.title, self.number, self.hint, self.always_shown)
 
 
 def record_table(
@@ -406,7 +406,10 @@ def matrix(
 ) -> DataTable:  # fmt: skip
     """Return a table of one row per group and one column per measure; no group is everyone."""
     rows = [
-        Row((Cell(everyone_or(group)), *(cells.get((group, column)) or Cell("–") for column in columns)), group is None)
+        Row(
+            (Cell(group_or_everyone(group)), *(cells.get((group, column)) or Cell("–") for column in columns)),
+            group is None,
+        )
         for group in groups[:MOST_ROWS]
     ]
     heads = (Column(head), *(Column(title, number) for title in columns.values()))
@@ -425,7 +428,7 @@ def quiet(text: Text = "–") -> Cell:
 
 def value(
     title: Text, field: str, write: Write = formats.fine, source: str = "records", unknown: str = formats.UNDEFINED,
-    hint: str = "", kept: bool = False,
+    hint: str = "", always_shown: bool = False,
 ) -> Field:  # fmt: skip
     """Return a column of numbers that can be traced to their place in the JSON."""
 
@@ -433,7 +436,7 @@ def value(
         content = number(index, getattr(record, field), write, field, source)
         return content if finite(getattr(record, field)) is not None else quiet(unknown) if unknown else ""
 
-    return Field(title, cell, True, hint, kept)
+    return Field(title, cell, True, hint, always_shown)
 
 
 def ends(

@@ -33,8 +33,8 @@ from equipoise.reports._records import (
     Subject,
     better_end,
     counts,
-    everyone_or,
     explanation_of,
+    group_or_everyone,
     groups_of,
     interval,
     name_of,
@@ -52,13 +52,13 @@ from equipoise.reports._spaces import (
     VALUES,
     WIDEST,
     compared,
+    finding_text,
     first_of,
     gaps_of,
     learner_title,
     main_gaps,
     majoritised,
     map_caution,
-    said_by,
     space_order,
     value_title,
     values_of,
@@ -143,10 +143,11 @@ def space_story(
         return Story(next(_confirmed(headlines[0], f" ({headlines[0].attribute})")), tuple(about))
     tested = sum(len(headline.findings) for headline in headlines)
     if not tested:
-        return Story("No difference between groups could be tested in this space.", tuple(about), found=False)
+        return Story("No difference between groups could be tested in this space.", tuple(about), has_findings=False)
     return Story(
         f"No difference between groups is confirmed in {plural(tested, 'test')} of this space. More rows would narrow "
-        "the intervals.", tuple(about), "That does not show that the space is as good for everyone.", found=False,
+        "the intervals.", tuple(about), "That does not show that the space is as good for everyone.",
+        has_findings=False,
     )  # fmt: skip
 
 
@@ -360,7 +361,7 @@ def _gap_table(result: AuditResult, subject: Subject) -> DataTable:
         )),
         *GAP_FIELDS,
         Field("Verdict", lambda _, r: _gap_verdict(r)),
-        Field("What it says", lambda _, r: (r.status == Status.OK and said_by(result, r)) or str(r.reason or "")),
+        Field("What it says", lambda _, r: (r.status == Status.OK and finding_text(result, r)) or str(r.reason or "")),
     )  # fmt: skip
     caption = subject.title if against is None else f"{subject.title}: all other groups compared with {against}"
     return record_table(caption, fields, main_gaps(result, subject), what="gaps")
@@ -439,7 +440,7 @@ def _is_gap(record: DownstreamRecord) -> bool:
 def _downstream_group(_: int, record: DownstreamRecord) -> Cell:
     about: list[str | Name] = [] if record.attribute is None else [record.attribute]
     about += [", best minus worst"] if record.kind == "largest gap" else []
-    group: Text = everyone_or(record.group)
+    group: Text = group_or_everyone(record.group)
     if record.against is not None:
         group = (record.group or "everyone", " compared with ", Name(record.against))
     return Cell(group, (tuple(about),) if about else ())

@@ -196,7 +196,9 @@ def identical_section(result: StudyResult, charts: Mapping[str, tuple[str, ...]]
 def _fields(result: StudyResult) -> list[Field]:
     """Return the condition, where there are several, and the technique."""
     where = [Field("Condition", lambda _, record: under_cell(result, (record.condition, record.learner)))]
-    technique = Field("Technique", lambda _, record: treatment_cell(record.treatment, record.setting), kept=True)
+    technique = Field(
+        "Technique", lambda _, record: treatment_cell(record.treatment, record.setting), always_shown=True
+    )
     return [*(where if len(result.unders) > 1 else []), technique]
 
 
@@ -371,7 +373,7 @@ def _flip_rows(result: StudyResult) -> Iterator[Block]:
     titles = result.condition_titles
     fields = (
         Field("Row", lambda _, row: str(row.row)),
-        Field("Condition", lambda _, row: Name(titles.get(row.condition, row.condition)), kept=True),
+        Field("Condition", lambda _, row: Name(titles.get(row.condition, row.condition)), always_shown=True),
         Field("Treatment", lambda _, row: treatment_cell(row.treatment)), Field("Seed", lambda _, row: str(row.seed)),
         Field("Groups", lambda _, row: listed([(Name(group),) for group in row.groups])),
         Field("Predictions of the runs", lambda _, row: listed([

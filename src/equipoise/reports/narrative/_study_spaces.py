@@ -50,7 +50,7 @@ from equipoise.studies.findings import (
     EMBEDDING,
     MAIN_RULES,
     NMI,
-    OWN,
+    OWN_ROWS,
     RECALL,
     SCOPE,
     SPOKEN,
@@ -192,7 +192,7 @@ def _trained(training: str | None) -> str:
         return "with domain-independent training"
     if training == BALANCED_DOMAIN_INDEPENDENT:
         return "with domain-independent training on balanced rows"
-    return "on its own rows" if training in (None, OWN) else f"on {training_title(training)}"
+    return "on its own rows" if training in (None, OWN_ROWS) else f"on {training_title(training)}"
 
 
 def _trainings(result: StudyResult) -> Iterator[str]:
@@ -413,7 +413,7 @@ def _table(
     subject = "in the space" if source == EMBEDDING else source_title(source)
     treated = any(contrast.treatment != result.baseline for _, contrast in contrasts)
     columns = [Column("Learner" if shared else "Condition and learner")]
-    columns += [Column("Treatment", kept=True)] if treated else []
+    columns += [Column("Treatment", always_shown=True)] if treated else []
     columns += [Column("Groups")] if several else []
     for training, measure in measures:
         hint = "" if comparison.of_trainings else training_title(training)
@@ -469,7 +469,7 @@ def _fields(result: StudyResult) -> tuple[Field, Field]:
     """Return the condition with its learner, and the treatment with its setting."""
     return (
         Field("Condition and learner", lambda _, record: under_cell(result, (record.condition, record.learner), 60)),
-        Field("Treatment", lambda _, record: treatment_cell(record.treatment, record.setting), kept=True),
+        Field("Treatment", lambda _, record: treatment_cell(record.treatment, record.setting), always_shown=True),
     )
 
 

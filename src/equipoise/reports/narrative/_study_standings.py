@@ -156,7 +156,7 @@ def ranks_section(result: StudyResult, charts: Charts) -> Section | None:
         condition_field(result),
         Field("Treatment", lambda _, rank: treatment_cell(
             rank.treatment, rank.setting, marks.get((*under_of(rank), rank.treatment), "")
-        ), kept=True),
+        ), always_shown=True),
         value("Rank", "rank", formats.digits, "ranks"),
         value(title_of_measure(result.distance), "value", formats.thousandths, "ranks"),
         value("P(best)", "prob_best", formats.probability, "ranks"),

@@ -11,7 +11,6 @@ from equipoise.reports._comparisons import (
     READING,
     UNDEFINED,
     Charts,
-    asked_measures,
     cell_of,
     changed_cell,
     chosen_cells,
@@ -22,6 +21,7 @@ from equipoise.reports._comparisons import (
     marks_text,
     placed,
     plain_columns,
+    requested_measures,
     spread_measures,
     title_of_measure,
     treatment_cell,
@@ -77,7 +77,7 @@ MOST_COLUMNS = 4
 def numbers_section(result: StudyResult, charts: Charts) -> Section:
     """Return the main numbers of every treatment, with their changes from the baseline, and what was asked for."""
     blocks: list[Block] = [ChartBlock(charts["values"]), _main_table(result)]
-    requested = [measure for measure in asked_measures(result) if measure not in main_measures(result)]
+    requested = [measure for measure in requested_measures(result) if measure not in main_measures(result)]
     blocks += [
         _measures_table(result, requested[at : at + MOST_COLUMNS]) for at in range(0, len(requested), MOST_COLUMNS)
     ]  # fmt: skip
@@ -100,9 +100,9 @@ def numbers_section(result: StudyResult, charts: Charts) -> Section:
 
 def _measure_columns(result: StudyResult, measures: list[str]) -> list[Column]:
     """Return a column for each measure; the main ones stay where a medium is narrow."""
-    main = (result.performance[0], result.fairness, *asked_measures(result))
+    main = (result.performance[0], result.fairness, *requested_measures(result))
     return [
-        Column(title_of_measure(measure).replace(" (1 − GAP)", ""), number=True, kept=measure in main)
+        Column(title_of_measure(measure).replace(" (1 − GAP)", ""), number=True, always_shown=measure in main)
         for measure in measures
     ]
 
@@ -170,7 +170,7 @@ def labels_section(result: StudyResult) -> Section | None:
     columns = [
         *plain_columns("Condition", "Treatment", "Label"), Column("Rows", number=True, hint="test rows with the label"),
         *(
-            Column(title_of_measure(measure) if record.alias is None else record.alias, number=True, kept=True)
+            Column(title_of_measure(measure) if record.alias is None else record.alias, number=True, always_shown=True)
             for measure, record in measures.items()
         ),
     ]  # fmt: skip
@@ -249,7 +249,8 @@ def contrasts_section(result: StudyResult) -> Section | None:
     several = len({contrast.attribute for contrast in result.contrasts if contrast.attribute}) > 1
     source = "contrasts"
     fields = (
-        condition_field(result), Field("Treatment", lambda _, contrast: treatment_cell(contrast.treatment), kept=True),
+        condition_field(result),
+        Field("Treatment", lambda _, contrast: treatment_cell(contrast.treatment), always_shown=True),
         Field("Against", lambda _, contrast: treatment_cell(contrast.against)),
         Field("Measure", lambda _, contrast: (
             title_of_measure(contrast.measure) if contrast.alias is None else contrast.alias
@@ -322,7 +323,8 @@ def spreads_section(result: StudyResult, charts: Charts) -> Section | None:
     table = record_table(
         "Standard deviations by what changes the number; below those of reruns and seeds, their 95% intervals",
         (
-            condition_field(result), Field("Treatment", lambda _, record: treatment_cell(record.treatment), kept=True),
+            condition_field(result),
+            Field("Treatment", lambda _, record: treatment_cell(record.treatment), always_shown=True),
             Field("Measure", lambda _, record: heading_of(record)), value("Mean", "mean"),
             *(Field(SPREADS[field], functools.partial(_spread, field=field), True) for field in fields),
             Field("Note", lambda _, record: record.spread_note or ""),
@@ -366,7 +368,7 @@ def table_section(result: StudyResult) -> Section:
     ) if compared else ()  # fmt: skip
     fields = (
         condition_field(result),
-        Field("Treatment", lambda _, record: treatment_cell(record.treatment, record.setting), kept=True),
+        Field("Treatment", lambda _, record: treatment_cell(record.treatment, record.setting), always_shown=True),
         Field("Measure", lambda _, record: heading_of(record)),
         Field("Attribute", lambda _, record: listed([(Name(name),) for name in record.attribute])),
         Field("Verdict", lambda _, record: verdict_cell(record, "baseline" if record.chosen else "not chosen")),
@@ -405,7 +407,7 @@ def unknown_section(result: StudyResult) -> Section:
         titles = result.condition_titles
         fields = (
             Field("Condition", lambda _, failure: Name(titles.get(failure.condition, failure.condition))),
-            Field("Treatment", lambda _, failure: treatment_cell(failure.treatment), kept=True),
+            Field("Treatment", lambda _, failure: treatment_cell(failure.treatment), always_shown=True),
             value("Trials", "trials", formats.count, "failures"), Field("Error", lambda _, failure: failure.error),
         )  # fmt: skip
         caption = "Failed trials: they are in no number of this page"

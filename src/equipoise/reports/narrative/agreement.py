@@ -135,8 +135,10 @@ def _names(agreement: Agreement) -> DataTable:
             Name(winner.direction), (winner.method,) if winner in agreement.decoys
             and winner.method != winner.direction else ()
         )),
-        Field("Name", lambda _, winner: "–" if winner.name is None else Name(winner.name), kept=True),
-        Field("Verdict", lambda _, winner: Cell("agreed") if winner.agreed else quiet("no agreement"), kept=True),
+        Field("Name", lambda _, winner: "–" if winner.name is None else Name(winner.name), always_shown=True),
+        Field(
+            "Verdict", lambda _, winner: Cell("agreed") if winner.agreed else quiet("no agreement"), always_shown=True
+        ),
         Field("Votes", lambda _, winner: f"{winner.votes} of {winner.raters}", True),
         Field("Confidence", lambda _, winner: (
             "–" if winner.confidence != winner.confidence else f"{winner.confidence:.1f} of 5"

@@ -15,7 +15,7 @@ from equipoise.foundation import (
     plural,
     points,
     report,
-    write_whole,
+    write_file,
 )
 from equipoise.reports import formats
 from equipoise.reports._document import (
@@ -162,13 +162,13 @@ class AuditReport(Report):
 
     def model_card(self, result: AuditResult) -> Document:
         """Return the fairness part of a model card."""
-        return _model_card(result, self.document(result), found=_stories(result)[0].found)
+        return _model_card(result, self.document(result), found=_stories(result)[0].has_findings)
 
     def write_model_card(self, result: AuditResult, path: str | os.PathLike[str] | None = None) -> str:
         """Return the card as text, and write it to a file when a path is given."""
         text = document_text(self.model_card(result), path)
         if path is not None:
-            write_whole(path, text)
+            write_file(path, text)
         return text
 
     def words(self, result: AuditResult) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ def _stories(result: AuditResult) -> tuple[Story, ...]:
 
 def _confirmed(story: Story) -> Iterator[Statements]:
     """Yield what a second story confirms, which is how things are now: its answer, where that is a finding, first."""
-    if story.found:
+    if story.has_findings:
         yield Statements("Differences now", (story.answer,))
     for part in story.confirmed():
         yield replace(part, title=_now(part.title))
@@ -205,7 +205,7 @@ def _now(title: Text) -> Text:
 
 
 def _open(story: Story) -> Iterator[Statements]:
-    if not story.found:
+    if not story.has_findings:
         yield Statements("Differences now", tuple(filter(None, (story.answer, story.context))))
     for part in story.open():
         yield replace(part, title=_now(part.title))
@@ -310,7 +310,7 @@ def _largest(result: AuditResult) -> Tile:
     if lead is None:
         return Tile("largest confirmed difference", "none")
     claim = lead[1]
-    gap = abs(claim.own - claim.other) if claim.record.kind == "gap" else abs(claim.record.value)
+    gap = abs(claim.value - claim.other_value) if claim.record.kind == "gap" else abs(claim.record.value)
     size = points(gap) if is_share(claim.record) else f"{gap:.3g}"
     contrast = claim.record.kind == "contrast"
     group = claim.record.group if contrast else (claim.record.pair or ("",))[0]

@@ -37,7 +37,7 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
-from equipoise.reports._records import everyone_or, finite, number, verdict
+from equipoise.reports._records import finite, group_or_everyone, number, verdict
 from equipoise.reports.narrative._compare_words import (
     compare_story,
     headline_of_result,
@@ -93,7 +93,7 @@ class CompareReport(Report):
                 f"{plural(len(result.attributes), 'attribute')}."
             ),
             answer=story.answer,
-            meaning=Meaning.NEUTRAL if story.found else Meaning.QUIET,
+            meaning=Meaning.NEUTRAL if story.has_findings else Meaning.QUIET,
             lead=story.confirmed(),
             picture=PICTURE if _has_shares(result) else None,
             tiles=tuple(_tiles(result)),
@@ -196,7 +196,7 @@ def _cell(source: str, index: int, record: Any, field: str, write: Callable[[flo
 
 
 def _group_cell(record: Any) -> Cell:
-    return Cell(everyone_or(record.group), () if record.attribute is None else (Name(record.attribute),))
+    return Cell(group_or_everyone(record.group), () if record.attribute is None else (Name(record.attribute),))
 
 
 def _is_overall(record: Any) -> bool:
@@ -218,7 +218,7 @@ def _verdict(more: str, less: str) -> Field:
         size = record.excess if hasattr(record, "excess") else record.difference
         return Cell(f"▲ {more}" if size > 0 else f"▼ {less}") if record.finding else quiet("not significant")
 
-    return Field("Verdict", judged, kept=True)
+    return Field("Verdict", judged, always_shown=True)
 
 
 def _changed(result: CompareResult) -> Section:
@@ -359,7 +359,7 @@ def _descriptions(result: CompareResult) -> Section:
             ("Share of everyone", "share_population", formats.percent),
             ("p, corrected", "p_adjusted", formats.p_value),
         ),
-        Field("Verdict", lambda _, rule: verdict(rule.finding, Meaning.NEUTRAL), kept=True),
+        Field("Verdict", lambda _, rule: verdict(rule.finding, Meaning.NEUTRAL), always_shown=True),
     ]  # fmt: skip
     caption = "Rules, and how they hold on the other half"
     table = record_table(caption, fields, enumerate(result.descriptions), most=MOST_ROWS, what="rules")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from equipoise.discovery import Investigation, Judged, Shown, Span, Strip, among_the_first, rank_words
+from equipoise.discovery import Investigation, Judged, PresentedDirection, Span, Strip, among_the_first, rank_words
 from equipoise.foundation import plural, report
 from equipoise.reports import formats
 from equipoise.reports._document import (
@@ -128,7 +128,7 @@ class DiscoveryReport(Report):
         yield "curves", [loss_curves(result.curves)]
 
 
-def _methods(investigation: Investigation) -> list[tuple[str, Shown]]:
+def _methods(investigation: Investigation) -> list[tuple[str, PresentedDirection]]:
     """Return what is compared: the first direction of the search, then every baseline."""
     if not investigation.methods:
         return []
@@ -146,7 +146,7 @@ def _meaning(investigation: Investigation) -> Meaning:
 # The first screen.
 
 
-def _answer(investigation: Investigation, first: Shown | None) -> Text:
+def _answer(investigation: Investigation, first: PresentedDirection | None) -> Text:
     if investigation.verdict is None:
         return _known_answer(investigation)
     if first is None:
@@ -186,9 +186,9 @@ def _between(span: Span, investigation: Investigation) -> str:
     return f" ({investigation.judging.level:.0%} interval {low} to {high})"
 
 
-def _course(shown: Shown) -> str:
+def _course(shown: PresentedDirection) -> str:
     """Say what the probability does along a direction."""
-    ends, total = ends_of(shown.strips), shown.judged.way
+    ends, total = ends_of(shown.strips), shown.judged.total_change
     if ends is None:
         return f"probability changes by {total:.2f} in total"
     low, high = ends
@@ -207,22 +207,23 @@ def _lead(investigation: Investigation) -> Iterator[Statements]:
         )
 
 
-def _size(investigation: Investigation, shown: Shown) -> str:
+def _size(investigation: Investigation, shown: PresentedDirection) -> str:
     """Say how much the probability changes along a direction, and how that compares with random directions."""
     judged = shown.judged
     rank = judged.rank_among_random
     chance = "" if rank is None else f" {_capital(rank_words(rank, judged.random_directions))}."
     return (
-        f"Over {investigation.judging.latents:,} fresh latents the probability changes by {judged.way:.3f} in total "
-        f"({_interval(investigation, shown)}){_times(shown)}.{chance}"
+        f"Over {investigation.judging.latents:,} fresh latents the probability changes by {judged.total_change:.3f} in "
+        f"total ({_interval(investigation, shown)}){_times(shown)}.{chance}"
     )
 
 
-def _interval(investigation: Investigation, shown: Shown) -> str:
-    return f"{investigation.judging.level:.0%} interval {shown.judged.way_low:.3f} to {shown.judged.way_high:.3f}"
+def _interval(investigation: Investigation, shown: PresentedDirection) -> str:
+    judged = shown.judged
+    return f"{investigation.judging.level:.0%} interval {judged.total_change_low:.3f} to {judged.total_change_high:.3f}"
 
 
-def _kept_still(investigation: Investigation, shown: Shown) -> Iterator[Text]:
+def _kept_still(investigation: Investigation, shown: PresentedDirection) -> Iterator[Text]:
     """Say that the target stays put, and what the reference does."""
     judged = shown.judged
     cosine = judged.cosines.get(investigation.target) if investigation.target is not None else None
@@ -232,14 +233,14 @@ def _kept_still(investigation: Investigation, shown: Shown) -> Iterator[Text]:
             Name(str(investigation.target)),
             ").",
         )
-    if math.isfinite(judged.reference_way):
+    if math.isfinite(judged.reference_change):
         yield (
             "The probability of the reference (", Name(str(investigation.reference)),
-            f") changes by {judged.reference_way:.3f} in total.",
+            f") changes by {judged.reference_change:.3f} in total.",
         )  # fmt: skip
 
 
-def _times(shown: Shown) -> str:
+def _times(shown: PresentedDirection) -> str:
     """Say how many times as much a direction changes the probability as a random one."""
     judged = shown.judged
     if not judged.chance > 0:
@@ -262,10 +263,10 @@ def _inconclusive(investigation: Investigation) -> Iterator[Statements]:
         )
 
 
-def _would_decide(investigation: Investigation, shown: Shown) -> str:
+def _would_decide(investigation: Investigation, shown: PresentedDirection) -> str:
     """Say what would decide about a direction, where more latents would."""
     judged, criteria = shown.judged, investigation.judging
-    if not (judged.way_low < criteria.min_effect <= judged.way_high):
+    if not (judged.total_change_low < criteria.min_effect <= judged.total_change_high):
         return ""
     rank = judged.rank_among_random
     if rank is None or not among_the_first(rank, judged.random_directions, criteria.threshold):
@@ -273,7 +274,7 @@ def _would_decide(investigation: Investigation, shown: Shown) -> str:
     return f" More fresh latents would decide it (--latents above {criteria.latents:,})."
 
 
-def _tiles(investigation: Investigation, first: Shown | None) -> tuple[Tile, ...]:
+def _tiles(investigation: Investigation, first: PresentedDirection | None) -> tuple[Tile, ...]:
     if investigation.verdict is None:
         return (
             Tile("known attributes", f"{len(investigation.known):,}"),
@@ -290,7 +291,7 @@ def _tiles(investigation: Investigation, first: Shown | None) -> tuple[Tile, ...
     name: Text = Name(judged.name)
     course = [] if ends is None else [Tile("probability", f"{ends[0]:.2f} → {ends[1]:.2f}", meaning, name)]
     return (
-        number, *course, Tile("total change", f"{judged.way:.3f}", None, _interval(investigation, first)),
+        number, *course, Tile("total change", f"{judged.total_change:.3f}", None, _interval(investigation, first)),
         Tile("rank among random directions", _rank(judged), None, "1 is the largest change"),
     )  # fmt: skip
 
@@ -307,7 +308,7 @@ def _album(investigation: Investigation) -> Album:
     return Album(strips)
 
 
-def _first_strips(investigation: Investigation, shown: Shown, album: Album) -> Images | None:
+def _first_strips(investigation: Investigation, shown: PresentedDirection, album: Album) -> Images | None:
     """Return the strips of the answer."""
     if not shown.strips:
         return None
@@ -318,7 +319,7 @@ def _first_strips(investigation: Investigation, shown: Shown, album: Album) -> I
     return strip_images(album, caption, "Latent", investigation.strip_alphas, list(_rows(shown, 0, LATENTS_FIRST)))
 
 
-def _rows(shown: Shown, first: int, last: int) -> Iterator[tuple[Text, str, Strip]]:
+def _rows(shown: PresentedDirection, first: int, last: int) -> Iterator[tuple[Text, str, Strip]]:
     name = safe_name(shown.judged.name)
     for index, strip in enumerate(shown.strips[first:last], start=first + 1):
         yield str(index), f"{name}, latent {index}", strip
@@ -365,7 +366,7 @@ def _directions_table(investigation: Investigation) -> DataTable:
     return record_table(caption, (*fields, *STEPS), enumerate(investigation.directions), what="directions")
 
 
-def _nearest_known(investigation: Investigation, shown: Shown) -> Cell:
+def _nearest_known(investigation: Investigation, shown: PresentedDirection) -> Cell:
     cosines = {name: cosine for name, cosine in shown.judged.cosines.items() if name != investigation.target}
     nearest = max(cosines, key=lambda name: abs(cosines[name]), default=None)
     return Cell("–") if nearest is None else Cell(_cosine(cosines[nearest]), (Name(nearest),))
@@ -375,8 +376,11 @@ def _numbers(investigation: Investigation) -> tuple[Field, ...]:
     """Return the columns of what was measured of a direction."""
     return (
         Field("Verdict", lambda _, shown: Cell("confirmed", meaning=Meaning.NEUTRAL) if shown.confirmed
-              else quiet("not confirmed"), kept=True),
-        _measured("Total change", lambda j: Cell(f"{j.way:.3f}", (f"{j.way_low:.3f} to {j.way_high:.3f}",))),
+              else quiet("not confirmed"), always_shown=True),
+        _measured(
+            "Total change",
+            lambda j: Cell(f"{j.total_change:.3f}", (f"{j.total_change_low:.3f} to {j.total_change_high:.3f}",)),
+        ),
         _measured("Rank", lambda j: Cell(_rank(j))),
         _measured("Consistent", lambda j: Cell(
             f"{j.steadiness:.0%}" if math.isfinite(j.steadiness) else formats.UNDEFINED
@@ -390,7 +394,8 @@ def _numbers(investigation: Investigation) -> tuple[Field, ...]:
 def _measured(title: str, cell: Callable[[Judged], Cell], hint: str = "") -> Field:
     """Return a column of numbers, undefined where a direction could not be measured."""
     return Field(
-        title, lambda _, shown: cell(shown.judged) if math.isfinite(shown.judged.way) else quiet(formats.UNDEFINED),
+        title, lambda _, shown: cell(shown.judged) if math.isfinite(shown.judged.total_change)
+        else quiet(formats.UNDEFINED),
         True,
         hint,
     )  # fmt: skip
@@ -410,7 +415,7 @@ def _rank(judged: Judged) -> str:
     return formats.UNDEFINED if rank is None else f"{rank:,} of {judged.random_directions + 1:,}"
 
 
-def _direction(investigation: Investigation, rank: int, shown: Shown, album: Album) -> Section:
+def _direction(investigation: Investigation, rank: int, shown: PresentedDirection, album: Album) -> Section:
     blocks: list[Block] = []
     # The strips of the answer stand in the first screen.
     is_answer = shown.confirmed and shown is investigation.confirmed[0]
@@ -434,16 +439,16 @@ def _direction(investigation: Investigation, rank: int, shown: Shown, album: Alb
     )  # fmt: skip
 
 
-def _direction_words(investigation: Investigation, shown: Shown) -> Text:
+def _direction_words(investigation: Investigation, shown: PresentedDirection) -> Text:
     """Say what one direction does."""
     judged, words = shown.judged, list[Piece]()
     ends = ends_of(shown.strips)
     if ends is not None:
         over = "the latent shown" if len(shown.strips) == 1 else f"the {len(shown.strips):,} latents shown"
         words.append(f"The probability goes from {ends[0]:.2f} to {ends[1]:.2f}, averaged over {over}. ")
-    if math.isfinite(judged.way):
+    if math.isfinite(judged.total_change):
         words.append(
-            f"On {investigation.judging.latents:,} fresh latents it changes by {judged.way:.3f} in total "
+            f"On {investigation.judging.latents:,} fresh latents it changes by {judged.total_change:.3f} in total "
             f"({_interval(investigation, shown)}), ups and downs added up{_times(shown)}. "
         )
     if math.isfinite(judged.steadiness):
@@ -458,7 +463,7 @@ def _direction_words(investigation: Investigation, shown: Shown) -> Text:
     return tuple(words)
 
 
-def _cosines(shown: Shown) -> DataTable:
+def _cosines(shown: PresentedDirection) -> DataTable:
     rows = tuple(
         Row((Cell(Name(name)), Cell(formats.signed_thousandths(value)))) for name, value in shown.judged.cosines.items()
     )
@@ -467,11 +472,11 @@ def _cosines(shown: Shown) -> DataTable:
     )
 
 
-def _orthogonal_share(shown: Shown) -> Paragraph:
+def _orthogonal_share(shown: PresentedDirection) -> Paragraph:
     return Paragraph(
         "A cosine of 0 means another attribute, 1 or −1 the same one. What is shown and measured is the part of the "
         "direction that is orthogonal to all of these and to the directions before it: its cosine to the whole "
-        f"direction is {formats.percent(shown.judged.kept)}."
+        f"direction is {formats.percent(shown.judged.cosine_kept)}."
     )
 
 
@@ -479,7 +484,7 @@ def _methods_section(investigation: Investigation, album: Album) -> Section:
     first = investigation.directions[0].judged.plane if investigation.directions else None
     labels, methods = zip(*_methods(investigation), strict=True)
 
-    def cosine(_: int, shown: Shown) -> str:
+    def cosine(_: int, shown: PresentedDirection) -> str:
         plane = shown.judged.plane
         return "–" if first is None or plane is None else formats.signed_thousandths(plane.cosine(first))
 
@@ -570,7 +575,7 @@ def _method_section(investigation: Investigation, album: Album) -> Section:
     settings: list[tuple[str, object]] = [("Settings of the measurement", investigation.judging)]
     if investigation.verdict is not None:
         settings.insert(0, ("Settings of the search", investigation.search))
-    settings += [(ASKED.get(part, part), value) for part, value in investigation.asked.items() if value]
+    settings += [(ASKED.get(part, part), value) for part, value in investigation.run_spec.items() if value]
     for title, value in settings:
         blocks.append(Details(title, (Terms(settings_terms(value)),)))
     return Section("how", "How it was done", tuple(blocks), short="Method")
@@ -582,8 +587,8 @@ def _reading(investigation: Investigation) -> Iterator[str]:
         yield (
             "Total change: how much the probability changes along a traversal, ups and downs added up, with its "
             f"{investigation.judging.level:.0%} interval. Rank: the place of a direction among "
-            f"itself and {investigation.judging.nulls} random directions that are orthogonal to the target and the "
-            "known attributes; it is not a p-value. "
+            f"itself and {investigation.judging.random_directions} random directions that are orthogonal to the target "
+            "and the known attributes; it is not a p-value. "
             "Consistent: the share of the change that remains after averaging over latents. Times chance: the change "
             "compared with the median random direction."
         )

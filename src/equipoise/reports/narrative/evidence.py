@@ -24,7 +24,7 @@ from equipoise.foundation import (
     report,
 )
 from equipoise.reports import formats
-from equipoise.reports._comparisons import Place, PlacedEffect, by_cell, families_of, metrics_of
+from equipoise.reports._comparisons import PlacedEffect, TechniqueMetric, by_cell, families_of, metrics_of
 from equipoise.reports._document import (
     NOT_CERTIFIED,
     Block,
@@ -86,7 +86,9 @@ def evidence_story(result: EvidenceResult) -> Story:
         ),
         About("", open=tuple(_undecided(headlines))),
     ]
-    return Story(answer_of(headlines), tuple(about), found=bool(changed), more=tuple(flip_words(result.straddling)))
+    return Story(
+        answer_of(headlines), tuple(about), has_findings=bool(changed), more=tuple(flip_words(result.straddling))
+    )
 
 
 def answer_of(headlines: Sequence[TechniqueHeadline]) -> Text:
@@ -428,7 +430,7 @@ def _some(names: Sequence[str], total: int, meaning: Meaning) -> Cell:
 
 
 def _performance(
-    result: EvidenceResult, cells: Mapping[Place, PlacedEffect], technique: str, baseline: str, metric: str,
+    result: EvidenceResult, cells: Mapping[TechniqueMetric, PlacedEffect], technique: str, baseline: str, metric: str,
     change: SpreadChange | None,
 ) -> Cell:  # fmt: skip
     if (technique, metric) not in cells:
@@ -476,8 +478,8 @@ def _table(result: EvidenceResult) -> Section:
         Field("Technique", lambda _, r: Cell(
             Name(r.technique), (("compared with ", Name(r.baseline)),) if several and r.baseline is not None else ()
         )),
-        Field("Metric", lambda _, r: Name(r.metric), kept=True),
-        Field("Verdict", lambda _, r: _verdict(r, result.performance), kept=True),
+        Field("Metric", lambda _, r: Name(r.metric), always_shown=True),
+        Field("Verdict", lambda _, r: _verdict(r, result.performance), always_shown=True),
         value("Mean", "mean", formats.digits),
         if_judged(value("p, corrected", "p_adjusted", formats.p_value)), if_judged(Field("d", _effect_size, True)),
         if_judged(value("Misleads", "prob_single_run_misleads", formats.percent)),

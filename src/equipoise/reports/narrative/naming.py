@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from equipoise.discovery import Sheet, Shown
+from equipoise.discovery import PresentedDirection, Sheet
 from equipoise.foundation import report
 from equipoise.reports._document import (
     Blank,
@@ -66,7 +66,7 @@ def _sections(sheet: Sheet) -> Iterator[Section]:
         yield Section(f"strip-{code}", f"Strip {code}", blocks, essential=True)
 
 
-def _strips(code: str, shown: Shown, album: Album) -> Images:
+def _strips(code: str, shown: PresentedDirection, album: Album) -> Images:
     rows: list[tuple[Text, tuple[Picture | None, ...]]] = [
         (
             str(latent),

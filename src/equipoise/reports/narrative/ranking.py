@@ -30,10 +30,10 @@ from equipoise.reports._document import (
     pieces,
 )
 from equipoise.reports._records import (
+    MeasureText,
     Placed,
     Subject,
-    Words,
-    add_words,
+    add_measure_texts,
     groups_of,
     interval,
     lower_bound,
@@ -70,44 +70,48 @@ if TYPE_CHECKING:
     from equipoise.reports.narrative._report import Parts
 
 EXTREMES, LOWEST = "max - min over groups", "min / max over groups"
-add_words({
-    "selection_at_k": Words(
+add_measure_texts({
+    "selection_at_k": MeasureText(
         "Selection at top k", "how many of the group are among the first k", "high", share=True,
         formula="|{i in g: rank_i <= k}| / |g|",
     ),
-    "selection_at_k_difference": Words(
+    "selection_at_k_difference": MeasureText(
         "Selection gap", "largest difference of selection at top k", "low", share=True, formula=EXTREMES
     ),
-    "selection_at_k_ratio": Words(
+    "selection_at_k_ratio": MeasureText(
         "Selection ratio", "lowest selection at top k over the highest; 1 is parity", "high", formula=LOWEST
     ),
-    "exposure": Words(
+    "exposure": MeasureText(
         "Exposure", "mean attention of a person by the place in the ranking", "high",
         formula="mean over g of 1 / log2(1 + rank)",
     ),
-    "exposure_difference": Words("Exposure gap", "largest difference of exposure", "low", formula=EXTREMES),
-    "exposure_ratio": Words("Exposure ratio", "lowest exposure over the highest; 1 is parity", "high", formula=LOWEST),
-    "exposure_beyond_merit": Words(
+    "exposure_difference": MeasureText("Exposure gap", "largest difference of exposure", "low", formula=EXTREMES),
+    "exposure_ratio": MeasureText(
+        "Exposure ratio", "lowest exposure over the highest; 1 is parity", "high", formula=LOWEST
+    ),
+    "exposure_beyond_merit": MeasureText(
         "Exposure beyond merit", "exposure of a person, less what a division by relevance would give", "high",
         formula="mean over g of exposure - relevance x (sum of exposure / sum of relevance)",
     ),
-    "exposure_beyond_merit_difference": Words(
+    "exposure_beyond_merit_difference": MeasureText(
         "Gap of exposure beyond merit", "largest difference of exposure beyond merit", "low", formula=EXTREMES
     ),
-    "people_share": Words("Share of people", "the group's share of the rows", "none", share=True, formula="|g| / n"),
-    "exposure_share": Words(
+    "people_share": MeasureText(
+        "Share of people", "the group's share of the rows", "none", share=True, formula="|g| / n"
+    ),
+    "exposure_share": MeasureText(
         "Share of exposure", "the group's share of all exposure", "none", share=True,
         formula="sum of exposure in g / sum of exposure",
     ),
-    "merit_share": Words(
+    "merit_share": MeasureText(
         "Share of merit", "the group's share of all relevance", "none", share=True,
         formula="sum of relevance in g / sum of relevance",
     ),
-    "exposure_per_merit": Words(
+    "exposure_per_merit": MeasureText(
         "Exposure per merit", "share of exposure over share of merit; 1 is in proportion", "high",
         formula="share of exposure / share of merit",
     ),
-    "exposure_per_merit_ratio": Words(
+    "exposure_per_merit_ratio": MeasureText(
         "Ratio of exposure per merit", "lowest exposure per merit over the highest (disparate treatment ratio)", "high",
         formula=LOWEST,
     ),
@@ -139,7 +143,7 @@ class RankingReport(Report):
             facts=f"{plural(result.rows, 'row')} in {_rankings(result)}, cut at {', '.join(result.tops)}.",
             answer=story.answer,
             context=story.context,
-            meaning=Meaning.WORSE if story.found else Meaning.QUIET,
+            meaning=Meaning.WORSE if story.has_findings else Meaning.QUIET,
             lead=story.confirmed(),
             picture=PICTURE,
             tiles=_tiles(result),
@@ -185,7 +189,7 @@ def ranking_story(result: RankingResult) -> Story:
     if significant:
         sentence = _sentence(result, significant[0], f" ({Subject(significant[0].attribute).title})")
         return Story(sentence, tuple(about))
-    return Story(_nothing(result), tuple(about), found=False)
+    return Story(_nothing(result), tuple(about), has_findings=False)
 
 
 def _called(record: Record) -> str:

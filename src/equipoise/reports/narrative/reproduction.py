@@ -127,7 +127,7 @@ def _as_trained(claim: PaperClaim) -> Iterator[Text]:
 def _claims(result: Reproduction) -> Section:
     fields = (
         Field("Finding", lambda _, claim: claim.finding),
-        Field("By the paper's rule", lambda _, claim: _verdict(claim.holds, *_as_trained(claim)), kept=True),
+        Field("By the paper's rule", lambda _, claim: _verdict(claim.holds, *_as_trained(claim)), always_shown=True),
         Field("After correction", lambda _, claim: _verdict(claim.holds_corrected)),
         Field("The paper", lambda _, claim: claim.claim), Field("Here", lambda _, claim: claim.here),
     )  # fmt: skip

@@ -44,8 +44,8 @@ from equipoise.studies import StudyResult
 from equipoise.studies.findings import (
     ClaimKind,
     RunsRecord,
+    records_of_one_seed,
     seeds_needed,
-    told_of_one_seed,
     under_name,
     with_symbol,
 )
@@ -280,7 +280,7 @@ WHOLE = "as a whole"
 
 def as_evidence(result: StudyResult, most: int) -> EvidenceResult:
     """Return the identical runs of one seed of as many techniques as a chart has lines, with the study's verdicts."""
-    runs_records = _of_the_first(told_of_one_seed(result.identical_runs), most)
+    runs_records = _of_the_first(records_of_one_seed(result.identical_runs), most)
     return EvidenceResult(
         schema=SCHEMA,
         records=tuple(_record(result, record) for record in runs_records),

@@ -33,9 +33,9 @@ from equipoise.reports._document import (
     Number,
     Section,
     Text,
-    drawn_sections,
     pieces,
     plain,
+    sections_with_charts,
     sign,
 )
 from equipoise.reports.charts import Chart
@@ -65,7 +65,7 @@ def page(document: Document, charts: Mapping[str, Chart]) -> str:
     content = ",".join(figure.content for figure in figures.values())
     return environment().get_template("document.html.jinja").render(
         document=document,
-        sections=list(drawn_sections(document, drawings)),
+        sections=list(sections_with_charts(document, drawings)),
         figures=drawings,
         chart_notes=left_out,
         content=Markup(f"[{content}]"),  # noqa: S704 - escaped where it was made
@@ -212,8 +212,8 @@ def _piece_markup(piece: object) -> Markup:
         return Markup('<bdi title="{}">{}</bdi>').format(full[:LONGEST_LINE], short)
     if isinstance(piece, Number):
         source = Markup("") if piece.source == "records" else Markup(' data-list="{}"').format(piece.source)
-        markup = formats.safe_text(piece.shown)
-        return Markup('<span data-r="{}"{} data-f="{}">{}</span>').format(piece.place, source, piece.field, markup)
+        markup = formats.safe_text(piece.text)
+        return Markup('<span data-r="{}"{} data-f="{}">{}</span>').format(piece.index, source, piece.field, markup)
     return escape(formats.safe_name(str(piece), LONGEST_LINE)) if str(piece).strip() else escape(str(piece))
 
 

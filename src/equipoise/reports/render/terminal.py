@@ -141,7 +141,7 @@ def _fitting(table: DataTable, console: Console) -> Table:
     """Return the table with as many columns as the terminal has room for; those left out are named."""
     unlimited = console.options.update(width=10_000)
     columns = list(range(len(table.columns)))
-    removable = [column_index for column_index in columns[2:] if not table.columns[column_index].kept]
+    removable = [column_index for column_index in columns[2:] if not table.columns[column_index].always_shown]
     while True:
         rendered = _table(table, columns)
         if not removable or Measurement.get(console, unlimited, rendered).maximum <= console.width:

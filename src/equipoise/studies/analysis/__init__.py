@@ -38,18 +38,17 @@ if TYPE_CHECKING:
     from equipoise.studies.analysis._data import training_ends as training_ends
     from equipoise.studies.analysis._people import NO_LABELS as NO_LABELS
     from equipoise.studies.analysis._people import NO_PREDICTIONS as NO_PREDICTIONS
-    from equipoise.studies.analysis._people import NOT_DRAWN as NOT_DRAWN
+    from equipoise.studies.analysis._people import NOT_RESAMPLED as NOT_RESAMPLED
     from equipoise.studies.analysis._people import Counted as Counted
     from equipoise.studies.analysis._people import FlipRecord as FlipRecord
     from equipoise.studies.analysis._people import FlipRow as FlipRow
-    from equipoise.studies.analysis._people import Redrawn as Redrawn
+    from equipoise.studies.analysis._people import Resampled as Resampled
     from equipoise.studies.analysis._people import flips_of as flips_of
     from equipoise.studies.analysis._people import is_clustered as is_clustered
-    from equipoise.studies.analysis._people import redrawn as redrawn
+    from equipoise.studies.analysis._people import resample_people as resample_people
     from equipoise.studies.analysis._quantities import LABELS as LABELS
     from equipoise.studies.analysis._quantities import Aucs as Aucs
     from equipoise.studies.analysis._quantities import ConstantRecord as ConstantRecord
-    from equipoise.studies.analysis._quantities import asked_for as asked_for
     from equipoise.studies.analysis._quantities import aucs_of as aucs_of
     from equipoise.studies.analysis._quantities import batched as batched
     from equipoise.studies.analysis._quantities import collapsed_cells as collapsed_cells
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
     from equipoise.studies.analysis._quantities import main_measures_of as main_measures_of
     from equipoise.studies.analysis._quantities import needs_scores as needs_scores
     from equipoise.studies.analysis._quantities import quantities_of as quantities_of
+    from equipoise.studies.analysis._quantities import requested_measures as requested_measures
     from equipoise.studies.analysis._ranking import EQUAL_WITHIN as EQUAL_WITHIN
     from equipoise.studies.analysis._ranking import RankedUnder as RankedUnder
     from equipoise.studies.analysis._ranking import alternative_to as alternative_to
@@ -118,19 +118,19 @@ _MODULES = {
         "Counted",
         "FlipRecord",
         "FlipRow",
-        "NOT_DRAWN",
+        "NOT_RESAMPLED",
         "NO_LABELS",
         "NO_PREDICTIONS",
-        "Redrawn",
+        "Resampled",
         "flips_of",
         "is_clustered",
-        "redrawn",
+        "resample_people",
     ),
     "_quantities": (
         "Aucs",
         "ConstantRecord",
         "LABELS",
-        "asked_for",
+        "requested_measures",
         "aucs_of",
         "batched",
         "collapsed_cells",

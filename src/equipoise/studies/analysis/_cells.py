@@ -21,11 +21,11 @@ from equipoise.studies.analysis._data import (
 )
 from equipoise.studies.analysis._quantities import MainMeasures, Quantity
 from equipoise.studies.analysis._reasons import StudyReason
-from equipoise.studies.plans import OWN, LearnerTexts, Named, Trial, canonical, condition_text, unread
+from equipoise.studies.plans import OWN_FUNCTION, LearnerTexts, Named, Trial, canonical, condition_text, unread
 from equipoise.training import is_jittered
 
 if TYPE_CHECKING:
-    from equipoise.studies.findings.spaces._choosing import Choosing
+    from equipoise.studies.findings.spaces import Choosing
 
 UNTREATED = "untreated"
 DEFAULT_SELECTION = "dto"
@@ -43,12 +43,12 @@ class Under:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """Trials that are the same but for seed and repeat; ``places`` are their positions in the study."""
+    """Trials that are the same but for seed and repeat; ``indices`` are their positions in the study."""
 
     under: Under
     treatment: str
     setting: str
-    places: Codes
+    indices: Codes
     seeds: Codes
     environments: Codes
     # Whether this setting speaks for its treatment.
@@ -69,12 +69,12 @@ class Cell:
         return tuple(dict.fromkeys(sorted(self.seeds.tolist())))
 
     def runs_of(self, seed: int, environment: int | None = None) -> Codes:
-        """Return which of the cell's trials have a seed (and an environment), as positions in ``places``."""
+        """Return which of the cell's trials have a seed (and an environment), as positions in ``indices``."""
         same = self.seeds == seed
         return np.flatnonzero(same if environment is None else same & (self.environments == environment))
 
     def identical(self) -> Iterator[tuple[int, int, Codes]]:
-        """Yield seed, environment and trials (positions in ``places``) of runs that are identical."""
+        """Yield seed, environment and trials (positions in ``indices``) of runs that are identical."""
         for seed, environment in sorted(set(zip(self.seeds.tolist(), self.environments.tolist(), strict=True))):
             yield seed, environment, self.runs_of(seed, environment)
 
@@ -93,7 +93,7 @@ def cells_of(
     """
     trials = data.trials
     # What a user's function is given names a treatment of its own: by all of it, whatever has been done so far.
-    names = _Names(trials, whole=OWN if every_setting else None)
+    names = _Names(trials, whole=OWN_FUNCTION if every_setting else None)
     groups: dict[tuple[Under, str, str], list[int]] = {}
     for index, trial in enumerate(trials):
         groups.setdefault((names.under(trial), names.treatment(trial), names.setting(trial)), []).append(index)
@@ -108,7 +108,7 @@ def cells_of(
                        "size": first.size, "selection": first.selection, "rounding": first.rounding},
         ))  # fmt: skip
     if collapsed is not None:
-        flags, runs = collapsed([cell.places for cell in cells])
+        flags, runs = collapsed([cell.indices for cell in cells])
         cells = [
             replace(cell, collapsed=bool(flag), collapsed_runs=int(number))
             for cell, flag, number in zip(cells, flags, runs, strict=True)
@@ -125,7 +125,7 @@ def _with_choice(cells: Sequence[Cell], distances: Floats) -> list[Cell]:
     """
     best: dict[tuple[Under, str], tuple[bool, float, int]] = {}
     for index, cell in enumerate(cells):
-        cell_distances = distances[cell.places]
+        cell_distances = distances[cell.indices]
         defined = cell_distances[~np.isnan(cell_distances)]
         rank = (cell.collapsed, float(defined.mean()) if len(defined) else np.inf, index)
         kind = (cell.under, cell.treatment)
@@ -314,7 +314,7 @@ def _by_seed(values: Floats, cell: Cell, environment_of_seed: Mapping[int, int] 
     for seed in cell.distinct_seeds:
         runs = cell.runs_of(seed, None if environment_of_seed is None else environment_of_seed[seed])
         if len(runs):
-            values_by_seed[seed] = values[cell.places[runs]]
+            values_by_seed[seed] = values[cell.indices[runs]]
     return values_by_seed
 
 
@@ -423,7 +423,7 @@ class Measured:
         """Whether a cell that speaks for its treatment was run more than once with one seed in one environment."""
         return any(len(own) > 1 for cell in self.cells if cell.chosen for _, _, own in cell.identical())
 
-    def place(self, measure: str, attribute: Attribute = ()) -> int:
+    def quantity_index(self, measure: str, attribute: Attribute = ()) -> int:
         """Return where a quantity stands."""
         return next(
             index
@@ -435,9 +435,9 @@ class Measured:
         """Return a cell's mean, in which every seed counts the same."""
         key = (id(cell), split)
         if key not in self.means:
-            own = [mean_over(self.values[split][cell.places[cell.runs_of(seed)]]) for seed in cell.distinct_seeds]
+            own = [mean_over(self.values[split][cell.indices[cell.runs_of(seed)]]) for seed in cell.distinct_seeds]
             self.means[key] = mean_over(np.stack(own))
-        return float(self.means[key][self.place(measure, attribute)])
+        return float(self.means[key][self.quantity_index(measure, attribute)])
 
     @property
     def unders(self) -> list[Under]:

@@ -18,7 +18,7 @@ from equipoise.studies.storage import StoredTrial
 from equipoise.tallies import Label, ResidualPivot, group_name
 
 if TYPE_CHECKING:
-    from equipoise.studies.findings.spaces._values import KeptArrays
+    from equipoise.studies.findings.spaces import StoredArrays
 
 
 STILL_FALLING = 0.05
@@ -134,7 +134,9 @@ def training_end(
 def training_ends(stored: Sequence[StoredTrial], residuals: Mapping[str, NDArray[Any]]) -> tuple[TrainingEnd, ...]:
     """Judge the trainings of stored trials, each by its epochs and by the residuals it kept, by key."""
     # A treatment that is not registered here (a function of one's own) lets the network learn in every epoch.
-    every = {entry.name: int(getattr(entry.thing, "network_every", 1)) for entry in registry.entries("treatment")}
+    every = {
+        entry.name: int(getattr(entry.implementation, "network_every", 1)) for entry in registry.entries("treatment")
+    }
     return tuple(
         training_end(
             trial.epochs, trial.best_epoch, trial.trial.selection, residuals=residuals.get(trial.key),
@@ -261,10 +263,11 @@ class StudyData:
 
     ``tables`` are count tensors by split. ``environments`` are packages and hardware, ``environment`` the place of each
     trial's among them. ``predictions(places)`` returns what trials say of the test rows, ``[trial, row]``, or None
-    where they were not kept. ``compositions`` are by the text of a condition, ``keys`` the trials' keys, ``kept`` what
-    trials kept besides (embeddings), read when it is asked for. ``pictures(places)`` shows dev rows by their places in
-    the split, where the cohort has pictures of things: uint8 ``[row, height, width, 3]``. ``training_rows`` counts the
-    original training rows of each class, ``training_mean`` is the mean of their numbers; None where neither is known.
+    where they were not kept. ``compositions`` are by the text of a condition, ``keys`` the trials' keys,
+    ``stored_arrays`` what trials kept besides (embeddings), read when it is asked for. ``pictures(places)`` shows dev
+    rows by their places in the split, where the cohort has pictures of things: uint8 ``[row, height, width, 3]``.
+    ``training_rows`` counts the original training rows of each class, ``training_mean`` is the mean of their numbers;
+    None where neither is known.
     """
 
     name: str
@@ -283,7 +286,7 @@ class StudyData:
     # The conditions that draw the same rows as another, by the text of the one that was trained.
     equal_conditions: Mapping[str, tuple[Named, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    kept: KeptArrays | None = None
+    stored_arrays: StoredArrays | None = None
     pictures: Callable[[Codes], NDArray[np.uint8]] | None = None
     training_rows: tuple[int, ...] | None = None
     training_mean: float | None = None
@@ -301,4 +304,4 @@ class StudyData:
     @property
     def has_spaces(self) -> bool:
         """Whether trials of classes kept the spaces that they embed rows in."""
-        return self.kept is not None and self.kept.has_spaces and self.layout.task == "class"
+        return self.stored_arrays is not None and self.stored_arrays.has_spaces and self.layout.task == "class"

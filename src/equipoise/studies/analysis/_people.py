@@ -33,7 +33,7 @@ def is_clustered(rows: TestRows) -> bool:
     return rows.cluster is not None and len(np.unique(rows.cluster)) < len(rows)
 
 
-def drawn_clusters(group: Codes, cluster: Codes, draws: int, generator: np.random.Generator) -> NDArray[np.float32]:
+def resampled_clusters(group: Codes, cluster: Codes, draws: int, generator: np.random.Generator) -> NDArray[np.float32]:
     """Return how often each row is drawn, ``[draw, row]``: as many clusters of each kind as there are."""
     cluster_index = np.unique(cluster, return_inverse=True)[1].reshape(-1)
     kind = _kinds(group, cluster_index)
@@ -64,7 +64,7 @@ LEAST_OF_A_SEED = 10
 AT_ONCE = 20
 # So many counts of a table at the most: 200 classes have 40,000 a group, and drawing those of ten takes seconds a cell.
 MOST_COUNTS = 200_000
-NOT_DRAWN = (
+NOT_RESAMPLED = (
     "Test people were not resampled: counts of so many classes and groups (more than "
     f"{MOST_COUNTS:,} a trial) would take too long. Verdicts are about these test rows."
 )
@@ -82,18 +82,18 @@ ALL = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
-class Redrawn:
+class Resampled:
     """How far each number moves when people are drawn again, ``[cell, draw, quantity]``.
 
     ``moves`` are those of a cell's mean over runs, ``singles`` those of one seed: draw b is of the seed ``of_draw[b]``.
     With ``joint`` the same people are drawn for all cells; else each cell's counts are drawn by themselves, and there
-    are no ``singles``. NaN where there is nothing to draw; without ``drawn`` nobody was, for there are too many classes
-    and groups, or no predictions of a regression or of several labels.
+    are no ``singles``. NaN where there is nothing to draw; without ``resampled`` nobody was, for there are too many
+    classes and groups, or no predictions of a regression or of several labels.
     """
 
     moves: Floats
     joint: bool
-    drawn: bool = True
+    resampled: bool = True
     singles: Floats | None = None
     of_draw: Codes | None = None
 
@@ -139,33 +139,33 @@ def _variance(moves: Floats) -> Floats:
     return values
 
 
-def redrawn(
+def resample_people(
     data: StudyData, cells: Sequence[Cell], quantities: Sequence[Quantity], *, draws: int = DRAWS, seed: int = 0
-) -> Redrawn:
+) -> Resampled:
     """Draw people again for every cell: as they are where predictions are at hand, else from counts."""
     tables = data.tables[TEST]
-    means = np.stack([tables[cell.places].mean(axis=0) for cell in cells])
+    means = np.stack([tables[cell.indices].mean(axis=0) for cell in cells])
     if int(np.prod(means.shape[1:])) > MOST_COUNTS:
-        return Redrawn(np.full((len(cells), draws, len(quantities)), np.nan), joint=False, drawn=False)
+        return Resampled(np.full((len(cells), draws, len(quantities)), np.nan), joint=False, resampled=False)
     together = _redrawn_together(data, cells, quantities, draws, seed)
     if together is not None:
         return together
     moves = np.full((len(cells), draws, len(quantities)), np.nan)
     # Sums of a regression do not say how people differ, and counts of labels not which of them one person has.
     if data.layout.task != "class":
-        return Redrawn(moves, joint=False, drawn=False)
+        return Resampled(moves, joint=False, resampled=False)
     compute = partial(batched, quantities, layout=data.layout)
     observed = compute(tables=means)
     for first in range(0, len(cells), AT_ONCE):
         part = slice(first, first + AT_ONCE)
         counts = drawn_counts(means[part], draws, stream(seed, "people", first))
         moves[part] = compute(tables=_flat(counts)).reshape(-1, draws, len(quantities)) - observed[part, None]
-    return Redrawn(moves, joint=False)
+    return Resampled(moves, joint=False)
 
 
 def _redrawn_together(
     data: StudyData, cells: Sequence[Cell], quantities: Sequence[Quantity], draws: int, seed: int
-) -> Redrawn | None:
+) -> Resampled | None:
     """Draw the same people for all cells; None where predictions are not at hand, or too many."""
     rows = data.rows
     if rows is None or data.predictions is None or len(rows) * draws > MOST_WEIGHTS:
@@ -184,14 +184,14 @@ def _redrawn_together(
     for first in range(0, len(cells), AT_ONCE):
         parts: list[tuple[Floats, Codes | slice, Floats]] = []
         for index, cell in enumerate(cells[first : first + AT_ONCE], start=first):
-            predicted = data.predictions(cell.places.tolist())
+            predicted = data.predictions(cell.indices.tolist())
             if predicted is None:
                 return None
-            parts.append((moves[index], ALL, counted.tables(counted.told(predicted), all_weights)))
+            parts.append((moves[index], ALL, counted.tables(counted.row_sums(predicted), all_weights)))
             cell_seeds = [seed for seed in seeds if seed in cell.distinct_seeds]
             parts += [
                 (singles[index], np.flatnonzero(of_draw == distinct),
-                 counted.tables(counted.told(predicted[cell.runs_of(distinct)]), weighed[distinct]))
+                 counted.tables(counted.row_sums(predicted[cell.runs_of(distinct)]), weighed[distinct]))
                 for distinct in (cell_seeds if len(cell_seeds) > 1 else ())
             ]  # fmt: skip
         values = batched(quantities, np.concatenate([tables for *_, tables in parts]), data.layout)
@@ -200,7 +200,7 @@ def _redrawn_together(
             end = start + len(tables)
             into[positions] = values[start + 1 : end] - values[start]
             start = end
-    return Redrawn(moves, joint=True, singles=singles, of_draw=of_draw)
+    return Resampled(moves, joint=True, singles=singles, of_draw=of_draw)
 
 
 def _spread_evenly(values: Sequence[int], most: int) -> list[int]:
@@ -231,11 +231,11 @@ class Counted:
     def __init__(self, rows: TestRows, layout: Layout) -> None:
         self._rows, self._layout = rows, layout
         classes = layout.task == "class"
-        self._known = known_targets(rows.target)
+        self._is_known = known_targets(rows.target)
         truth = rows.target.astype(np.int64) if classes else np.zeros(len(rows), dtype=np.int64)
         self._truths = len(layout.classes) if classes else 1
-        cell = (rows.group * self._truths + truth)[self._known]
-        self._order = np.flatnonzero(self._known)[np.argsort(cell, kind="stable")]
+        cell = (rows.group * self._truths + truth)[self._is_known]
+        self._order = np.flatnonzero(self._is_known)[np.argsort(cell, kind="stable")]
         starts = np.searchsorted(np.sort(cell), np.arange(len(layout.groups) * self._truths + 1))
         self._parts = [(index, slice(a, b)) for index, (a, b) in enumerate(pairwise(starts.tolist())) if b > a]
 
@@ -243,7 +243,7 @@ class Counted:
         """Return how often each row is drawn, ``[draw, row]``: as many of each group as there are; clusters whole."""
         group = self._rows.group[self._order]
         if self._rows.cluster is not None and is_clustered(self._rows):
-            return drawn_clusters(group, self._rows.cluster[self._order], draws, generator)
+            return resampled_clusters(group, self._rows.cluster[self._order], draws, generator)
         times_drawn = np.zeros((draws, len(self._order)), dtype=np.float32)
         for group_index in np.unique(group).tolist():
             members = np.flatnonzero(group == group_index)
@@ -268,7 +268,7 @@ class Counted:
             return sums.reshape(len(weights), len(self._layout.groups), len(self._layout.classes), -1)
         return sums.reshape(len(weights), len(self._layout.groups), self._truths, self._truths)
 
-    def told(self, predicted: NDArray[np.generic]) -> NDArray[np.float32]:
+    def row_sums(self, predicted: NDArray[np.generic]) -> NDArray[np.float32]:
         """Return what a row adds to its cell, ``[row, ...]``, as the mean over runs of predictions ``[run, row]``.
 
         Of classes: the share of the runs that say each. Of labels: that of each outcome, label by label. Of a
@@ -354,7 +354,7 @@ def flips_of(
     for cell in cells:
         identical = [(seed, runs) for seed, _, runs in cell.identical() if len(runs) > 1]
         # One question to the store for a whole cell.
-        everything = data.predictions(cell.places.tolist()) if identical else None
+        everything = data.predictions(cell.indices.tolist()) if identical else None
         if everything is None:
             continue
         for seed, runs in identical:

@@ -69,9 +69,9 @@ DISTANCE = {
 
 
 # What performances and fairnesses of ``measures.objectives`` are called among measures, where not by their own names.
-OWN_NAMES = {"f1": "macro_f1", "DP": "fairness_dp", "EO": "fairness_eo", "EOTP": "fairness_eotp"}
+MEASURE_NAMES = {"f1": "macro_f1", "DP": "fairness_dp", "EO": "fairness_eo", "EOTP": "fairness_eotp"}
 LABELS = {
-    OWN_NAMES.get(name, name): own.label
+    MEASURE_NAMES.get(name, name): own.label
     for name, own in (*PERFORMANCES.items(), *FAIRNESSES.items())
     if name not in ("accuracy", "balanced_accuracy", "GAP", "pearson")
 } | {"fairness_of_labels": "Fairness (1 - GAP)", "distance_to_optimum_of_labels": "DTO"}
@@ -81,7 +81,7 @@ LABELS = {
 class MainMeasures:
     """The measures that a study is decided by: performance and fairness, both better high, and their distance.
 
-    ``by`` are their names in ``measures.objectives``. ``beside`` are further measures of performance that are always
+    ``by`` are their names in ``measures.objectives``. ``secondary`` are further measures of performance that are always
     told.
     """
 
@@ -89,12 +89,12 @@ class MainMeasures:
     fairness: str
     distance: str
     by: tuple[str, str]
-    beside: tuple[str, ...] = ()
+    secondary: tuple[str, ...] = ()
 
     @property
     def performances(self) -> tuple[str, ...]:
         """Every measure of performance that is told, the deciding one first."""
-        return (self.performance, *self.beside)
+        return (self.performance, *self.secondary)
 
     @property
     def roles(self) -> dict[str, Role]:
@@ -107,8 +107,8 @@ def main_measures_of(task: Task, performance: str | None = None, fairness: str |
     usual = PERFORMANCE[task]
     chosen = check_performance(performance or USUAL[task], task)
     fair = check_fairness(fairness or "GAP", task)
-    first = OWN_NAMES.get(chosen, chosen)
-    named = FAIRNESS[task] if fair == "GAP" else OWN_NAMES.get(fair, fair)
+    first = MEASURE_NAMES.get(chosen, chosen)
+    named = FAIRNESS[task] if fair == "GAP" else MEASURE_NAMES.get(fair, fair)
     return MainMeasures(
         first, named, DISTANCE[task], (chosen, fair), tuple(measure for measure in usual if measure != first)
     )
@@ -175,7 +175,7 @@ def is_bounded(quantity: Quantity) -> bool:
     return all(math.isfinite(end) for end in _measure(quantity.measure).bounds)
 
 
-def asked_for(quantities: Sequence[Quantity], measures: Sequence[str] | None) -> tuple[str, ...]:
+def requested_measures(quantities: Sequence[Quantity], measures: Sequence[str] | None) -> tuple[str, ...]:
     """Return the full names of the measures that were asked for, in their order; nothing where none were."""
     named: dict[str, str] = {}
     for quantity in quantities:
@@ -298,7 +298,7 @@ def _of_labels(quantity: Quantity, tally: LabelTally) -> Floats:
         performance, fairness = quantity.by
         scored = PERFORMANCES[performance].needs_scores
         undefined = np.full(tally.cells.shape[:-3], np.nan)
-        performed = undefined if scored else class_performance(performance, tally.counts.everyone)  # type: ignore[arg-type]
+        performed = undefined if scored else class_performance(performance, tally.counts.overall)  # type: ignore[arg-type]
         if quantity.role == "performance":
             return performed
         if fairness == "worst_group" and scored:
@@ -308,7 +308,7 @@ def _of_labels(quantity: Quantity, tally: LabelTally) -> Floats:
         return fair if quantity.role == "fairness" else optimum_distance(performed, fair)
     if quantity.measure in PERFORMANCE["multilabel"]:
         name: Any = {"macro_f1": "f1"}.get(quantity.measure, quantity.measure)
-        return class_performance(name, tally.counts.everyone)
+        return class_performance(name, tally.counts.overall)
     measure = _measure(quantity.measure)
     values = np.asarray(measure.by_class(tally.confusion), dtype=np.float64)[..., PRESENCE.index("present")]
     # Of everyone, who are one group.
@@ -342,7 +342,7 @@ def _values(quantity: Quantity, tally: Any) -> Floats:
 def _objective(role: Role, performance: str, fairness: str, tally: Any) -> Floats:
     """Return a study's own performance, fairness or distance; what needs scores is undefined here."""
     if role == "performance":
-        return _performance(performance, tally.everyone)[..., 0]
+        return _performance(performance, tally.overall)[..., 0]
     if isinstance(tally, ResidualMoments):
         each = _performance("pearson" if fairness == "GAP" else performance, tally)
         fair = each.min(axis=-1) if fairness == "worst_group" else 1.0 - (each.max(axis=-1) - each.min(axis=-1))
@@ -352,7 +352,7 @@ def _objective(role: Role, performance: str, fairness: str, tally: Any) -> Float
         fair = class_fairness(fairness, ClassCounts.of(tally.cells), performance)  # type: ignore[arg-type]
     if role == "fairness":
         return np.asarray(fair, dtype=np.float64)
-    return optimum_distance(_performance(performance, tally.everyone)[..., 0], np.asarray(fair, dtype=np.float64))
+    return optimum_distance(_performance(performance, tally.overall)[..., 0], np.asarray(fair, dtype=np.float64))
 
 
 def _performance(name: str, tally: Any) -> Floats:
@@ -418,7 +418,7 @@ def _aucs(
     performance: str,
 ) -> Floats:
     rows = truth.of(split)
-    is_known = np.asarray(rows.known)
+    is_known = np.asarray(rows.is_known)
     matrix, _ = layout.folding(attribute)
     members = [is_known, *(is_known & (is_member[rows.group] > 0) for is_member in matrix)]
     values = np.full((len(keys), len(members)), np.nan)

@@ -15,8 +15,8 @@ from equipoise.stats import (
     add_people_variance,
     compare_with_best,
     paired_change,
+    satterthwaite_critical_value,
     share_of_best,
-    sources_critical,
     tie_tolerance,
     winner_if_equal,
 )
@@ -63,7 +63,7 @@ def ranked(
     means, several, single, deviations = [], [], [], []
     one_seed = generator.integers(0, len(seeds[0]), draws) if shared else None
     for index, cell in enumerate(cells):
-        cell_values = values[cell.places]
+        cell_values = values[cell.indices]
         each = np.array([(cell.seeds == distinct).sum() for distinct in seeds[index]])
         times = common if common is not None else _times_drawn(len(seeds[index]), draws, generator)
         weights = _run_weights(cell, seeds[index], times, generator)
@@ -77,7 +77,7 @@ def ranked(
         several.append(redrawn_means)
         single.append(cell_values[_one_run(cell, seeds[index], draws, one_seed, generator)])
     sign = np.where(np.asarray(higher), 1.0, -1.0)
-    tied = tie_tolerance(values[np.concatenate([cell.places for cell in cells])])
+    tied = tie_tolerance(values[np.concatenate([cell.indices for cell in cells])])
     best = share_of_best(np.stack(several) * sign, tied)
     if moves is not None:
         unmoved = (np.isnan(moves).mean(axis=1) >= 0.5) & ~np.isnan(np.stack(means))
@@ -93,7 +93,7 @@ class RankedUnder:
     ``best`` is of the quantities in ``columns`` alone; None where nothing was tested.
     """
 
-    places: list[int]
+    indices: list[int]
     ranked: Ranked
     best: Best | None
     columns: tuple[int, ...]
@@ -133,7 +133,7 @@ def with_best(
     changes = add_people_variance(changes, people_variance)
     untested = np.isnan(changes.change) | np.isnan(people_variance) | (changes.units < MIN_SEEDS)
     # One-sided at level / (number - 1) is two-sided at twice that.
-    half = sources_critical(changes.variances, changes.degrees, min(2 * level / (number - 1), 1.0))
+    half = satterthwaite_critical_value(changes.variances, changes.degrees, min(2 * level / (number - 1), 1.0))
     differences, halves = np.zeros((number, number, width)), np.full((number, number, width), np.inf)
     first, second = couples.T
     differences[first, second] = np.nan_to_num(changes.change)
@@ -168,7 +168,7 @@ def _couples(values: Floats, cells: Sequence[Cell], higher: Sequence[bool]) -> l
     all_couples = [(first, second) for first in range(number) for second in range(first)]
     if number <= MOST_COMPARED:
         return all_couples
-    means = np.stack([np.nan_to_num(_weighted(_even(cell, cell.distinct_seeds)[None], values[cell.places])[0])
+    means = np.stack([np.nan_to_num(_weighted(_even(cell, cell.distinct_seeds)[None], values[cell.indices])[0])
                       for cell in cells])  # fmt: skip
     best = set((means * np.where(np.asarray(higher), 1.0, -1.0)).argmax(axis=0).tolist())
     return [couple for couple in all_couples if best & set(couple)]
@@ -181,7 +181,7 @@ def _times_drawn(number: int, draws: int, generator: np.random.Generator) -> Flo
 
 def _run_weights(cell: Cell, seeds: Sequence[int], times: Floats, generator: np.random.Generator) -> Floats:
     """Return the weight of each run in each draw, ``[draw, run]``: a drawn seed is the mean of its drawn runs."""
-    weights = np.zeros((len(times), len(cell.places)))
+    weights = np.zeros((len(times), len(cell.indices)))
     for index, seed in enumerate(seeds):
         runs = cell.runs_of(seed)
         weights[:, runs] = times[:, index, None] * _times_drawn(len(runs), len(times), generator) / len(runs)
@@ -190,7 +190,7 @@ def _run_weights(cell: Cell, seeds: Sequence[int], times: Floats, generator: np.
 
 def _even(cell: Cell, seeds: Sequence[int]) -> Floats:
     """Return weights under which every seed counts the same."""
-    weights = np.zeros(len(cell.places))
+    weights = np.zeros(len(cell.indices))
     for seed in seeds:
         runs = cell.runs_of(seed)
         weights[runs] = 1.0 / (len(runs) * len(seeds))
@@ -210,7 +210,7 @@ def _one_run(
 ) -> np.ndarray:
     """Draw one run for each draw, as positions in the cell; of the chosen seed where seeds are shared."""
     if chosen is None:
-        return generator.integers(0, len(cell.places), draws)
+        return generator.integers(0, len(cell.indices), draws)
     chosen_runs = np.zeros(draws, dtype=np.int64)
     for index, seed in enumerate(seeds):
         draws_of_seed, runs = np.flatnonzero(chosen == index), cell.runs_of(seed)

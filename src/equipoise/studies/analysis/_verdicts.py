@@ -39,10 +39,10 @@ from equipoise.stats import (
     detection_power,
     is_equivalent,
     paired_change,
+    satterthwaite_p,
     seeds_to_detect,
     sources_equivalence_p,
     sources_interval,
-    sources_p,
     unpaired_change,
 )
 from equipoise.studies.analysis._cells import SEEDS, Cell, Units, series_of
@@ -115,7 +115,7 @@ class Judged:
     no number up to 1,000 has).
     """
 
-    found: Comparison
+    comparison: Comparison
     test: StudyTest
     rank_test: str
     unit: str
@@ -183,8 +183,8 @@ def run_tests(cases: Sequence[Case], threshold: float = 0.05) -> Tested:
     alone = changes.variances.copy()
     alone[..., -1] = 0.0
     few = changes.units < MIN_SEEDS
-    p = np.where(undecidable, np.nan, sources_p(changes.change, changes.variances, changes.degrees))
-    p_runs = np.where(few, np.nan, sources_p(changes.change, alone, changes.degrees))
+    p = np.where(undecidable, np.nan, satterthwaite_p(changes.change, changes.variances, changes.degrees))
+    p_runs = np.where(few, np.nan, satterthwaite_p(changes.change, alone, changes.degrees))
     with np.errstate(invalid="ignore", divide="ignore"):
         z = np.abs(changes.change) / np.sqrt(people)
         p_people = np.where(people > 0, 2 * special.ndtr(-z), np.where(changes.change == 0, 1.0, 0.0))
@@ -400,7 +400,8 @@ def _judged(
     bounded = limit is not None
     equivalence_p, adjusted = (float(p_values[at]) for p_values in equivalence)
     return Judged(
-        found=ranks, test=case.test, rank_test=WILCOXON if case.units.pairs else UNPAIRED.test, unit=case.units.unit,
+        comparison=ranks, test=case.test, rank_test=WILCOXON if case.units.pairs else UNPAIRED.test,
+        unit=case.units.unit,
         units=number, change=float(tested.changes.change[at]), p=float(tested.p[at]),
         p_adjusted=float(tested.p_adjusted[at]), p_runs=float(tested.p_runs[at]), p_people=float(tested.p_people[at]),
         p_rank=ranks.p, level=tested.level, low=float(tested.low[at]), high=float(tested.high[at]),

@@ -16,12 +16,12 @@ from equipoise.foundation import (
     BadInput,
     atomic_file,
     csv_cells,
+    describe_error,
     full_precision,
-    told,
     write_error,
 )
 from equipoise.studies.analysis import Measured, StudyData, batched, label_quantities
-from equipoise.studies.findings.spaces._values import Spaces, spaces_of
+from equipoise.studies.findings.spaces import Spaces, spaces_of
 from equipoise.studies.plans import Trial, canonical, condition_text
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def write_table(
     check_ending(target)
     with open_store(os.fspath(store), create=False, read_only=True, plan=study.plan_key, artefacts=artefacts) as opened:
         keys = check_same_plan(study, opened)
-        data = data_of(opened, name=study.name, truth=study.truth, favourable=study.cohort.favourable, keys=keys)
+        data = data_of(opened, name=study.name, truth=study.labels, favourable=study.cohort.favourable, keys=keys)
         damaged = sum(failure.damaged for failure in data.failures)
         if damaged:
             warnings.warn(
@@ -92,8 +92,8 @@ class Part:
     ``space`` is what only numbers of embedding spaces have; it is empty where no trial kept its space.
     """
 
-    places: NDArray[np.int64]
-    said: Mapping[str, str | None]
+    indices: NDArray[np.int64]
+    description: Mapping[str, str | None]
     values: NDArray[np.float64]
     space: Mapping[str, str | None]
 
@@ -126,7 +126,7 @@ def parts_of(measured: Measured, spaces: Spaces | None) -> Iterator[Part]:
             }  # fmt: skip
             yield Part(all_trials, labels, own_values[:, number], nothing)
     if spaces is not None:
-        places = np.array(spaces.places, dtype=np.int64)
+        places = np.array(spaces.trials, dtype=np.int64)
         for number, space_quantity in enumerate(spaces.quantities):
             labels = {
                 "split": "test", "metric": space_quantity.name, "measure": space_quantity.measure, "class": None,
@@ -177,14 +177,14 @@ def _write_csv(described: dict[str, NDArray[Any]], parts: Iterator[Part], tempor
     with open(temporary, "w", encoding="utf-8", newline="") as file:
         for part in parts:
             if not rows:
-                file.write(csv_cells([*described, *part.said, "value", *part.space]) + "\r\n")
-            before, after = csv_cells(part.said.values()), csv_cells(part.space.values())
+                file.write(csv_cells([*described, *part.description, "value", *part.space]) + "\r\n")
+            before, after = csv_cells(part.description.values()), csv_cells(part.space.values())
             ending = f",{after}\r\n" if part.space else "\r\n"
             file.writelines(
                 f"{trials[place]},{before},{full_precision(value)}{ending}"
-                for place, value in zip(part.places.tolist(), part.values.tolist(), strict=True)
+                for place, value in zip(part.indices.tolist(), part.values.tolist(), strict=True)
             )
-            rows += len(part.places)
+            rows += len(part.indices)
     return rows
 
 
@@ -199,10 +199,10 @@ def _write_parquet(described: dict[str, NDArray[Any]], parts: Iterator[Part], te
             connection.execute("CREATE TABLE trials AS SELECT row_number() OVER () - 1 AS place, * FROM described")
             connection.execute("CREATE TABLE numbers (place BIGINT, number INTEGER, value DOUBLE)")
             written = list(_numbers_into(connection, parts))
-            label_columns, space = list(written[0].said), list(written[0].space)
+            label_columns, space = list(written[0].description), list(written[0].space)
             texts = ", ".join(f'"{name}" VARCHAR' for name in (*label_columns, *space))
             connection.execute(f"CREATE TABLE measures (number INTEGER, {texts})")
-            rows = [[number, *part.said.values(), *part.space.values()] for number, part in enumerate(written)]
+            rows = [[number, *part.description.values(), *part.space.values()] for number, part in enumerate(written)]
             marks = ", ".join("?" for _ in rows[0])
             connection.executemany(f"INSERT INTO measures VALUES ({marks})", rows)  # noqa: S608 - question marks alone
             label_columns, space = ([f'measures."{name}"' for name in names] for names in (label_columns, space))
@@ -213,13 +213,13 @@ def _write_parquet(described: dict[str, NDArray[Any]], parts: Iterator[Part], te
             )
             return int(connection.execute("SELECT count(*) FROM numbers").fetchall()[0][0])
     except duckdb.Error as error:
-        raise write_error(target, told(error)) from error
+        raise write_error(target, describe_error(error)) from error
 
 
 def _numbers_into(connection: Any, parts: Iterator[Part]) -> Iterator[Part]:
     """Put the numbers of every measure into a table of DuckDB; yield what is said of them."""
     for number, part in enumerate(parts):
-        connection.register("part", {"place": part.places, "value": np.ascontiguousarray(part.values)})
+        connection.register("part", {"place": part.indices, "value": np.ascontiguousarray(part.values)})
         connection.execute("INSERT INTO numbers SELECT place, ?, value FROM part", [number])
         connection.unregister("part")
-        yield replace(part, places=part.places[:0], values=part.values[:0])
+        yield replace(part, indices=part.indices[:0], values=part.values[:0])

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,8 @@ from equipoise.studies.analysis import (
 )
 from equipoise.studies.findings._reporting import result_of
 from equipoise.studies.findings._result import LookRecord, Looks, StudyResult
-from equipoise.studies.findings._words import look_notes, notes_told
-from equipoise.studies.findings.spaces._values import KeptArrays, remembered_beside
+from equipoise.studies.findings._words import look_notes, note_texts
+from equipoise.studies.findings.spaces import StoredArrays, value_cache
 from equipoise.studies.plans import (
     CHOICE,
     Named,
@@ -61,6 +61,7 @@ from equipoise.tallies import ResidualPivot
 from equipoise.training import COLLAPSED, CONSTRAINTS, known_targets
 
 if TYPE_CHECKING:
+    from equipoise.foundation import Progress
     from equipoise.studies._study import Study
 
 
@@ -78,6 +79,28 @@ BALANCED = (
 )
 
 
+class ReadingOptions(TypedDict, total=False):
+    """How ``Study.result`` reads and reports; what is left out is as the plan has it."""
+
+    artefacts: str | os.PathLike[str] | None
+    measures: Sequence[str] | None
+    show_rows: bool
+    command: Iterable[str] | None
+    count_look: bool
+    baseline: str
+    performance: str
+    fairness: str
+    every_setting: bool
+    people: bool
+    threshold: float
+    margin: float
+    smallest_effect: float
+    equivalence_margin: float | None
+    against: str | Sequence[str]
+    seed: int
+    progress: Progress | None
+
+
 def read_study(
     study: Study,
     store: str | os.PathLike[str],
@@ -89,7 +112,7 @@ def read_study(
     count_look: bool = True,
     **options: Any,
 ) -> StudyResult:
-    """Read what is done of a study, and report it; ``how`` is as in ``reporting.result_of``.
+    """Read what is done of a study, and report it; ``options`` are those of ``result_of``.
 
     The store records that verdicts were read, unless ``count_look`` is False: nobody reads them then.
     """
@@ -98,7 +121,7 @@ def read_study(
         data = data_of(
             opened,
             name=study.name,
-            truth=study.truth,
+            truth=study.labels,
             ids=rows_of(study.cohort, TEST),
             favourable=study.cohort.favourable,
             compositions=compositions_of(study),
@@ -186,14 +209,14 @@ def check_same_plan(study: Study, store: Store, *, to_train: bool = False) -> li
     trained = {trial.cohort for trial in done}
     if trained and study.fingerprint not in trained:
         raise BadInput(
-            f"The trials in {store.place.shown!r} were trained on other data, groups or splits than the cohort "
+            f"The trials in {store.location.name!r} were trained on other data, groups or splits than the cohort "
             f"{study.original.name!r} has now (fingerprint {study.fingerprint[:15]}, there "
             f"{', '.join(sorted(one[:15] for one in trained))})",
             help="restore the earlier data, or run the study on the new data in another store: --store NEW.db.",
         )
     change = plan_change(done, study.trials()).words
     raise BadInput(
-        f"The plan {study.name!r} was not run in {store.place.shown!r} as it is now"
+        f"The plan {study.name!r} was not run in {store.location.name!r} as it is now"
         + (f". {change}" if change else ""),
         help="run this study first (what is trained already is not trained again), or restore the earlier plan"
         + (f': performance = "{study.earlier_performance}", fairness = "GAP".' if has_earlier else "."),
@@ -202,7 +225,9 @@ def check_same_plan(study: Study, store: Store, *, to_train: bool = False) -> li
 
 def _chose_epochs_as_earlier(trials: Iterable[Trial]) -> bool:
     """Tell whether dev rows chose epochs as earlier versions did; own functions and some learners have none."""
-    choosing = {entry.name for entry in registry.entries("learner") if getattr(entry.thing, "chooses_epochs", True)}
+    choosing = {
+        entry.name for entry in registry.entries("learner") if getattr(entry.implementation, "chooses_epochs", True)
+    }
     return any(
         trial.choice < CHOICE and trial.selection != "last" and trial.learner.name in choosing for trial in trials
     )
@@ -265,10 +290,10 @@ def data_of(
         return np.stack([remembered_predictions[position] for position in requested])
 
     def kept(name: str, position: int) -> NDArray[Any] | None:
-        return store.kept([done_keys[position]], name).get(done_keys[position])
+        return store.stored_arrays([done_keys[position]], name).get(done_keys[position])
 
-    kept_names = tuple(name for name in store.kept_names() if name != MODEL)
-    remembered = remembered_beside(store.place.path, "" if truth is None else truth.digest) if kept_names else None
+    kept_names = tuple(name for name in store.stored_array_names() if name != MODEL)
+    remembered = value_cache(store.location.path, "" if truth is None else truth.digest) if kept_names else None
     return StudyData(
         name=name,
         layout=layout_of(names, favourable),
@@ -282,7 +307,7 @@ def data_of(
         failures=(
             *_failures(store, [stored_trial for stored_trial in stored if stored_trial.state == "failed"]),
             *(
-                Failure(stored_trial.trial, _damage_told(damaged[stored_trial.key]), damaged=True)
+                Failure(stored_trial.trial, _damage_sentence(damaged[stored_trial.key]), damaged=True)
                 for stored_trial in stored
                 if stored_trial.key in damaged
             ),
@@ -291,13 +316,15 @@ def data_of(
         compositions=compositions or {},
         equal_conditions=equal_conditions or {},
         keys=done_keys,
-        notes=(*_damage_note(len(damaged)), *notes_told([_notes_of(stored_trial.notes) for stored_trial in done])),
-        kept=None if remembered is None else KeptArrays(kept_names, kept, truth, remembered),
+        notes=(*_damage_note(len(damaged)), *note_texts([_notes_of(stored_trial.notes) for stored_trial in done])),
+        stored_arrays=None if remembered is None else StoredArrays(kept_names, kept, truth, remembered),
         pictures=pictures,
         training_rows=training_rows if training_rows is not None and len(training_rows) == len(names.classes) else None,
         training_mean=training_mean,
         training_total=training_total,
-        training_ends=training_ends(done, store.kept(done_keys, CONSTRAINTS) if CONSTRAINTS in kept_names else {}),
+        training_ends=training_ends(
+            done, store.stored_arrays(done_keys, CONSTRAINTS) if CONSTRAINTS in kept_names else {}
+        ),
         aucs=None if truth is None else aucs_of(store, done_keys, truth, layout_of(names, favourable)),
     )
 
@@ -314,18 +341,18 @@ def _equal_conditions(study: Study) -> dict[str, tuple[Named, ...]]:
 
 def training_of(study: Study) -> dict[str, Any]:
     """Return what the original training rows say a constant prediction should be: rows by class or label, or a mean."""
-    train = study.material.train
+    train = study.dataset.train
     if train.target is None:
         return {}
-    if study.material.task == "regression":
+    if study.dataset.task == "regression":
         targets = np.asarray(train.target, dtype=np.float64)
         targets = targets[np.isfinite(targets)]
         return {"training_mean": float(targets.mean()) if len(targets) else None}
     codes = np.asarray(train.target)
-    if study.material.task == "multilabel":
+    if study.dataset.task == "multilabel":
         codes = codes[known_targets(codes)]
         return {"training_rows": tuple((codes > 0).sum(axis=0).tolist()), "training_total": len(codes)}
-    return {"training_rows": tuple(np.bincount(codes[codes >= 0], minlength=len(study.material.classes)).tolist())}
+    return {"training_rows": tuple(np.bincount(codes[codes >= 0], minlength=len(study.dataset.classes)).tolist())}
 
 
 def _pictures(study: Study) -> Callable[[NDArray[np.int64]], NDArray[np.uint8]] | None:
@@ -426,7 +453,7 @@ def _implausible(readouts: Readouts, truth: EvaluationLabels | None) -> list[str
     shape = readouts.counts.shape[1:3]
     if within is None or shape != (len(truth.groups), len(truth.classes)):
         return []
-    places = labels.group[labels.known] * shape[1] + within[labels.known]
+    places = labels.group[labels.is_known] * shape[1] + within[labels.is_known]
     people = np.bincount(places.astype(np.int64), minlength=shape[0] * shape[1]).reshape(shape)
     counted = readouts.counts[..., 0] if truth.task == "regression" else readouts.counts.sum(axis=-1)
     wrong = (counted != people).any(axis=(1, 2))
@@ -436,7 +463,7 @@ def _implausible(readouts: Readouts, truth: EvaluationLabels | None) -> list[str
 def _implausible_labels(readouts: Readouts, truth: EvaluationLabels) -> list[str]:
     """Return trials whose counts do not add up to the rows of each group with each label, and without it."""
     labels = truth.of(readouts.split)
-    target, group = np.asarray(labels.target)[labels.known], labels.group[labels.known]
+    target, group = np.asarray(labels.target)[labels.is_known], labels.group[labels.is_known]
     shape = (len(truth.groups), len(truth.classes))
     if readouts.counts.shape[1:3] != shape:
         return []
@@ -453,7 +480,7 @@ def _damage_note(number: int) -> Iterator[str]:
         yield f"{trials} damaged in the store and left out of every number: equipoise study run PLAN trains again."
 
 
-def _damage_told(damage: Damage) -> str:
+def _damage_sentence(damage: Damage) -> str:
     return f"The store is damaged: {damage} cannot be read as written. equipoise study run PLAN trains it again."
 
 
@@ -467,8 +494,8 @@ def compositions_of(study: Study) -> dict[str, Composition]:
     compositions: dict[str, Composition] = {}
     for index, (named, _) in enumerate(study.conditions):
         feasibility = drawing.feasibility(index)
-        wanted = {(cell.class_name, cell.group): cell.wanted for cell in feasibility.cells}
-        classes, groups = study.material.classes, study.material.groups
+        wanted = {(cell.class_name, cell.group): cell.requested for cell in feasibility.cells}
+        classes, groups = study.dataset.classes, study.dataset.groups
         rows = tuple(tuple(wanted.get((c, g), 0) for g in groups) for c in classes)
         seed = None if drawing.partition(index, 0) is None else 0
         compositions[condition_text(named)] = Composition(tuple(classes), tuple(groups), rows, seed)

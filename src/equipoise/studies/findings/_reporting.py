@@ -29,7 +29,7 @@ from equipoise.studies.analysis import (
     MEAN_LEVEL,
     NO_LABELS,
     NO_PREDICTIONS,
-    NOT_DRAWN,
+    NOT_RESAMPLED,
     SEEDS,
     SMALLEST_EFFECT,
     TEST,
@@ -44,12 +44,11 @@ from equipoise.studies.analysis import (
     Layout,
     Measured,
     RankedUnder,
-    Redrawn,
+    Resampled,
     Rules,
     StudyData,
     StudyReason,
     alternative_to,
-    asked_for,
     attributes_of,
     baselines_of,
     batched,
@@ -70,7 +69,8 @@ from equipoise.studies.analysis import (
     nested,
     quantities_of,
     ranked,
-    redrawn,
+    requested_measures,
+    resample_people,
     units_of,
     with_best,
 )
@@ -100,11 +100,16 @@ from equipoise.studies.findings._words import (
     undefined_notes,
     with_symbol,
 )
-from equipoise.studies.findings.identical._fairest import identical_parts
-from equipoise.studies.findings.identical._runs import untold_note
-from equipoise.studies.findings.spaces._choosing import DEFAULT as DEFAULT_CHOICE
-from equipoise.studies.findings.spaces._choosing import Choosing, rechosen
-from equipoise.studies.findings.spaces._parts import choice_notes, chosen_by_spaces, space_notes, space_parts
+from equipoise.studies.findings.identical import identical_parts, unlisted_note
+from equipoise.studies.findings.spaces import DEFAULT as DEFAULT_CHOICE
+from equipoise.studies.findings.spaces import (
+    Choosing,
+    choice_notes,
+    chosen_by_spaces,
+    rechosen,
+    space_notes,
+    space_parts,
+)
 from equipoise.studies.plans import ALL, Named, alpha_of, condition_text
 from equipoise.tallies import residual_moments
 
@@ -210,8 +215,8 @@ def result_of(
         data, baseline=baseline, measures=measures, every_setting=every_setting, choose_by=choose_by,
         performance=performance, fairness=fairness,
     )  # fmt: skip
-    resampled = redrawn(data, study.cells, study.quantities, seed=seed)
-    people = people and resampled.drawn
+    resampled = resample_people(data, study.cells, study.quantities, seed=seed)
+    people = people and resampled.resampled
     threshold /= looks
     rules = Rules(
         threshold=threshold, smallest_effect=smallest_effect, margin=equivalence_margin, bounded=is_bounded,
@@ -245,7 +250,7 @@ def result_of(
         environments=tuple(dict(environment) for environment in data.environments),
         flip_rows=flip_rows,
         constant=constant_record(data, study.quantities, study.main, study.attribute),
-        measures=asked_for(study.quantities, measures),
+        measures=requested_measures(study.quantities, measures),
         contrasts=tuple(contrast_records_of(study, couples, contrasts)),
         labels=tuple(label_records_of(study)),
         **(identical_parts(study, seed=seed) if study.has_identical_runs else {}),
@@ -254,16 +259,16 @@ def result_of(
     result = replace(result, differences=tuple(differences(result)))
     result = replace(result, claims=claims_of(result))
     notes = [*notes_of(result, data, joint=resampled.joint, people=people, threshold=threshold)]
-    not_drawn = {"class": NOT_DRAWN, "regression": NO_PREDICTIONS, "multilabel": NO_LABELS}
-    notes += [] if resampled.drawn else [not_drawn[data.layout.task]]
+    not_drawn = {"class": NOT_RESAMPLED, "regression": NO_PREDICTIONS, "multilabel": NO_LABELS}
+    notes += [] if resampled.resampled else [not_drawn[data.layout.task]]
     notes += [*undefined_notes(result), *label_notes(result)]
-    notes += untold_note(study) if study.has_identical_runs else ()
+    notes += unlisted_note(study) if study.has_identical_runs else ()
     notes += space_notes(result) if result.spaces else ()
     notes += choice_notes(study.choosings) if study.choosings else ()
     return replace(result, notes=tuple(notes))
 
 
-def _judged(study: Measured, resampled: Redrawn, rules: Rules, *, people: bool) -> dict[int, list[Judged]]:
+def _judged(study: Measured, resampled: Resampled, rules: Rules, *, people: bool) -> dict[int, list[Judged]]:
     """Judge every cell that has a baseline."""
     places = {id(cell): index for index, cell in enumerate(study.cells)}
     cases: dict[int, Case] = {}
@@ -274,14 +279,16 @@ def _judged(study: Measured, resampled: Redrawn, rules: Rules, *, people: bool) 
     return dict(zip(cases, judged, strict=True))
 
 
-def _case(study: Measured, resampled: Redrawn | None, cells: tuple[Cell, Cell], places: tuple[int, int]) -> Case:
+def _case(study: Measured, resampled: Resampled | None, cells: tuple[Cell, Cell], places: tuple[int, int]) -> Case:
     """Return the comparison of two cells, with what people add to it where they were drawn."""
     units = units_of(study.values[TEST], *cells)
     seeds = len(units.names[0]) if units.unit == SEEDS else 1
     return Case(*cells, units, None if resampled is None else resampled.variance_of_change(*places, seeds))
 
 
-def _contrasted(study: Measured, resampled: Redrawn | None, against: str | Sequence[str], baseline: str) -> list[Case]:
+def _contrasted(
+    study: Measured, resampled: Resampled | None, against: str | Sequence[str], baseline: str
+) -> list[Case]:
     """Return the treatments that are compared with one another, under each condition: none with the baseline."""
     against_names = (against,) if isinstance(against, str) else tuple(against)
     names = list(dict.fromkeys(cell.treatment for cell in study.cells if cell.chosen))
@@ -305,7 +312,7 @@ def _contrasted(study: Measured, resampled: Redrawn | None, against: str | Seque
     return cases
 
 
-def _ranked(study: Measured, resampled: Redrawn | None, threshold: float, seed: int) -> list[RankedUnder]:
+def _ranked(study: Measured, resampled: Resampled | None, threshold: float, seed: int) -> list[RankedUnder]:
     """Rank the chosen cells of each condition and learner, and say which of them may be the best.
 
     What has collapsed to a constant prediction is not ranked: it can be best at nothing.
@@ -314,8 +321,8 @@ def _ranked(study: Measured, resampled: Redrawn | None, threshold: float, seed: 
     higher = [quantity.better == "high" for quantity in study.quantities]
     main = study.main
     columns = (
-        study.place(main.performance), study.place(main.fairness, study.attribute),
-        study.place(main.distance, study.attribute),
+        study.quantity_index(main.performance), study.quantity_index(main.fairness, study.attribute),
+        study.quantity_index(main.distance, study.attribute),
     )  # fmt: skip
     values, level = study.values[TEST], threshold / max(len(study.unders), 1)
     for under in study.unders:
@@ -345,7 +352,7 @@ def rank_records_of(
     study: Measured, ranks: Sequence[RankedUnder], judged: Mapping[int, Sequence[Judged]], threshold: float
 ) -> Iterable[RankRecord]:
     """Yield the rank of every chosen cell on every measure that has a better direction; collapsed ones have none."""
-    ranked = {place: (at, rank) for rank in ranks for at, place in enumerate(rank.places)}
+    ranked = {place: (at, rank) for rank in ranks for at, place in enumerate(rank.indices)}
     for under in study.unders:
         for index, cell in enumerate(study.cells):
             if cell.under != under or not cell.chosen:
@@ -386,18 +393,18 @@ def _simultaneous(judged: Judged, ranked_under: RankedUnder, number: int, thresh
     """Return the interval of a change that holds for all treatments of the condition together (Bonferroni)."""
     if number not in ranked_under.columns or math.isnan(judged.p):
         return {}
-    low, high = sources_interval(judged.change, *judged.sources, threshold / max(len(ranked_under.places) - 1, 1))
+    low, high = sources_interval(judged.change, *judged.sources, threshold / max(len(ranked_under.indices) - 1, 1))
     return {"change": judged.change, "change_low": float(low), "change_high": float(high)}
 
 
 def records_of(
-    study: Measured, resampled: Redrawn, judged: Mapping[int, Sequence[Judged]], ranks: Sequence[RankedUnder]
+    study: Measured, resampled: Resampled, judged: Mapping[int, Sequence[Judged]], ranks: Sequence[RankedUnder]
 ) -> Iterable[StudyRecord]:
     """Yield a record for each cell and quantity."""
     spreads = resampled.spread()
-    best = {place: rank.ranked.best[at] for rank in ranks for at, place in enumerate(rank.places)}
+    best = {place: rank.ranked.best[at] for rank in ranks for at, place in enumerate(rank.indices)}
     for index, cell in enumerate(study.cells):
-        cell_values = study.values[TEST][cell.places]
+        cell_values = study.values[TEST][cell.indices]
         # An identical run is one of the same environment: the same seed elsewhere counts as another.
         same = cell.seeds * (len(study.data.environments) + 1) + cell.environments
         spreads_of_runs = nested(cell_values, same)
@@ -456,7 +463,7 @@ def _does_not_vary(study: Measured, cell: Cell) -> bool:
     if layout.task != "regression":
         return False
     moments = residual_moments(
-        study.data.tables[TEST][cell.places].sum(axis=-2, keepdims=True), ("everyone",), layout.pivot
+        study.data.tables[TEST][cell.indices].sum(axis=-2, keepdims=True), ("everyone",), layout.pivot
     )
     # What rounding leaves of equal predictions is no variance.
     return bool((moments.variance_prediction <= 1e-12 * moments.variance_target).all())
@@ -467,7 +474,7 @@ def _comparison_fields(judged: Judged | None, cell: Cell, runs: int, undefined: 
     if judged is None:
         reason = None if cell.chosen else because(StudyReason.NOT_CHOSEN)
         return {"reason": reason if runs else undefined}
-    comparison, variance = judged.found, judged.variance
+    comparison, variance = judged.comparison, judged.variance
     return {
         "change": judged.change, "change_low": judged.low, "change_high": judged.high, "test": judged.test.value,
         "p_runs": judged.p_runs, "p_people": judged.p_people, "p": judged.p, "p_adjusted": judged.p_adjusted,
@@ -492,17 +499,17 @@ def cell_records_of(study: Measured) -> Iterable[CellRecord]:
     main = study.main
     names = ((main.performance, ()), (main.fairness, study.attribute), (main.distance, study.attribute))
     on_front = _fronts(study)
-    seconds = {id(cell): float(study.data.seconds[cell.places].mean()) for cell in study.cells}
+    seconds = {id(cell): float(study.data.seconds[cell.indices].mean()) for cell in study.cells}
     ends = study.data.training_ends
     for index, (cell, above) in enumerate(zip(study.cells, study.baselines, strict=True)):
-        ended = cell_end([ends[run] for run in cell.places.tolist()] if ends else [])
+        ended = cell_end([ends[run] for run in cell.indices.tolist()] if ends else [])
         dev = [study.mean(cell, DEV, *name) for name in names]
         test = [study.mean(cell, TEST, *name) for name in names]
         counts = np.unique(cell.seeds, return_counts=True)[1]
         base = None if above is None else seconds[id(above)]
         yield CellRecord(
             condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment,
-            setting=cell.setting, chosen=cell.chosen, size=int(cell.described["size"]), runs=len(cell.places),
+            setting=cell.setting, chosen=cell.chosen, size=int(cell.described["size"]), runs=len(cell.indices),
             seeds=len(cell.distinct_seeds), repeats=int(counts.max()), seconds=seconds[id(cell)],
             seconds_ratio=seconds[id(cell)] / base if base else None, attribute=study.attribute,
             dev_performance=dev[0], dev_fairness=dev[1], dev_distance=dev[2], test_performance=test[0],
@@ -510,7 +517,7 @@ def cell_records_of(study: Measured) -> Iterable[CellRecord]:
             environments=len(set(cell.environments.tolist())),
             settings={named.name: dict(named.settings) for named in cell.described["treatments"]},
             collapsed=cell.collapsed, collapsed_runs=cell.collapsed_runs,
-            collapsed_share=cell.collapsed_runs / len(cell.places),
+            collapsed_share=cell.collapsed_runs / len(cell.indices),
             unfinished_training=ended.reasons, unfinished_runs=ended.runs, late_decline=ended.late_decline,
             constraint_residual=ended.residual,
         )  # fmt: skip
@@ -678,7 +685,7 @@ def label_records_of(study: Measured) -> Iterable[LabelRecord]:
     for cell in study.cells:
         for number, quantity in enumerate(quantities):
             assert quantity.class_ is not None
-            label_values = values[cell.places, number]
+            label_values = values[cell.indices, number]
             defined = label_values[~np.isnan(label_values)]
             yield LabelRecord(
                 condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment,

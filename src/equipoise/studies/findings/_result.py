@@ -19,9 +19,15 @@ from equipoise.stats import (
 from equipoise.studies.analysis import ConstantRecord, FlipRecord, FlipRow, SpreadNote, Undecided, Unfinished
 from equipoise.studies.findings._claims import Claim
 from equipoise.studies.findings._words import condition_nouns, condition_phrases, condition_titles
-from equipoise.studies.findings.identical._fairest import FairestRecord
-from equipoise.studies.findings.identical._runs import BothSides, ClassFailure, ClassRecord, Experiment, RunsRecord
-from equipoise.studies.findings.spaces._result import SpaceContrast, SpaceExamples, SpaceRecord, SpaceSetting, StudyMap
+from equipoise.studies.findings.identical import (
+    BothSides,
+    ClassFailure,
+    ClassRecord,
+    Experiment,
+    FairestRecord,
+    RunsRecord,
+)
+from equipoise.studies.findings.spaces import SpaceContrast, SpaceExamples, SpaceRecord, SpaceSetting, StudyMap
 
 SCHEMA = "equipoise.study/2"
 # What the test rows say of the treatment that was the fairest on dev rows at an equal performance.
@@ -516,7 +522,7 @@ class StudyResult(NarratedResult):
                         estimate, significant=record.verdict.significant, better=record.better,
                         equivalent=record.equivalent,
                     ),
-                    place=index,
+                    index=index,
                 )  # fmt: skip
         for index, contrast in enumerate(self.contrasts):
             yield Finding(
@@ -529,7 +535,7 @@ class StudyResult(NarratedResult):
                     contrast.change, significant=contrast.verdict.significant, better=contrast.better,
                     equivalent=contrast.equivalent,
                 ),
-                source="contrasts", place=index,
+                source="contrasts", index=index,
             )  # fmt: skip
 
     def _described(self) -> Sequence[str]:

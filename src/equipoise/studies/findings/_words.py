@@ -497,7 +497,7 @@ class _Kind:
         return "".join(text for pair in zip(self.between, [*ranges, ""], strict=True) for text in pair)
 
 
-def notes_told(notes: Sequence[Sequence[str]]) -> Iterator[str]:
+def note_texts(notes: Sequence[Sequence[str]]) -> Iterator[str]:
     """Say what trials noted, with how many noted it; the most frequent first."""
     kinds: dict[tuple[str, ...], _Kind] = {}
     for index, trial_notes in enumerate(notes):

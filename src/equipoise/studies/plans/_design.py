@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from equipoise.cohorts import Cohort, Task
 from equipoise.conditions import Condition, make_condition, settings_of
@@ -35,19 +35,19 @@ from equipoise.studies.plans._naming import (
     distinct,
     expanded,
     kind_of,
+    name_and_settings,
     placed,
     plain,
-    said,
     treatment_name,
     treatments_of,
     unread,
 )
 from equipoise.tallies import (
     factorise,
-    shown,
+    label_text,
 )
 from equipoise.training import (
-    Given,
+    FreeParameter,
     Learner,
     Need,
     Precision,
@@ -55,11 +55,14 @@ from equipoise.training import (
     Selection,
     Treatment,
     check_compatible,
-    completed,
-    has_own,
+    has_hook,
     needs_scores,
     no_scores,
+    with_defaults,
 )
+
+if TYPE_CHECKING:
+    from equipoise.studies.plans._types import ConditionEntry, LearnerEntry, TreatmentEntry
 
 DEVICES = ("cpu", "cuda")
 BALANCED_ACCURACY = "balanced_accuracy"  # a number of the report that no measure is registered for
@@ -90,7 +93,7 @@ class Learning:
 
 
 @dataclass(frozen=True)
-class How:
+class TrainingOptions:
     """How trials are trained and read."""
 
     rounding: str
@@ -116,7 +119,7 @@ def groups_of(cohort: Cohort, group: str | Sequence[str] | None) -> tuple[str, .
         return names
 
 
-def conditions_of(entries: Sequence[Any]) -> list[tuple[Named, Condition]]:
+def conditions_of(entries: ConditionEntry | Sequence[ConditionEntry]) -> list[tuple[Named, Condition]]:
     """Return the conditions of a study; a list among the settings of one is several."""
     conditions: list[tuple[Named, Condition]] = []
     for index, entry in enumerate(_sequence(entries, "conditions")):
@@ -131,7 +134,7 @@ def conditions_of(entries: Sequence[Any]) -> list[tuple[Named, Condition]]:
 def _conditions(entry_given: Any) -> list[tuple[Named, Condition]]:
     if isinstance(entry_given, Condition) and not isinstance(entry_given, type):
         return [(_named_condition(_condition_name(entry_given), entry_given), entry_given)]
-    name, settings = said(entry_given, "condition")
+    name, settings = name_and_settings(entry_given, "condition")
     with placed("name"):
         if not isinstance(name, str):
             raise BadInput(f"The name of a condition is {name!r}", available='text such as "as_given"')
@@ -146,12 +149,12 @@ def _named_condition(name: str, condition: Condition) -> Named:
 
 def _condition_name(condition: Condition) -> str:
     for entry in registry.entries("condition"):
-        if entry.thing is type(condition):
+        if entry.implementation is type(condition):
             return entry.name
     raise BadInput(f"The condition {condition!r} is not registered", help="decorate its class: @condition(name, ...)")
 
 
-def arms_of(entries: Sequence[Any]) -> list[Arm]:
+def arms_of(entries: TreatmentEntry | Sequence[TreatmentEntry]) -> list[Arm]:
     """Return the treatments of a study; a list among the hyper-parameters of one is a grid."""
     arms: list[Arm] = []
     for index, entry in enumerate(_sequence(entries, "treatments")):
@@ -194,7 +197,7 @@ def acting_arms(arms: Sequence[Arm], learners: Sequence[Learning]) -> list[Arm]:
     The control of what acts after training has its refitted classifier. From an embedding groups are only erased: the
     control would be the embedding as it is, which is what the treatment is compared with anyway.
     """
-    kinds: list[Any] = [registry.get("learner", learning.named.name).thing for learning in learners]
+    kinds: list[Any] = [registry.get("learner", learning.named.name).implementation for learning in learners]
     if not all(Need.EMBEDDING in getattr(kind, "offers", ()) for kind in kinds):
         return list(arms)
     return [arm for arm in arms if not (arm.added and all(_only_erases(named) for named in arm.treatments))]
@@ -202,11 +205,11 @@ def acting_arms(arms: Sequence[Arm], learners: Sequence[Learning]) -> list[Arm]:
 
 def _only_erases(named: Named) -> bool:
     """Tell whether all that a treatment does to an embedding is left out by its control, if it has one."""
-    kind: Any = registry.get("treatment", named.name).thing
-    return control_of(named) is None or has_own(kind, "erase")
+    kind: Any = registry.get("treatment", named.name).implementation
+    return control_of(named) is None or has_hook(kind, "erase")
 
 
-def learners_of(entries: Any, task: str) -> list[Learning]:
+def learners_of(entries: LearnerEntry | Sequence[LearnerEntry], task: str) -> list[Learning]:
     """Return the learners of a study; a list of them is several, and so is a list among the settings of one."""
     several = isinstance(entries, Sequence) and not isinstance(entries, str)
     learnings: list[Learning] = []
@@ -220,18 +223,18 @@ def learners_of(entries: Any, task: str) -> list[Learning]:
 
 
 def _learners(entries: Any, task: str) -> list[Learning]:
-    name, settings = said(_as_entry(entries), "learner")
+    name, settings = name_and_settings(_as_entry(entries), "learner")
     with placed("name"):
         entry = registry.get("learner", name)
-    kind: Any = entry.thing
+    kind: Any = entry.implementation
     # What is no number and no choice may be a list by itself.
     table = kind.table(task)
     fixed = {setting_name: value for setting_name, value in settings.items() if _is_whole(table.get(setting_name))}
     listed = expanded({setting_name: value for setting_name, value in settings.items() if setting_name not in fixed})
     for setting, value in [*fixed.items(), *(pair for values in listed for pair in values.items())]:
         with placed(setting):
-            completed(table, {setting: value}, f"the learner {entry.name!r}")
-    settings_made = [kind.completed({**fixed, **values}, task) for values in listed]
+            with_defaults(table, {setting: value}, f"the learner {entry.name!r}")
+    settings_made = [kind.with_defaults({**fixed, **values}, task) for values in listed]
     return [
         Learning(Named(entry.name, kind.version, plain(kind.described(values))), values) for values in settings_made
     ]
@@ -239,13 +242,13 @@ def _learners(entries: Any, task: str) -> list[Learning]:
 
 def _is_whole(parameter: object) -> bool:
     """Tell whether a list is one value of a hyper-parameter, and not several."""
-    return isinstance(parameter, Given) and not parameter.grid
+    return isinstance(parameter, FreeParameter) and not parameter.grid
 
 
 def verify_learners(learners: Sequence[Learning]) -> None:
     """Import what learners name, and see that it can be trained."""
     for learning in learners:
-        kind: Any = registry.get("learner", learning.named.name).thing
+        kind: Any = registry.get("learner", learning.named.name).implementation
         with placed("learner"):
             kind.verify(learning.values)
 
@@ -254,7 +257,7 @@ def sources_of(learners: Sequence[Learning]) -> dict[str, str]:
     """Return a hash of the user's own code and files that each learner names, where it names some."""
     source_of: dict[str, str | None] = {}
     for learning in learners:
-        kind: Any = registry.get("learner", learning.named.name).thing
+        kind: Any = registry.get("learner", learning.named.name).implementation
         source_of[str(learning.named)] = kind.source(learning.values)
     return {name: source for name, source in source_of.items() if source is not None}
 
@@ -272,21 +275,21 @@ def _as_entry(learner: Any) -> Any:
 
 def check_treatments(learner: Named, arms: Sequence[Arm], task: str) -> None:
     """Refuse a treatment whose ground the learner does not have."""
-    kind: Any = registry.get("learner", learner.name).thing
+    kind: Any = registry.get("learner", learner.name).implementation
     if not (isinstance(kind, type) and issubclass(kind, Learner)):
         return
     for named in (named for arm in arms for named in arm.treatments):
         with placed("treatments"):
-            treatment = cast(type[Treatment], registry.get("treatment", named.name).thing)
+            treatment = cast(type[Treatment], registry.get("treatment", named.name).implementation)
             check_compatible(kind, learner.name, treatment, named.name, task)
 
 
-def check_precision(learner: Named, options: How) -> None:
+def check_precision(learner: Named, options: TrainingOptions) -> None:
     """Refuse a precision in which the learner does not compute."""
-    kind: Any = registry.get("learner", learner.name).thing
+    kind: Any = registry.get("learner", learner.name).implementation
     if options.precision not in kind.precisions:
         able = [entry.name for entry in registry.entries("learner")
-                if options.precision in getattr(entry.thing, "precisions", ())]  # fmt: skip
+                if options.precision in getattr(entry.implementation, "precisions", ())]  # fmt: skip
         with placed("precision"):
             raise BadInput(
                 f"precision is {options.precision!r}, in which the learner {learner.name!r} does not compute",
@@ -319,7 +322,7 @@ def _listed(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 
-def how_of(rounding: str, precision: str, device: str, selection: str | Sequence[str]) -> How:
+def training_options_of(rounding: str, precision: str, device: str, selection: str | Sequence[str]) -> TrainingOptions:
     """Check how trials are trained."""
     selections = (selection,) if isinstance(selection, str) else tuple(selection)
     for name, value, options in (
@@ -332,7 +335,7 @@ def how_of(rounding: str, precision: str, device: str, selection: str | Sequence
     if not selections or len(set(selections)) < len(selections):
         with placed("selection"):
             raise BadInput(f"selection is {list(selections)!r}", available="dto, performance, last, each once at most")
-    return How(rounding, precision, device, selections)
+    return TrainingOptions(rounding, precision, device, selections)
 
 
 def performance_of(performance: str | None, task: Task) -> Performance | None:
@@ -341,10 +344,10 @@ def performance_of(performance: str | None, task: Task) -> Performance | None:
         return None if performance is None else check_performance(performance, task)
 
 
-def fairness_of(given: str, task: Task) -> Fairness:
+def fairness_of(fairness: str, task: Task) -> Fairness:
     """Check what fairness is."""
     with placed("fairness"):
-        return check_fairness(given, task)
+        return check_fairness(fairness, task)
 
 
 def check_scores(performance: Performance | None, learners: Sequence[Learning]) -> None:
@@ -352,7 +355,7 @@ def check_scores(performance: Performance | None, learners: Sequence[Learning]) 
     if not needs_scores(performance):
         return
     for learner in learners:
-        kind: Any = registry.get("learner", learner.named.name).thing
+        kind: Any = registry.get("learner", learner.named.name).implementation
         if not kind.gives_scores(learner.values):
             with placed("performance"):
                 raise no_scores()
@@ -393,13 +396,13 @@ def check_favourable(cohort: Cohort) -> None:
     """Refuse a favourable class that nobody has: every rate would speak of another."""
     if cohort.favourable is None or cohort.task != "class":
         return
-    classes = [shown(label) for label in factorise(cohort[cohort.target]).labels if label is not None]
+    classes = [label_text(label) for label in factorise(cohort[cohort.target]).labels if label is not None]
     if cohort.favourable not in classes:
         with placed("cohort", "favourable"):
             raise unknown_name("class", cohort.favourable, classes, f"the target {cohort.target!r}")
 
 
-def whole(value: Any, name: str) -> int:
+def positive_integer(value: Any, name: str) -> int:
     """Check a whole number of at least 1."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         with placed(name):
@@ -645,7 +648,7 @@ _READ: Mapping[str, Callable[[Trial], str]] = {
 assert len(_READ) == len(fields(Trial)), "every part of a trial's identity is compared"
 
 
-def check_not_own(version: int | None, hyper: Mapping[str, Any] | None, needs_group: bool) -> None:
+def check_no_function_options(version: int | None, hyper: Mapping[str, Any] | None, needs_group: bool) -> None:
     """Refuse what only a function of one's own has a use for."""
     for name, value in (("version", version), ("hyper", hyper), ("needs_group_at_prediction", needs_group)):
         if value:

@@ -25,7 +25,7 @@ from equipoise.foundation import (
     registry,
     unknown_name,
 )
-from equipoise.training import Epoch, Predicted, Readout, Treatment, completed, may_differ
+from equipoise.training import Epoch, Predicted, Readout, Treatment, may_differ, with_defaults
 
 # Raised when the same description comes to mean another training: older trials are then not taken for the new ones.
 IDENTITY = 1
@@ -111,7 +111,7 @@ def _control(name: str) -> tuple[Mapping[str, Any], str]:
     """Return under which settings a treatment is its own control, and what that is called."""
     for entry in registry.entries("treatment"):
         if entry.name == name:
-            return getattr(entry.thing, "control", {}), getattr(entry.thing, "control_name", "")
+            return getattr(entry.implementation, "control", {}), getattr(entry.implementation, "control_name", "")
     return {}, ""
 
 
@@ -147,9 +147,9 @@ class Recorded:
     """A trial that ended: done, with predictions of dev and test rows, or failed, with the reason in words.
 
     ``predictions`` has the splits "dev" and "test"; their rows are those of the cohort's split, in order.
-    ``environment`` says packages and hardware: it stands beside the identity, not in it. ``kept`` are further arrays by
-    name, such as ``embedding.test``, whose rows are in the same order. ``traceback`` is where an error came from that
-    failed it.
+    ``environment`` says packages and hardware: it stands beside the identity, not in it. ``arrays`` are further arrays
+    by name, such as ``embedding.test``, whose rows are in the same order. ``traceback`` is where an error came from
+    that failed it.
     """
 
     trial: Trial
@@ -161,7 +161,7 @@ class Recorded:
     failure: str | None = None
     seconds: float = 0.0
     environment: Mapping[str, Any] = field(default_factory=dict)
-    kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     traceback: str | None = None
 
 
@@ -227,18 +227,18 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-Place = tuple[str | int, ...]
+PlanPath = tuple[str | int, ...]
 UNTREATED = "untreated"
 # What a treatment's setting is chosen by where trials embed rows: of the worst group on dev rows.
 ChooseBy = Literal["recall@1", "nmi"]
 
 
 class BadPlan(BadInput):
-    """Something in a plan cannot be worked with; ``place`` says where it stands, such as ("treatments", 1, "rate")."""
+    """Something in a plan cannot be worked with; ``path`` says where it stands, such as ("treatments", 1, "rate")."""
 
-    def __init__(self, error: BadInput, place: Place) -> None:
+    def __init__(self, error: BadInput, path: PlanPath) -> None:
         super().__init__(error.given, available=error.available, help=error.help)
-        self.place = place
+        self.path = path
 
 
 @contextmanager
@@ -247,7 +247,7 @@ def placed(*place: str | int) -> Iterator[None]:
     try:
         yield
     except BadPlan as error:
-        raise BadPlan(error, (*place, *error.place)) from error
+        raise BadPlan(error, (*place, *error.path)) from error
     except BadInput as error:
         raise BadPlan(error, place) from error
 
@@ -261,7 +261,7 @@ def expanded(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(settings, combination, strict=True)) for combination in itertools.product(*choices)]
 
 
-def said(entry: Any, what: str) -> tuple[Any, dict[str, Any]]:
+def name_and_settings(entry: Any, what: str) -> tuple[Any, dict[str, Any]]:
     """Part what is given into a name (or names) and settings: "inlp", {"name": "inlp", ...} or ["a", "b"]."""
     if isinstance(entry, Mapping):
         settings = dict(entry)
@@ -288,7 +288,7 @@ def treatments_of(entry_given: Any) -> list[tuple[Named, ...]]:
     """
     if isinstance(entry_given, Treatment):
         return [(_named_treatment(entry_of(entry_given), entry_given.values),)]
-    names, settings = said(entry_given, "treatment")
+    names, settings = name_and_settings(entry_given, "treatment")
     entries = [treatment_entry(name) for name in ([names] if isinstance(names, str) else _texts(names))]
     _check_composition(entries)
     per_entry = _dealt(entries, settings)
@@ -327,7 +327,7 @@ def treatment_entry(name: str) -> Entry:
     """Return a registered treatment that can take part in a study."""
     with placed("name"):
         entry = registry.get("treatment", name)
-        if not (isinstance(entry.thing, type) and issubclass(entry.thing, Treatment)):
+        if not (isinstance(entry.implementation, type) and issubclass(entry.implementation, Treatment)):
             usable = [candidate.name for candidate in registry.entries("treatment") if _takes_part(candidate)]
             raise BadInput(
                 f"The treatment {entry.name!r} is an estimator and cannot be used in studies",
@@ -338,13 +338,13 @@ def treatment_entry(name: str) -> Entry:
 
 
 def _takes_part(entry: Entry) -> bool:
-    return isinstance(entry.thing, type) and issubclass(entry.thing, Treatment)
+    return isinstance(entry.implementation, type) and issubclass(entry.implementation, Treatment)
 
 
 def entry_of(treatment: Treatment) -> Entry:
     """Return the entry of a treatment that was made already."""
     for entry in registry.entries("treatment"):
-        if entry.thing is type(treatment):
+        if entry.implementation is type(treatment):
             return entry
     raise BadInput(
         f"The treatment {type(treatment).__name__} is not registered", help="decorate it: @treatment(name, ...)"
@@ -378,7 +378,7 @@ def _dealt(entries: Sequence[Entry], settings: Mapping[str, Any]) -> list[dict[s
 
 
 def _parameters(entry: Entry) -> Mapping[str, Any]:
-    return dict(getattr(entry.thing, "parameters", {}))
+    return dict(getattr(entry.implementation, "parameters", {}))
 
 
 def _named_treatment(entry: Entry, values: Mapping[str, Any]) -> Named:
@@ -386,9 +386,9 @@ def _named_treatment(entry: Entry, values: Mapping[str, Any]) -> Named:
     table = _parameters(entry)
     for name, value in values.items():
         with placed(name):
-            completed(table, {name: value}, f"the {entry.kind} {entry.name!r}")
-    version = getattr(entry.thing, "version", 1)
-    named = Named(entry.name, version, completed(table, values, f"the {entry.kind} {entry.name!r}"))
+            with_defaults(table, {name: value}, f"the {entry.kind} {entry.name!r}")
+    version = getattr(entry.implementation, "version", 1)
+    named = Named(entry.name, version, with_defaults(table, values, f"the {entry.kind} {entry.name!r}"))
     # What a control does not do has no other settings: all of them are one.
     return control_of(named) or named if is_control(named) else named
 
@@ -400,15 +400,15 @@ def is_control(named: Named) -> bool:
 
 def control_of(named: Named) -> Named | None:
     """Return the control of a treatment, which does everything but what the treatment is about; None without one."""
-    thing: Any = registry.get("treatment", named.name).thing
+    thing: Any = registry.get("treatment", named.name).implementation
     if not getattr(thing, "control", None):
         return None
-    return replace(named, settings=completed(thing.parameters, thing.control, f"the treatment {named.name!r}"))
+    return replace(named, settings=with_defaults(thing.parameters, thing.control, f"the treatment {named.name!r}"))
 
 
 def make_treatment(named: Named) -> Treatment:
     """Make a treatment from its name and hyper-parameters."""
-    kind: Any = registry.get("treatment", named.name).thing
+    kind: Any = registry.get("treatment", named.name).implementation
     treatment: Treatment = kind(**named.settings)
     return treatment
 

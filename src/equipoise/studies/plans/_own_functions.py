@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation import (
     BadInput,
@@ -18,8 +18,11 @@ from equipoise.foundation import (
 from equipoise.studies.plans._naming import Named, canonical, distinct, placed, plain
 from equipoise.training import is_jittered
 
+if TYPE_CHECKING:
+    from equipoise.studies.plans._types import LearnerEntry, TreatmentEntry
+
 # The learner's name in trials that a function of one's own trains.
-OWN = "own_function"
+OWN_FUNCTION = "own_function"
 
 Function = Callable[..., Any]
 
@@ -40,7 +43,7 @@ class OwnFunction:
         return module != "__main__" and "<locals>" not in self.function.__qualname__ and module in sys.modules
 
 
-def own_function(function: Function, version: int) -> OwnFunction:
+def named_function(function: Function, version: int) -> OwnFunction:
     """Name a function: by its module and its own name. The file's name stands for the module of a script."""
     name = getattr(function, "__qualname__", None)
     if not callable(function) or name is None or "<lambda>" in name:
@@ -113,7 +116,7 @@ def functions_of(train: Function | Sequence[Function], version: int | None) -> t
             available="a whole number that is raised whenever the function changes what it trains",
             help="Study(..., train=my_function, version=1)",
         )
-    functions = tuple(own_function(function, version) for function in user_functions)
+    functions = tuple(named_function(function, version) for function in user_functions)
     with placed("train"):
         distinct([function.name for function in functions], [function.name for function in functions], "function")
     return functions
@@ -126,9 +129,11 @@ def hyper_of(hyper: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return hyper or {}
 
 
-def check_own(treatments: Sequence[Any], learner: Any, rounding: str) -> None:
+def check_function_study(
+    treatments: TreatmentEntry | Sequence[TreatmentEntry], learner: LearnerEntry | Sequence[LearnerEntry], rounding: str
+) -> None:
     """Refuse what a function of one's own would have to know about."""
-    if tuple(treatments) != ("untreated",) or learner != "mlp":
+    if not isinstance(treatments, Sequence) or tuple(treatments) != ("untreated",) or learner != "mlp":
         raise BadInput(
             "train was given together with a learner or treatments",
             help="a function does its own training: give several functions to compare, train=[plain, treated].",
@@ -140,7 +145,7 @@ def check_own(treatments: Sequence[Any], learner: Any, rounding: str) -> None:
         )
 
 
-def own_baseline(
+def function_baseline_of(
     baseline: str | None, functions: Sequence[OwnFunction], named: Sequence[Named]
 ) -> tuple[str | None, bool]:
     """Return the baseline among users' functions, and whether each of their settings is a treatment of its own.

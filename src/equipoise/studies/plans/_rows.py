@@ -36,9 +36,9 @@ from equipoise.studies.plans._naming import BadPlan
 from equipoise.tallies import (
     Coded,
     factorise,
-    shown,
+    label_text,
 )
-from equipoise.training import Codes, Material
+from equipoise.training import Codes, EncodedDataset
 
 
 def trained_fingerprint(cohort: Cohort) -> str:
@@ -144,7 +144,7 @@ def _labels(cohort: Cohort) -> NDArray[np.str_]:
     if cohort.split is None:
         return np.full(len(cohort), "train")
     coded = factorise(cohort[cohort.split])
-    return np.array([shown(label) for label in coded.labels])[coded.codes]
+    return np.array([label_text(label) for label in coded.labels])[coded.codes]
 
 
 def cluster_codes(column: NDArray[Any]) -> NDArray[np.int64]:
@@ -301,17 +301,17 @@ def rows_of(cohort: Cohort, split: str) -> NDArray[np.int64]:
 class Drawing:
     """Training rows by class (or quarter, in a regression) and group, and the conditions that will be compared."""
 
-    material: Material
+    dataset: EncodedDataset
     conditions: Sequence[Condition]
-    wanted: int | None = None
+    requested_size: int | None = None
 
     @cached_property
     def cells(self) -> TrainingCells:
         """The training rows by class (or quarter) and group, below 0 where they have none."""
-        train = self.material.train
+        train = self.dataset.train
         assert train.cell is not None
         assert train.group is not None
-        names = (tuple(self.material.classes), tuple(self.material.groups))
+        names = (tuple(self.dataset.classes), tuple(self.dataset.groups))
         return TrainingCells(np.arange(len(train.cell)), train.cell, train.group, *names)
 
     def _shares(self, condition: Condition, seed: int | None = None) -> NDArray[np.float64]:
@@ -333,7 +333,7 @@ class Drawing:
     @property
     def size(self) -> int:
         """How many training rows every condition draws."""
-        return self.largest if self.wanted is None else self.wanted
+        return self.largest if self.requested_size is None else self.requested_size
 
     def feasibility(self, index: int) -> Feasibility:
         """Say what one condition asks of the data (that of seed 0, where the seed has a say)."""
@@ -345,7 +345,7 @@ class Drawing:
         condition = self.conditions[index]
         return self.cells.draw(condition, self._shares(condition, seed), seed, self.size or None, self.largest).rows
 
-    def first_alike(self, seeds: Sequence[int]) -> list[int]:
+    def first_equal(self, seeds: Sequence[int]) -> list[int]:
         """Return for each condition the place of the first that draws the same rows with all of these seeds.
 
         Rows of a cell stand in an order that hangs on the seed and the cell alone, so equal numbers in all cells are
@@ -374,5 +374,5 @@ class Drawing:
         return tuple(by_seed if seeded else by_seed * len(seeds))
 
     def partition(self, index: int, seed: int) -> tuple[str, ...] | None:
-        """Say for every class of the material what one condition and seed make of it; None where it parts none."""
-        return partition_of(self.conditions[index], self.material.classes, seed)
+        """Say for every class of the dataset what one condition and seed make of it; None where it parts none."""
+        return partition_of(self.conditions[index], self.dataset.classes, seed)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from equipoise.studies.running._kept_models import MODEL as MODEL
     from equipoise.studies.running._kept_models import model_of as model_of
     from equipoise.studies.running._own_function import OwnWork as OwnWork
-    from equipoise.studies.running._own_function import shown_cohort as shown_cohort
+    from equipoise.studies.running._own_function import visible_cohort as visible_cohort
     from equipoise.studies.running._packing import is_pack as is_pack
     from equipoise.studies.running._packing import pack as pack
     from equipoise.studies.running._packing import unpack as unpack
@@ -40,7 +40,7 @@ _MODULES = {
     "_environment": ("check_device", "new_owner"),
     "_folder": ("Merged", "merge", "part_of", "run_to_folder"),
     "_kept_models": ("MODEL", "model_of"),
-    "_own_function": ("OwnWork", "shown_cohort"),
+    "_own_function": ("OwnWork", "visible_cohort"),
     "_packing": ("is_pack", "pack", "unpack"),
     "_progress": ("Standing", "Steadied", "Watcher", "seconds_left"),
     "_running": (

@@ -23,16 +23,16 @@ from equipoise.studies.running._progress import Watcher, Within, standing
 from equipoise.studies.running._running import trained, within_stack
 from equipoise.studies.running._work import Work
 from equipoise.studies.storage import (
+    ARRAY_PREFIX,
     COLUMNS,
-    KEPT,
     CellStatus,
     EvaluationLabels,
     Status,
     Store,
+    array_name,
+    checked_array,
     history_array,
     history_of,
-    kept_array,
-    kept_name,
     make_folder,
     write_durably,
 )
@@ -77,8 +77,8 @@ def write_trial(folder: Path, recorded: Recorded) -> Path:
         tensors[f"{split}.values"] = np.ascontiguousarray(predicted.values)
         if predicted.scores is not None:
             tensors[f"{split}.scores"] = np.ascontiguousarray(predicted.scores)
-    for name, array in recorded.kept.items():
-        tensors[kept_name(name)] = np.ascontiguousarray(kept_array(name, array))
+    for name, array in recorded.arrays.items():
+        tensors[array_name(name)] = np.ascontiguousarray(checked_array(name, array))
     header = {
         "format": FORMAT,
         "identity": IDENTITY,
@@ -174,7 +174,7 @@ def _recorded(header: Mapping[str, Any], tensors: Tensors) -> Recorded:
         failure=failure,
         seconds=float(seconds),
         environment=header["environment"],
-        kept=_kept_arrays(tensors) if state == "done" else {},
+        arrays=_kept_arrays(tensors) if state == "done" else {},
         traceback=traceback,
     )
 
@@ -206,8 +206,8 @@ def _predicted(split: str, tensors: Tensors) -> Predicted:
 
 def _kept_arrays(tensors: Tensors) -> dict[str, NDArray[Any]]:
     """Return the further arrays of a trial; codes are wide again, as those of a store are."""
-    found = {name.removeprefix(KEPT): array for name, array in tensors.items() if name.startswith(KEPT)}
-    return {name: kept_array(name, array) for name, array in found.items()}
+    found = {name.removeprefix(ARRAY_PREFIX): array for name, array in tensors.items() if name.startswith(ARRAY_PREFIX)}
+    return {name: checked_array(name, array) for name, array in found.items()}
 
 
 def digest_of(said: Mapping[str, Any], tensors: Tensors) -> str:
@@ -356,7 +356,7 @@ class Merged:
     """What a folder brought: keys new in the store, keys that it had, and by file's name why others stay out."""
 
     new: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
+    existing: tuple[str, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -384,7 +384,7 @@ def merge(
                 refused[path.name] = error.given
         written = store.add([recorded for _, recorded in read.values()], truth)
         new += written.new
-        known += written.known
+        known += written.existing
         refused |= {read[key][0]: reason for key, reason in written.refused.items()}
         if progress is not None:
             progress(min(start + AT_ONCE, len(files)), len(files))

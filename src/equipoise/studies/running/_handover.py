@@ -22,7 +22,7 @@ from equipoise.foundation import (
     BadInput,
     EquipoiseError,
     defer_interrupts,
-    write_whole,
+    write_file,
 )
 from equipoise.studies.plans import OwnFunction
 from equipoise.studies.running._own_function import OwnWork
@@ -36,41 +36,41 @@ TRUTH, COLUMN = "truth.", "column."
 SPLIT_PARTS = ("target", "group", "cell", "cluster")
 
 
-class CannotLeave(EquipoiseError):
+class NotTransferable(EquipoiseError):
     """Something of the work is only in this process: a function of a notebook, an object without a name."""
 
 
 @dataclass(frozen=True)
-class Shared:
+class StoreAccess:
     """The store that all workers open: its path or URL, the plan in it, and the folder for what is too large."""
 
-    where: str
+    location: str
     plan: str
     artefacts: str | os.PathLike[str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Handed:
+class WorkerInput:
     """Everything that a worker needs: what to train, what to count it against, where to record it, on how many cores.
 
     ``parent`` is the process that a worker belongs to: when it is gone, the worker stops.
     """
 
     work: Work
-    truth: EvaluationLabels
-    shared: Shared
+    labels: EvaluationLabels
+    store: StoreAccess
     threads: int
     parent: int
 
 
 @contextlib.contextmanager
-def handed_over(handed: Handed) -> Iterator[Path]:
+def worker_folder(worker_input: WorkerInput) -> Iterator[Path]:
     """Lend a folder with everything that workers need; it is gone when the work is."""
     folder: Path | None = None
     try:
         with defer_interrupts():
             folder = _private_folder()
-        write(folder, handed)
+        write(folder, worker_input)
         yield folder
     finally:
         if folder is not None:
@@ -87,14 +87,14 @@ def _private_folder() -> Path:
         ) from error
 
 
-def write(folder: Path, handed: Handed) -> None:
-    """Write what workers need into a folder; what cannot leave this process raises ``CannotLeave``."""
+def write(folder: Path, worker_input: WorkerInput) -> None:
+    """Write what workers need into a folder; what cannot leave this process raises ``NotTransferable``."""
     from safetensors.numpy import save
 
-    work = handed.work
+    work = worker_input.work
     if type(work) not in (Work, OwnWork):
-        raise CannotLeave(f"Work of the kind {type(work).__name__} exists only in this process.")
-    described, tensors = _truth_parts(handed.truth)
+        raise NotTransferable(f"Work of the kind {type(work).__name__} exists only in this process.")
+    described, tensors = _truth_parts(worker_input.labels)
     content: dict[str, Any] = {
         "work": description_of(replace(work, learners={}), ""),  # learners may be objects
         "learners": {key: _coded(dict(values)) for key, values in work.learners.items()},
@@ -102,21 +102,21 @@ def write(folder: Path, handed: Handed) -> None:
         "keep_models": work.keep_models,
         "truth": described,
         "shared": [
-            os.fspath(value) if isinstance(value, os.PathLike) else value for value in vars(handed.shared).values()
+            os.fspath(value) if isinstance(value, os.PathLike) else value for value in vars(worker_input.store).values()
         ],
-        "threads": handed.threads,
-        "parent": handed.parent,
+        "threads": worker_input.threads,
+        "parent": worker_input.parent,
     }
     tensors |= tensors_of(work)
     if isinstance(work, OwnWork):
         function_parts, columns = _own_parts(work)
         content["own"] = function_parts
         tensors |= columns
-    write_whole(folder / TENSORS, save(tensors), announced=False)
-    write_whole(folder / DESCRIPTION, json.dumps(content), announced=False)
+    write_file(folder / TENSORS, save(tensors), announced=False)
+    write_file(folder / DESCRIPTION, json.dumps(content), announced=False)
 
 
-def read(folder: Path) -> Handed:
+def read(folder: Path) -> WorkerInput:
     """Read what ``write`` wrote."""
     from safetensors.numpy import load
 
@@ -130,8 +130,8 @@ def read(folder: Path) -> Handed:
     )
     if "own" in content:
         work = _own_work(work, content["own"], tensors)
-    return Handed(
-        work, _truth(content["truth"], tensors), Shared(*content["shared"]), content["threads"], content["parent"]
+    return WorkerInput(
+        work, _truth(content["truth"], tensors), StoreAccess(*content["shared"]), content["threads"], content["parent"]
     )
 
 
@@ -190,7 +190,7 @@ def _own_parts(work: OwnWork) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 def _flat(column: NDArray[Any], name: str) -> list[Any]:
     values: list[Any] = column.reshape(-1).tolist()
     if column.dtype.kind not in "OU" or not {type(value) for value in values} <= {str, int, float, bool, type(None)}:
-        raise CannotLeave(f"The column {name!r} holds values that cannot be passed to other processes.")
+        raise NotTransferable(f"The column {name!r} holds values that cannot be passed to other processes.")
     return values
 
 
@@ -232,7 +232,7 @@ def _coded(value: Any) -> Any:
         return {"named": _name(value)}
     if hasattr(value, "get_params"):  # an estimator of scikit-learn's kind: made again as its clone would be
         return {"made": _name(type(value)), "with": _coded(dict(value.get_params(deep=False)))}
-    raise CannotLeave(f"{value!r} exists only in this process.")
+    raise NotTransferable(f"{value!r} exists only in this process.")
 
 
 def _restored(coded: Any) -> Any:
@@ -262,7 +262,7 @@ def _name(thing: Any) -> list[str]:
     except (ImportError, AttributeError):
         same = False
     if not same:
-        raise CannotLeave(
+        raise NotTransferable(
             f"{module}.{name} exists only in this process: move it to a module that other processes find to use "
             "several workers."
         )

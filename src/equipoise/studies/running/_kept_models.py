@@ -19,7 +19,7 @@ MOST_BYTES = 4 * 1024**2
 SETTINGS = "settings"
 
 
-def kept_model(model: FittedModel | None) -> tuple[dict[str, NDArray[Any]], str | None]:
+def packed_model(model: FittedModel | None) -> tuple[dict[str, NDArray[Any]], str | None]:
     """Return the array that keeps a model, or a note why it is not kept."""
     from safetensors.numpy import save
 

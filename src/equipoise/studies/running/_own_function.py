@@ -15,7 +15,7 @@ from equipoise.foundation import BadInput, listing
 from equipoise.studies.plans import OwnFunction, Trial, rows_of
 from equipoise.studies.running._work import Work, draw_name
 from equipoise.tallies import factorise
-from equipoise.training import Outcome, Predicted, failed, fix_seeds, no_scores
+from equipoise.training import Outcome, Predicted, failed_outcome, fix_seeds, no_scores
 
 SPLIT = "split"
 THRESHOLD = 0.5
@@ -49,30 +49,30 @@ class OwnWork(Work):
             if self.scored and (dev.scores is None or test.scores is None):
                 raise no_scores()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code must not stop the other trials
-            return failed(error, Outcome(seconds=time.perf_counter() - began))
+            return failed_outcome(error, Outcome(seconds=time.perf_counter() - began))
         return Outcome(dev=dev, test=test, seconds=time.perf_counter() - began)
 
     def _visible_cohort(self, trial: Trial) -> Cohort:
         assert self.cohort is not None
-        places = self.material.train.ids[self.draws[draw_name(trial)]]
-        rows = np.concatenate([places, self.material.dev.ids, self.material.test.ids])
+        places = self.dataset.train.ids[self.draws[draw_name(trial)]]
+        rows = np.concatenate([places, self.dataset.dev.ids, self.dataset.test.ids])
         columns = {name: column.take(rows, axis=0) for name, column in self.cohort.columns.items()}
         return replace(self.cohort, columns=columns)
 
     def _predicted(self, found: Any, split: str) -> Predicted:
-        rows = len(getattr(self.material, split))
+        rows = len(getattr(self.dataset, split))
         array = np.asarray(found)
         if array.ndim not in (1, 2) or len(array) != rows:
             raise BadInput(
                 f"The function returned {array.shape} for the {split} rows",
                 available=f"one prediction for each of the {rows:,} rows, or scores [row, class]",
             )
-        if self.material.task == "regression":
+        if self.dataset.task == "regression":
             return Predicted(_finite(array.reshape(rows, -1)[:, 0], split).astype(np.float32))
         return self._classes(array, split)
 
     def _classes(self, array: NDArray[Any], split: str) -> Predicted:
-        classes = self.material.classes
+        classes = self.dataset.classes
         if array.ndim == 2:
             if array.shape[1] != len(classes):
                 raise BadInput(
@@ -97,7 +97,7 @@ class OwnWork(Work):
 
     def _check_unambiguous(self, array: NDArray[Any], split: str) -> None:
         """Refuse 0.0 and 1.0 that may be classes, or scores of a favourable class that is the first of two."""
-        if array.dtype.kind == "f" and len(self.material.classes) == 2 and self.favourable == self.material.classes[0]:
+        if array.dtype.kind == "f" and len(self.dataset.classes) == 2 and self.favourable == self.dataset.classes[0]:
             raise BadInput(
                 f"The function returned {listing(np.unique(array).tolist())} for the {split} rows, which may be "
                 f"classes or scores of the favourable class {self.favourable!r}",
@@ -113,9 +113,7 @@ class OwnWork(Work):
                 available="one score per row from 0 to 1, predicted from 0.5 on",
                 help="convert it to a probability, or return scores [row, class], of which the largest is predicted.",
             )
-        favourable_index = (
-            self.material.classes.index(self.favourable) if self.favourable in self.material.classes else 1
-        )
+        favourable_index = self.dataset.classes.index(self.favourable) if self.favourable in self.dataset.classes else 1
         both = np.stack([1.0 - scores, scores], axis=1).astype(np.float32)
         return Predicted(
             np.where(scores >= THRESHOLD, favourable_index, 1 - favourable_index),
@@ -141,7 +139,7 @@ def _finite(array: NDArray[Any], split: str) -> NDArray[Any]:
     return numbers
 
 
-def shown_cohort(cohort: Cohort, *, with_test_groups: bool) -> Cohort:
+def visible_cohort(cohort: Cohort, *, with_test_groups: bool) -> Cohort:
     """Return a cohort without what a function may not see: test targets, test groups, and columns that play no part."""
     assert cohort.split is not None
     test = rows_of(cohort, "test")

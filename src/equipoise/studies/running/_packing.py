@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation import BadInput, write_whole
+from equipoise.foundation import BadInput, write_file
 from equipoise.studies.plans import IDENTITY, Stack, canonical, trial_of
 from equipoise.studies.running._work import Work
-from equipoise.training import Material, Rows
+from equipoise.training import EncodedDataset, Rows
 
 SCHEMA = "equipoise.study-pack/1"
-SAID, TENSORS = "study.json", "material.safetensors"
+DESCRIPTION, TENSORS = "study.json", "material.safetensors"
 SPLITS = ("train", "dev", "test")
 PARTS = ("inputs", "ids", "target", "group", "cell")
 # What the names of tensors begin with that there is one of for every draw.
@@ -28,7 +28,7 @@ AGAIN = "pack the plan again: equipoise study pack PLAN DIR."
 
 def is_pack(path: str | os.PathLike[str]) -> bool:
     """Tell whether a path is a folder that ``pack`` wrote."""
-    return (Path(path) / SAID).is_file()
+    return (Path(path) / DESCRIPTION).is_file()
 
 
 def pack(work: Work, folder: str | os.PathLike[str]) -> Path:
@@ -45,10 +45,10 @@ def pack(work: Work, folder: str | os.PathLike[str]) -> Path:
         raise BadInput(f"{str(target)!r} is there already", available="a new or an empty folder, or an earlier pack")
     target.mkdir(parents=True, exist_ok=True)
     content = save(tensors_of(work))
-    write_whole(target / TENSORS, content)
+    write_file(target / TENSORS, content)
     # Last, so that a folder with it is whole.
     said = description_of(work, hashlib.sha256(content).hexdigest())
-    write_whole(target / SAID, json.dumps(said, allow_nan=False) + "\n")
+    write_file(target / DESCRIPTION, json.dumps(said, allow_nan=False) + "\n")
     return target
 
 
@@ -63,7 +63,7 @@ def tensors_of(work: Work) -> dict[str, NDArray[Any]]:
     """Return the arrays that training needs, by the names they have in a file."""
     tensors: dict[str, NDArray[Any]] = {}
     for split in SPLITS:
-        rows: Rows = getattr(work.material, split)
+        rows: Rows = getattr(work.dataset, split)
         assert split != "test" or rows.target is None, "test labels stay here"
         for part in PARTS:
             values = getattr(rows, part)
@@ -79,18 +79,18 @@ def tensors_of(work: Work) -> dict[str, NDArray[Any]]:
 
 def description_of(work: Work, digest: str) -> dict[str, Any]:
     """Return everything else that training needs, as JSON values; ``digest`` is the hash of the arrays' file."""
-    material = work.material
+    dataset = work.dataset
     return {
         "schema": SCHEMA,
         "identity": IDENTITY,
         "tensors": digest,
-        "task": material.task,
-        "classes": material.classes,
-        "groups": material.groups,
-        "labels": material.labels,
-        "attributes": material.attributes,
-        "attribute_values": material.attribute_values,
-        "parts": None if material.parts is None else material.parts.tolist(),
+        "task": dataset.task,
+        "classes": dataset.classes,
+        "groups": dataset.groups,
+        "labels": dataset.labels,
+        "attributes": dataset.attributes,
+        "attribute_values": dataset.attribute_values,
+        "parts": None if dataset.parts is None else dataset.parts.tolist(),
         # Of several, the trials say all that there is to know.
         "learner": next(iter(work.learners.values())) if len(work.learners) == 1 else {},
         "about": work.about,
@@ -116,7 +116,7 @@ def work_of(content: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Work:
         for number, stack in enumerate(content["stacks"])
     )
     return Work(
-        _material(rows, content),
+        _dataset(rows, content),
         stacks,
         _named(tensors, DRAW),
         content["undrawn"],
@@ -129,14 +129,14 @@ def _named(tensors: dict[str, NDArray[Any]], before: str) -> dict[str, NDArray[A
     return {name.removeprefix(before): codes for name, codes in tensors.items() if name.startswith(before)}
 
 
-def _material(rows: dict[str, Rows], content: dict[str, Any]) -> Material:
+def _dataset(rows: dict[str, Rows], content: dict[str, Any]) -> EncodedDataset:
     attributes = content.get("attributes")  # packs of earlier versions have none
     group_parts = () if attributes is None else (
         tuple(attributes),
         tuple(map(tuple, content["attribute_values"])),
         np.array(content["parts"], dtype=np.int64).reshape(len(content["groups"]), len(attributes)),
     )  # fmt: skip
-    material = Material(
+    dataset = EncodedDataset(
         rows["train"],
         rows["dev"],
         rows["test"],
@@ -145,14 +145,14 @@ def _material(rows: dict[str, Rows], content: dict[str, Any]) -> Material:
         content["task"],
         *group_parts,
     )
-    return replace(material, labels=tuple(content.get("labels", ())))
+    return replace(dataset, labels=tuple(content.get("labels", ())))
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads((path / SAID).read_text(encoding="utf-8"))
+        content = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise BadInput(f"{str(path / SAID)!r} cannot be read ({error})", help=AGAIN) from error
+        raise BadInput(f"{str(path / DESCRIPTION)!r} cannot be read ({error})", help=AGAIN) from error
     if not isinstance(content, dict) or content.get("schema") != SCHEMA or content.get("identity") != IDENTITY:
         schema = content.get("schema") if isinstance(content, dict) else None
         raise BadInput(

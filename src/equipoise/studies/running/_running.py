@@ -84,16 +84,16 @@ def run_in_store(
         work = replace(study.work, checkpoints=checkpoints_of(store, checkpoints), keep_models=keep_models)
         shared = workers > 1 and _is_importable(study)
         if shared:
-            from equipoise.studies.running._workers import CannotLeave, Shared, run_workers
+            from equipoise.studies.running._workers import NotTransferable, StoreAccess, run_workers
 
             try:
-                place = Shared(os.fspath(where), study.plan_key, artefacts)
-                run_workers(work, study.truth, store, place, workers, watcher)
-            except CannotLeave as error:
+                place = StoreAccess(os.fspath(where), study.plan_key, artefacts)
+                run_workers(work, study.labels, store, place, workers, watcher)
+            except NotTransferable as error:
                 warnings.warn(f"{error}. One worker runs here.", stacklevel=3)
                 shared = False
         if not shared:
-            work_through(work, study.truth, store, new_owner(), watcher=watcher)
+            work_through(work, study.labels, store, new_owner(), watcher=watcher)
 
 
 def change_of(study: Study, store: Store) -> PlanChange | None:
@@ -110,7 +110,7 @@ def checkpoints_of(store: Store, folder: str | os.PathLike[str] | None = None) -
     """Return the folder that was named, or the one beside a store that is a file."""
     if folder is not None:
         return os.fspath(folder)
-    path = store.place.path
+    path = store.location.path
     return None if path is None else f"{path}.checkpoints"
 
 
@@ -133,7 +133,7 @@ def cell_labels(study: Study) -> dict[int, str]:
     for cell in sorted(firsts):
         trial = firsts[cell]
         parts = [condition_text(trial.condition), *([learners[trial.learner]] if several else []), trial.treatment]
-        parts += [f"by {trial.selection}"] if len(study.how.selections) > 1 else []
+        parts += [f"by {trial.selection}"] if len(study.training_options.selections) > 1 else []
         label = "; ".join(parts)
         labels[cell] = label if label not in labels.values() else f"{label} ({cell + 1})"
     return labels
@@ -147,8 +147,8 @@ def check_same_data(work: Work, store: Store) -> None:
     } - {data}
     if others:
         raise BadInput(
-            f"The data of the cohort {name!r} are not those of the trials in {store.place.shown!r}: they have changed "
-            f"(fingerprint {str(data)[:15]}, there {', '.join(sorted(str(other)[:15] for other in others))})",
+            f"The data of the cohort {name!r} are not those of the trials in {store.location.name!r}: they have "
+            f"changed (fingerprint {str(data)[:15]}, there {', '.join(sorted(str(other)[:15] for other in others))})",
             help="restore the earlier data, or keep trials of the new data in another store: --store "
             "NEW.db (store=). Nothing was changed.",
         )
@@ -169,11 +169,11 @@ def warn_of_changed_sources(work: Work, store: Store) -> None:
 
 def train_damaged_again(study: Study, store: Store) -> None:
     """Let trials wait again that are damaged in the store, and say so."""
-    damages = store.forget_damaged(study.trials(), study.truth)
+    damages = store.forget_damaged(study.trials(), study.labels)
     if damages:
         what = listing(dict.fromkeys(str(damage) for damage in damages.values()))
         warnings.warn(
-            f"{len(damages):,} trials in {store.place.shown!r} are damaged ({what}): they are trained again.",
+            f"{len(damages):,} trials in {store.location.name!r} are damaged ({what}): they are trained again.",
             stacklevel=3,
         )
 
@@ -293,7 +293,7 @@ def trained(work: Work, leased: Sequence[Trial], progress: Callable[[Progress], 
     outcomes = work.outcomes(trials, progress)
     # Asked for now: training has imported what it needs.
     records = recorded(trials, outcomes, environment(leased[0].device, **work.about))
-    retrained = set() if whole_stack else _trained_apart(stack, keys)
+    retrained = set() if whole_stack else _trained_separately(stack, keys)
     return [
         replace(record, notes=(*record.notes, APART)) if record.trial.key in retrained else record
         for record in records
@@ -301,7 +301,7 @@ def trained(work: Work, leased: Sequence[Trial], progress: Callable[[Progress], 
     ]
 
 
-def _trained_apart(stack: Stack, keys: set[str]) -> set[str]:
+def _trained_separately(stack: Stack, keys: set[str]) -> set[str]:
     """Return the trials whose training has other readouts that are not trained now: those are of another network."""
     trainings = [{trial.key for trial in training} for training in trainings_of(stack.trials)]
     return {key for training in trainings if not training <= keys for key in training & keys}

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from equipoise.studies.plans import Named, Recorded, Stack, Trial, canonical, make_treatment
-from equipoise.studies.running._kept_models import kept_model
-from equipoise.training import Codes, Job, Material, Outcome, Settings
+from equipoise.studies.running._kept_models import packed_model
+from equipoise.training import Codes, EncodedDataset, Job, Outcome, Settings
 
 # Trains some trials of one stack: the trials, and something that is told how far it is.
 Trainer = Callable[[Sequence[Trial], Any], list[Outcome]]
@@ -18,7 +18,7 @@ Trainer = Callable[[Sequence[Trial], Any], list[Outcome]]
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Material, stacks, and the drawn training rows (positions in ``Material.train``) by ``draw_name``.
+    """Encoded dataset, stacks, and the drawn training rows (positions in ``EncodedDataset.train``) by ``draw_name``.
 
     ``undrawn`` says why, where a condition could not draw its rows: its trials fail with that reason. ``learners`` has
     all hyper-parameters of each learner by ``named_key``, which may be objects (an estimator, a module); where one is
@@ -28,7 +28,7 @@ class Work:
     trainings for their models, which are no part of what is predicted.
     """
 
-    material: Material
+    dataset: EncodedDataset
     stacks: tuple[Stack, ...]
     draws: Mapping[str, Codes]
     undrawn: Mapping[str, str] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Work:
         first = trials[0]
         settings = replace(settings_of(first), checkpoints=self.checkpoints, keep_models=self.keep_models)
         # The plan has fixed who trains with whom.
-        return train(self.material, first.learner, self.jobs(trials), settings, progress, stack=len(trials))
+        return train(self.dataset, first.learner, self.jobs(trials), settings, progress, stack=len(trials))
 
     def jobs(self, trials: Sequence[Trial]) -> list[Job]:
         """Return trials as a trainer sees them."""
@@ -113,7 +113,7 @@ def _recorded(trial: Trial, outcome: Outcome, environment: Mapping[str, Any]) ->
     failure = outcome.failure
     if failure is None and (outcome.dev is None or outcome.test is None):
         failure = "The training gave no predictions."
-    model, left_out = kept_model(outcome.model if failure is None else None)
+    model, left_out = packed_model(outcome.model if failure is None else None)
     return Recorded(
         trial=trial,
         state="done" if failure is None else "failed",
@@ -124,6 +124,6 @@ def _recorded(trial: Trial, outcome: Outcome, environment: Mapping[str, Any]) ->
         failure=failure,
         seconds=outcome.seconds,
         environment=environment,
-        kept={**outcome.kept, **model} if failure is None else {},
+        arrays={**outcome.arrays, **model} if failure is None else {},
         traceback=None if failure is None else outcome.traceback,
     )

@@ -13,7 +13,7 @@ from typing import Any
 from equipoise.foundation import (
     BadInput,
     EquipoiseError,
-    write_whole,
+    write_file,
 )
 
 # How a worker ends that could not go on, or was asked to stop.
@@ -33,7 +33,7 @@ START = (
 _preparing = False
 
 
-def prepared_process() -> dict[str, Any]:
+def process_preparation() -> dict[str, Any]:
     """Return what workers take over of this process; a script that is imported by a worker may not start a study."""
     refuse_within_a_worker()
     preparation: dict[str, Any] = spawn.get_preparation_data("worker")
@@ -61,7 +61,7 @@ def main(folder: str, token: str) -> None:
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except EquipoiseError as error:
-        write_whole(work_folder / f"{token}{REASON}", str(error), announced=False)
+        write_file(work_folder / f"{token}{REASON}", str(error), announced=False)
         sys.exit(STOPPED)
 
 
@@ -80,15 +80,15 @@ def _work(folder: Path, token: str) -> None:
     from equipoise.studies.running._running import work_through
     from equipoise.studies.storage import OUTAGE, open_store
 
-    shared, parent = handed.shared, handed.parent
+    shared, parent = handed.store, handed.parent
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         limit_threads(handed.threads)
         with open_store(
-            shared.where, create=False, plan=shared.plan, artefacts=shared.artefacts, outage=OUTAGE
+            shared.location, create=False, plan=shared.plan, artefacts=shared.artefacts, outage=OUTAGE
         ) as store:
             owner = f"{machine()}:{os.getpid()}:{token}"
-            work_through(handed.work, handed.truth, store, owner, alive=lambda: os.getppid() == parent)
+            work_through(handed.work, handed.labels, store, owner, alive=lambda: os.getppid() == parent)
     finally:
         if os.getppid() != parent:  # nobody else is left to do it
             shutil.rmtree(folder, ignore_errors=True)

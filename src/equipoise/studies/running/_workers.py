@@ -19,20 +19,20 @@ from equipoise.foundation import (
     BadInput,
     EquipoiseError,
     defer_interrupts,
-    write_whole,
+    write_file,
 )
 from equipoise.studies.running._environment import available_cores
-from equipoise.studies.running._handover import PROCESS, CannotLeave, Handed, Shared, handed_over
+from equipoise.studies.running._handover import PROCESS, NotTransferable, StoreAccess, WorkerInput, worker_folder
 from equipoise.studies.running._progress import Watcher, standing
 from equipoise.studies.running._running import PAUSE, free_dead
 from equipoise.studies.running._work import Work
-from equipoise.studies.running._worker_process import REASON, START, prepared_process
+from equipoise.studies.running._worker_process import REASON, START, process_preparation
 
 if TYPE_CHECKING:
     from equipoise.studies.storage import EvaluationLabels, Store
 
 
-__all__ = ["CannotLeave", "Shared", "run_workers"]
+__all__ = ["NotTransferable", "StoreAccess", "run_workers"]
 
 # So many workers may die one after the other while nothing is recorded, before the study gives up.
 MOST_DEATHS = 5
@@ -49,13 +49,18 @@ class Worker:
 
 
 def run_workers(
-    work: Work, truth: EvaluationLabels, store: Store, shared: Shared, number: int, watcher: Watcher | None = None
+    work: Work,
+    truth: EvaluationLabels,
+    store: Store,
+    store_access: StoreAccess,
+    number: int,
+    watcher: Watcher | None = None,
 ) -> None:
     """Let so many processes work through the store; return when every trial has ended."""
     threads = max(available_cores() // number, 1)
-    process = json.dumps(prepared_process())
-    with handed_over(Handed(work, truth, shared, threads, os.getpid())) as folder:
-        write_whole(folder / PROCESS, process, announced=False)
+    process = json.dumps(process_preparation())
+    with worker_folder(WorkerInput(work, truth, store_access, threads, os.getpid())) as folder:
+        write_file(folder / PROCESS, process, announced=False)
         workers: list[Worker] = []
         try:
             while len(workers) < number:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from equipoise.foundation import door
 
 if TYPE_CHECKING:
+    from equipoise.studies.storage._artefacts import ARRAY_PREFIX as ARRAY_PREFIX
     from equipoise.studies.storage._artefacts import COLUMNS as COLUMNS
-    from equipoise.studies.storage._artefacts import KEPT as KEPT
     from equipoise.studies.storage._artefacts import Damage as Damage
+    from equipoise.studies.storage._artefacts import array_name as array_name
+    from equipoise.studies.storage._artefacts import checked_array as checked_array
     from equipoise.studies.storage._artefacts import history_array as history_array
     from equipoise.studies.storage._artefacts import history_of as history_of
-    from equipoise.studies.storage._artefacts import kept_array as kept_array
-    from equipoise.studies.storage._artefacts import kept_name as kept_name
     from equipoise.studies.storage._artefacts import make_folder as make_folder
     from equipoise.studies.storage._artefacts import packed as packed
     from equipoise.studies.storage._artefacts import write_durably as write_durably
@@ -39,11 +39,11 @@ _MODULES = {
     "_artefacts": (
         "COLUMNS",
         "Damage",
-        "KEPT",
+        "ARRAY_PREFIX",
         "history_array",
         "history_of",
-        "kept_array",
-        "kept_name",
+        "checked_array",
+        "array_name",
         "make_folder",
         "packed",
         "write_durably",

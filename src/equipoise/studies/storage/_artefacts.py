@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation import BadInput, write_whole
+from equipoise.foundation import BadInput, write_file
 from equipoise.studies.plans import Trial
 from equipoise.studies.storage._database import StoreLocation, present, sql, tables
 from equipoise.studies.storage._labels import PREDICTED, EvaluationLabels, Names, decoded
@@ -44,7 +44,7 @@ def make_folder(folder: Path) -> None:
 
 def write_durably(path: Path, content: bytes) -> None:
     """Write a file whole and wait until the disk has its bytes and its name."""
-    write_whole(path, content, announced=False)
+    write_file(path, content, announced=False)
     if hasattr(os, "O_DIRECTORY"):  # elsewhere a folder cannot be waited for
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -62,7 +62,7 @@ ARRAY = "array"
 # What a trial that failed left behind, under this name.
 TRACEBACK = "traceback"
 # Further arrays of a trial stand under this and their own name, which may become part of a file's name.
-KEPT = "kept."
+ARRAY_PREFIX = "kept."
 NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
 LONGEST_NAME = 100
 AGAIN = "equipoise study run PLAN trains what is damaged again; or restore a copy of the store."
@@ -90,13 +90,13 @@ class ArtefactStore:
     folder: Path | None
 
     @classmethod
-    def beside(cls, location: StoreLocation, folder: str | os.PathLike[str] | None) -> ArtefactStore:
+    def for_store(cls, location: StoreLocation, folder: str | os.PathLike[str] | None) -> ArtefactStore:
         """Return the folder that was named, or the one beside a store that is a file."""
         if folder is not None:
             return cls(Path(folder))
         return cls(None if location.path is None else location.path.with_name(location.path.name + ".artefacts"))
 
-    def keep(self, key: str, name: str, array: NDArray[Any]) -> Artefact:
+    def pack(self, key: str, name: str, array: NDArray[Any]) -> Artefact:
         """Pack an array; a large one is written to a file now, before any row names it."""
         content = packed(array)
         digest = hashlib.sha256(content).hexdigest()
@@ -201,19 +201,19 @@ def arrays_of(split: str, predicted: Predicted) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def kept_name(name: str) -> str:
+def array_name(name: str) -> str:
     """Return the name that a further array of a trial is kept under; one that is no plain name is refused."""
     if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         raise BadInput(
             f"An array of a trial is named {name[:LONGEST_NAME]!r}",
             available="small letters, digits and _, parts separated by dots, such as embedding.test",
         )
-    return KEPT + name
+    return ARRAY_PREFIX + name
 
 
-def kept_array(name: str, array: NDArray[Any]) -> NDArray[Any]:
+def checked_array(name: str, array: NDArray[Any]) -> NDArray[Any]:
     """Return an array as it is kept under a plain name: numbers, whole ones as int64."""
-    kept_name(name)
+    array_name(name)
     numbers = np.asarray(array)
     if numbers.dtype.kind not in "iuf":
         raise BadInput(f"The array {name!r} of a trial holds {numbers.dtype}", available="numbers")
@@ -413,7 +413,7 @@ def damaged_predictions(
         )
 
 
-def let_wait_again(connection: Connection, trials: Sequence[Trial]) -> int:
+def reset_to_waiting(connection: Connection, trials: Sequence[Trial]) -> int:
     """Let ended trials wait as if they had never run, described anew; return how many they were."""
     schema = tables()
     described = {trial.key: trial for trial in trials}

@@ -209,7 +209,7 @@ def refuse_network(path: Path) -> None:
 
 
 NOTHING = "the write was discarded, and what was recorded before is safe"
-HELD = (
+LOCKED = (
     "The store {where!r} was held by another program for too long; " + NOTHING,
     "check which other program has it open, and run again.",
 )
@@ -225,8 +225,8 @@ MEANINGS = (
         "The store {where!r} cannot be written to; " + NOTHING,
         "copy it to a folder that you may write to; a report can read it where it is.",
     ),
-    ("locked", *HELD),
-    ("lock timeout", *HELD),
+    ("locked", *LOCKED),
+    ("lock timeout", *LOCKED),
     (
         "idle-in-transaction timeout",
         "Other programs wrote to the store {where!r}, because this one was suspended during a write; " + NOTHING,
@@ -294,7 +294,7 @@ def _is_away(error: Any) -> bool:
 
 
 @contextmanager
-def told(where: str) -> Iterator[None]:
+def database_errors(where: str) -> Iterator[None]:
     """Turn an error of the database into one that says what happened and how to fix it."""
     errors = sql().exc
     try:
@@ -327,7 +327,7 @@ QUERY = re.compile(r"[A-Za-z_]+=[^&]*(&[A-Za-z_]+=[^&]*)*")
 class StoreLocation:
     """Where a store is: a file of SQLite (``path``), or another database (``url``)."""
 
-    shown: str
+    name: str
     path: Path | None = None
     url: str | None = field(default=None, repr=False)  # it may hold a password
     read_only: bool = False
@@ -409,7 +409,7 @@ def _opened_postgres(location: StoreLocation) -> Engine:
     with suppress(sa.exc.ArgumentError, ValueError):  # what they say quotes parts of the URL
         engine = sa.create_engine(location.url, isolation_level="READ COMMITTED", pool_pre_ping=True)
     if engine is None:
-        raise _no_store(location.shown)
+        raise _no_store(location.name)
     sa.event.listen(engine, "begin", _begin_postgres)
     return engine
 
@@ -494,21 +494,25 @@ def _begin_postgres(connection: Connection) -> None:
 def writing(engine: Engine, location: StoreLocation) -> Iterator[Connection]:
     """Open a transaction that writes; it happens entirely or, where anything goes wrong, not at all."""
     if location.read_only:
-        raise BadInput(f"The store {location.shown!r} was opened read-only", help="open it without read_only.")
-    with told(location.shown), engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
+        raise BadInput(f"The store {location.name!r} was opened read-only", help="open it without read_only.")
+    with (
+        database_errors(location.name),
+        engine.connect().execution_options(**{WRITES: True}) as connection,
+        connection.begin(),
+    ):
         yield connection
 
 
 @contextmanager
 def reading(engine: Engine, location: StoreLocation) -> Iterator[Connection]:
     """Open a transaction that reads one moment of the store."""
-    with told(location.shown), engine.connect() as connection, connection.begin():
+    with database_errors(location.name), engine.connect() as connection, connection.begin():
         yield connection
 
 
 def looked_at(location: StoreLocation, statement: str) -> list[Any]:
     """Ask a file of SQLite without leaving a trace in it: it may be another program's, or of a newer version."""
-    with told(location.shown), closing(_connected(replace(location, read_only=True))) as connection:
+    with database_errors(location.name), closing(_connected(replace(location, read_only=True))) as connection:
         return connection.execute(statement).fetchall()
 
 
@@ -520,7 +524,7 @@ def backup(location: StoreLocation, suffix: str) -> Path:
     part = target.with_name(target.name + ".part")
     try:
         with (
-            told(location.shown),
+            database_errors(location.name),
             closing(_connected(replace(location, read_only=True))) as source,
             closing(sqlite3.connect(part)) as copy,
         ):

@@ -63,20 +63,20 @@ class SplitLabels:
         return len(self.target)
 
     @cached_property
-    def known(self) -> NDArray[np.bool_]:
+    def is_known(self) -> NDArray[np.bool_]:
         """The rows that have a target."""
         return known_targets(self.target)
 
     @cached_property
     def all_known(self) -> bool:
         """Whether every row has a target."""
-        return bool(self.known.all())
+        return bool(self.is_known.all())
 
     @cached_property
     def _first(self) -> dict[int, Codes]:
         return {}
 
-    def places(self, classes: int) -> Codes:
+    def cell_starts(self, classes: int) -> Codes:
         """Return where each row's counts begin in a flat ``[group, true, predicted]``; made once for all trials."""
         if classes not in self._first:
             self._first[classes] = (self.group * classes + self.target) * classes
@@ -156,7 +156,7 @@ def evaluation_labels(
 ) -> EvaluationLabels:
     """Take the truth of the dev and test rows from a cohort with the splits train, dev and test.
 
-    ``classes`` are those of the training material, whose codes predictions have. A class that no training row has
+    ``classes`` are those of the training dataset, whose codes predictions have. A class that no training row has
     follows them, so that its rows count as mistakes. Of several labels they are the labels. Numbers of a regression are
     cut where the training targets'
     quarters end. All group columns are crossed, but where that makes too many counts: then the ``needed`` ones.
@@ -279,8 +279,8 @@ def _counts(values: NDArray[Any], rows: SplitLabels, truth: EvaluationLabels, sp
             available=f"codes of the {number:,} classes, 0 to {number - 1:,}",
         )
     shape = (len(truth.groups), number, number)
-    first = rows.places(number)
-    places = first + values if rows.all_known else (first + values)[rows.known]
+    first = rows.cell_starts(number)
+    places = first + values if rows.all_known else (first + values)[rows.is_known]
     return np.bincount(places, minlength=shape[0] * number * number).reshape(shape)
 
 
@@ -292,7 +292,7 @@ def _outcomes(values: NDArray[Any], rows: SplitLabels, truth: EvaluationLabels, 
         )
     shape = (len(truth.groups), len(truth.classes), OUTCOMES)
     first = (rows.group[:, None] * shape[1] + np.arange(shape[1])) * OUTCOMES
-    places = (first + 2 * rows.target + values)[rows.known]
+    places = (first + 2 * rows.target + values)[rows.is_known]
     return np.bincount(places.reshape(-1), minlength=int(np.prod(shape))).reshape(shape)
 
 
@@ -300,7 +300,7 @@ def _sums(values: NDArray[np.float64], rows: SplitLabels, truth: EvaluationLabel
     if not np.isfinite(values).all():
         raise BadInput("Some predicted numbers are not finite", help="lower the learning rate.")
     assert rows.cell is not None
-    is_known = rows.known
+    is_known = rows.is_known
     target, predicted = np.asarray(rows.target, dtype=np.float64)[is_known], values[is_known]
     places = (rows.group * len(truth.classes) + rows.cell)[is_known]
     size = len(truth.groups) * len(truth.classes)

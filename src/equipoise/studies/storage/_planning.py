@@ -170,7 +170,17 @@ def description_of(trial: Trial) -> str:
 
 
 # What trials of one plan are mostly alike in.
-SHARED = ("cohort", "groups", "condition", "learner", "treatments", "rounding", "precision", "device", "selection")
+SHARED_SETTINGS = (
+    "cohort",
+    "groups",
+    "condition",
+    "learner",
+    "treatments",
+    "rounding",
+    "precision",
+    "device",
+    "selection",
+)
 
 
 def trial_from(described: str, key: str, shared: dict[str, Any] | None = None, *, verify: bool = False) -> Trial:
@@ -189,7 +199,7 @@ def trial_from(described: str, key: str, shared: dict[str, Any] | None = None, *
         ) from error
     if shared is not None:
         attributes = vars(trial)
-        for name in SHARED:
+        for name in SHARED_SETTINGS:
             attributes[name] = shared.setdefault(f"{name} {attributes[name]!r}", attributes[name])
     vars(trial)["key"] = key  # where the cached property keeps it
     return trial

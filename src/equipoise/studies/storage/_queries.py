@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from equipoise.foundation import BadInput, listing
 from equipoise.studies.plans import State, Trial
 from equipoise.studies.storage._artefacts import (
+    ARRAY_PREFIX,
     COLUMNS,
     FEW,
-    KEPT,
     TRACEBACK,
     Artefact,
     ArtefactStore,
     are_details_damaged,
+    array_name,
     history_from,
     history_table,
     is_readout_damaged,
-    kept_name,
     names_from,
     predicted_of,
     text_of,
@@ -127,7 +127,7 @@ class Written:
     """What became of trials that were handed in: keys new, keys finished before, and why others are refused."""
 
     new: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
+    existing: tuple[str, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -273,13 +273,13 @@ def predictions(
     return {key: predicted_of(split, arrays_by_key[key]) for key in keys}
 
 
-def kept(
+def stored_arrays(
     connection: Connection, keys: Collection[str], name: str, artefact_store: ArtefactStore
 ) -> dict[str, NDArray[Any]]:
     """Return the further array of a name of every trial that has one, by key, in the order of the keys."""
     arrays_by_key = {
         key: artefact_store.read(artefact, f"What the trial {key} kept ({name})")
-        for key, _, artefact in _artefacts(connection, keys, [kept_name(name)])
+        for key, _, artefact in _artefacts(connection, keys, [array_name(name)])
     }
     return {key: arrays_by_key[key] for key in keys if key in arrays_by_key}
 
@@ -292,7 +292,7 @@ def tracebacks(connection: Connection, keys: Collection[str], artefact_store: Ar
     }
 
 
-def kept_names(connection: Connection, plan: str) -> dict[str, int]:
+def stored_array_names(connection: Connection, plan: str) -> dict[str, int]:
     """Return the names of further arrays that trials of a plan have, and how many trials have each."""
     schema = tables()
     place, artefact = schema.places.c, schema.artefacts.c
@@ -300,11 +300,11 @@ def kept_names(connection: Connection, plan: str) -> dict[str, int]:
         sql()
         .select(artefact.name, sql().func.count())
         .select_from(schema.places.join(schema.artefacts, place.trial == artefact.trial))
-        .where(place.plan == plan, artefact.name.like(f"{KEPT}%"))
+        .where(place.plan == plan, artefact.name.like(f"{ARRAY_PREFIX}%"))
         .group_by(artefact.name)
         .order_by(artefact.name)
     )
-    return {name.removeprefix(KEPT): number for name, number in connection.execute(counted)}
+    return {name.removeprefix(ARRAY_PREFIX): number for name, number in connection.execute(counted)}
 
 
 def _artefacts(

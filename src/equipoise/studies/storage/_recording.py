@@ -19,12 +19,12 @@ from equipoise.studies.storage._artefacts import (
     TRACEBACK,
     Artefact,
     ArtefactStore,
+    array_name,
     arrays_of,
+    checked_array,
     checksum,
     details_checksum,
     history_bytes,
-    kept_array,
-    kept_name,
     readout_checksum,
     text_array,
 )
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedTrial:
     """A trial as rows of the store: its readouts by split, and its artefacts by name."""
 
     recorded: Recorded
@@ -46,14 +46,16 @@ class Prepared:
     artefacts: Mapping[str, Artefact] = field(default_factory=dict)
 
 
-def prepared(recorded: Sequence[Recorded], truth: EvaluationLabels, artefact_store: ArtefactStore) -> list[Prepared]:
+def prepare_trials(
+    recorded: Sequence[Recorded], truth: EvaluationLabels, artefact_store: ArtefactStore
+) -> list[PreparedTrial]:
     """Count and pack what trials predicted; what does not fit the truth is refused before anything is written."""
     return [_prepared(one, truth, artefact_store) for one in recorded]
 
 
-def prepared_apart(
+def prepare_each_trial(
     recorded: Sequence[Recorded], truth: EvaluationLabels, artefact_store: ArtefactStore
-) -> tuple[list[Prepared], dict[str, str]]:
+) -> tuple[list[PreparedTrial], dict[str, str]]:
     """Do the same for each trial by itself: those that fit, and by key in words why the others do not."""
     fit, refused = [], {}
     for trial_recorded in recorded:
@@ -64,7 +66,7 @@ def prepared_apart(
     return fit, refused
 
 
-def _prepared(recorded: Recorded, truth: EvaluationLabels, artefact_store: ArtefactStore) -> Prepared:
+def _prepared(recorded: Recorded, truth: EvaluationLabels, artefact_store: ArtefactStore) -> PreparedTrial:
     trial = recorded.trial
     if trial.cohort != truth.cohort:
         raise BadInput(
@@ -73,11 +75,11 @@ def _prepared(recorded: Recorded, truth: EvaluationLabels, artefact_store: Artef
             help="evaluate it on the data it was trained on: the file may have changed.",
         )
     if recorded.state == "failed":
-        failed_record = replace(recorded, predictions={}, kept={}, failure=recorded.failure or "no reason was given")
+        failed_record = replace(recorded, predictions={}, arrays={}, failure=recorded.failure or "no reason was given")
         text = recorded.traceback
-        return Prepared(
+        return PreparedTrial(
             failed_record,
-            artefacts={TRACEBACK: artefact_store.keep(trial.key, TRACEBACK, text_array(text))} if text else {},
+            artefacts={TRACEBACK: artefact_store.pack(trial.key, TRACEBACK, text_array(text))} if text else {},
         )
     absent = [split for split in PREDICTED if split not in recorded.predictions]
     if absent:
@@ -87,21 +89,21 @@ def _prepared(recorded: Recorded, truth: EvaluationLabels, artefact_store: Artef
         prediction.values.dtype.kind == "f" and not _finite(prediction.values) for prediction in predictions.values()
     ):
         words = "Some predicted numbers are not finite: the training did not converge."
-        return Prepared(replace(recorded, state="failed", predictions={}, kept={}, failure=words))
-    return Prepared(
+        return PreparedTrial(replace(recorded, state="failed", predictions={}, arrays={}, failure=words))
+    return PreparedTrial(
         recorded,
         {split: encoded(readout(predicted, truth, split)) for split, predicted in predictions.items()},
         {
-            name: artefact_store.keep(trial.key, name, array)
+            name: artefact_store.pack(trial.key, name, array)
             for split, predicted in predictions.items()
             for name, array in arrays_of(split, predicted).items()
         }
-        | {kept_name(name): _keep(artefact_store, trial.key, name, array) for name, array in recorded.kept.items()},
+        | {array_name(name): _keep(artefact_store, trial.key, name, array) for name, array in recorded.arrays.items()},
     )
 
 
 def _keep(artefact_store: ArtefactStore, key: str, name: str, array: Any) -> Artefact:
-    return artefact_store.keep(key, kept_name(name), kept_array(name, array))
+    return artefact_store.pack(key, array_name(name), checked_array(name, array))
 
 
 def _finite(values: Any) -> bool:
@@ -111,7 +113,7 @@ def _finite(values: Any) -> bool:
 
 
 def record(
-    connection: Connection, owner: str, handed: Sequence[Prepared], truth: EvaluationLabels, *, now: float
+    connection: Connection, owner: str, handed: Sequence[PreparedTrial], truth: EvaluationLabels, *, now: float
 ) -> Written:
     """Record the trials that the owner still holds; the others are refused with the reason."""
     trials = tables().trials
@@ -132,7 +134,7 @@ def record(
 
 def add(
     connection: Connection,
-    handed: Sequence[Prepared],
+    handed: Sequence[PreparedTrial],
     refused: Mapping[str, str],
     truth: EvaluationLabels,
     *,
@@ -141,7 +143,7 @@ def add(
     """Record trials that ran elsewhere, whoever holds them; a done one stays, a failed one gives way to a done one."""
     add_waiting(connection, [handed_trial.recorded.trial for handed_trial in handed])
     state_by_key = {key: (number, state) for key, number, state, _ in _states(connection, handed)}
-    chosen: dict[str, Prepared] = {}
+    chosen: dict[str, PreparedTrial] = {}
     for handed_trial in handed:
         key = handed_trial.recorded.trial.key
         finished = ("done",) if handed_trial.recorded.state == "done" else ("done", "failed")
@@ -175,7 +177,7 @@ def _forget_tracebacks(connection: Connection, numbers: Sequence[int]) -> None:
         connection.execute(artefacts.delete().where(artefacts.c.trial.in_(part), artefacts.c.name == TRACEBACK))
 
 
-def _states(connection: Connection, handed: Sequence[Prepared]) -> list[Any]:
+def _states(connection: Connection, handed: Sequence[PreparedTrial]) -> list[Any]:
     """Return (key, number, state, owner) of trials, locked until the transaction ends."""
     trials = tables().trials
     rows: list[Any] = []
@@ -187,7 +189,7 @@ def _states(connection: Connection, handed: Sequence[Prepared]) -> list[Any]:
 
 def _write(
     connection: Connection,
-    handed: Sequence[Prepared],
+    handed: Sequence[PreparedTrial],
     ids: Mapping[str, int],
     truth: EvaluationLabels,
     now: float,
@@ -285,7 +287,7 @@ def _detail_row(
     }  # fmt: skip
 
 
-def _readout_rows(handed_trial: Prepared, ids: Mapping[str, int]) -> list[dict[str, Any]]:
+def _readout_rows(handed_trial: PreparedTrial, ids: Mapping[str, int]) -> list[dict[str, Any]]:
     key = handed_trial.recorded.trial.key
     rows = []
     for split, readout_of_split in handed_trial.readouts.items():
@@ -301,7 +303,7 @@ def _readout_rows(handed_trial: Prepared, ids: Mapping[str, int]) -> list[dict[s
     return rows
 
 
-def _artefact_rows(handed_trial: Prepared, ids: Mapping[str, int]) -> list[dict[str, Any]]:
+def _artefact_rows(handed_trial: PreparedTrial, ids: Mapping[str, int]) -> list[dict[str, Any]]:
     number = ids[handed_trial.recorded.trial.key]
     return [{"trial": number, "name": name, **vars(artefact)} for name, artefact in handed_trial.artefacts.items()]
 

@@ -54,7 +54,7 @@ def settle_schema(engine: Engine, location: StoreLocation) -> None:
         _make(engine, location)
     elif version > VERSION:
         raise BadInput(
-            f"The store {location.shown!r} has the layout of version {version}, which is newer than this program",
+            f"The store {location.name!r} has the layout of version {version}, which is newer than this program",
             available=f"version {VERSION} and older",
             help=f"update equipoise (this is {equipoise.__version__}); the store was not touched.",
         )
@@ -77,7 +77,7 @@ def _version(engine: Engine, location: StoreLocation) -> int | None:
                 version = _version_within(connection)
     if tables_present and version is None:
         raise BadInput(
-            f"The database {location.shown!r} is not a store: it belongs to another program",
+            f"The database {location.name!r} is not a store: it belongs to another program",
             help="name the store of a study, or a file that does not exist yet.",
         )
     return version
@@ -94,7 +94,7 @@ def _as_version(values: Sequence[object]) -> int | None:
 
 def _make(engine: Engine, location: StoreLocation) -> None:
     if location.read_only:
-        raise BadInput(f"The store {location.shown!r} is empty", help="run the study first, or name its store.")
+        raise BadInput(f"The store {location.name!r} is empty", help="run the study first, or name its store.")
     schema = tables()
     with writing(engine, location) as connection:
         schema.metadata.create_all(connection)
@@ -111,12 +111,12 @@ def _migrate(engine: Engine, location: StoreLocation, version: int) -> None:
     steps = [MIGRATIONS.get(older) for older in range(version, VERSION)]
     if None in steps:
         raise BadInput(
-            f"The store {location.shown!r} has the layout of version {version}, which is no longer supported",
+            f"The store {location.name!r} has the layout of version {version}, which is no longer supported",
             available=f"versions {min(MIGRATIONS)} to {VERSION}",
         )
     if location.read_only:
         raise BadInput(
-            f"The store {location.shown!r} has the layout of version {version}, and this program reads version "
+            f"The store {location.name!r} has the layout of version {version}, and this program reads version "
             f"{VERSION}",
             help="open it once where it can be written: it is migrated, and a copy of the original is kept.",
         )
@@ -133,7 +133,7 @@ def _migrate(engine: Engine, location: StoreLocation, version: int) -> None:
     except BadInput as error:
         backup_words = f"; a copy of it is {str(backup_file)!r}" if backup_file else ""
         raise BadInput(
-            f"The store {location.shown!r} could not be migrated from version {version} "
+            f"The store {location.name!r} could not be migrated from version {version} "
             f"({error.given.rstrip('.')}); it is unchanged{backup_words}",
             help=error.help,
         ) from error
@@ -195,7 +195,7 @@ def open_store(
     except BaseException:
         engine.dispose()
         raise
-    return Store(engine, location, plan, ArtefactStore.beside(location, artefacts), clock)
+    return Store(engine, location, plan, ArtefactStore.for_store(location, artefacts), clock)
 
 
 def _plan_in_store(engine: Engine, place: StoreLocation, plan: str) -> str:
@@ -209,12 +209,12 @@ class Store:
     def __init__(
         self,
         engine: Engine,
-        place: StoreLocation,
+        location: StoreLocation,
         plan: str,
         artefact_store: ArtefactStore,
         clock: Callable[[], float] | None,
     ) -> None:
-        self._engine, self.place, self.plan_name = engine, place, plan
+        self._engine, self.location, self.plan_name = engine, location, plan
         self._artefact_store, self._clock = artefact_store, clock
         self._at = 0  # the stack that was leased last
 
@@ -299,7 +299,7 @@ class Store:
 
         A trial that its owner holds no longer (taken over, or recorded by another way) is refused and left as it is.
         """
-        prepared = _recording.prepared(recorded, truth, self._artefact_store)
+        prepared = _recording.prepare_trials(recorded, truth, self._artefact_store)
         return self._write(
             lambda connection: _recording.record(connection, owner, prepared, truth, now=self._now(connection))
         )
@@ -311,7 +311,7 @@ class Store:
 
         Where the connection broke after the transaction, the trials are found recorded, and refused as "done already".
         """
-        prepared = _recording.prepared(recorded, truth, self._artefact_store)
+        prepared = _recording.prepare_trials(recorded, truth, self._artefact_store)
 
         def both(connection: Connection, again: bool) -> tuple[Written, tuple[Trial, ...]]:
             written = _recording.record(connection, owner, prepared, truth, now=self._now(connection))
@@ -324,7 +324,7 @@ class Store:
 
         One that does not fit the truth is refused and stops no other.
         """
-        prepared, refused = _recording.prepared_apart(recorded, truth, self._artefact_store)
+        prepared, refused = _recording.prepare_each_trial(recorded, truth, self._artefact_store)
         return self._write(
             lambda connection: _recording.add(connection, prepared, refused, truth, now=self._now(connection))
         )
@@ -345,7 +345,7 @@ class Store:
 
         def renew(connection: Connection) -> None:
             _artefacts.restore_names(connection, truth)
-            _artefacts.let_wait_again(connection, again)
+            _artefacts.reset_to_waiting(connection, again)
 
         self._write(renew)
         return damages
@@ -384,17 +384,17 @@ class Store:
             lambda connection: _queries.predictions(connection, keys, split, self._artefact_store, scores=scores)
         )
 
-    def kept(self, keys: Collection[str], name: str) -> dict[str, NDArray[Any]]:
+    def stored_arrays(self, keys: Collection[str], name: str) -> dict[str, NDArray[Any]]:
         """Return a further array of trials, such as ``embedding.test``, by key; trials without it are left out."""
-        return self._read(lambda connection: _queries.kept(connection, keys, name, self._artefact_store))
+        return self._read(lambda connection: _queries.stored_arrays(connection, keys, name, self._artefact_store))
 
     def tracebacks(self, keys: Collection[str]) -> dict[str, str]:
         """Return where the errors came from that failed trials, by key; trials that have none are left out."""
         return self._read(lambda connection: _queries.tracebacks(connection, keys, self._artefact_store))
 
-    def kept_names(self) -> dict[str, int]:
+    def stored_array_names(self) -> dict[str, int]:
         """Return the names of further arrays that the plan's trials have, and how many trials have each."""
-        return self._read(lambda connection: _queries.kept_names(connection, self.plan_name))
+        return self._read(lambda connection: _queries.stored_array_names(connection, self.plan_name))
 
     def environments(self) -> dict[str, dict[str, object]]:
         """Return the environments that trials ran in, by the name that ``StoredTrial.environment`` has for them."""
@@ -411,14 +411,14 @@ class Store:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Store({self.place.shown!r}{', read-only' if self.place.read_only else ''})"
+        return f"Store({self.location.name!r}{', read-only' if self.location.read_only else ''})"
 
     def _write(self, work: Callable[[Connection], T]) -> T:
         """Do something in one transaction that writes, and that may safely happen twice; a restart is waited for."""
         return through_outage(lambda again: self._write_once(work))
 
     def _write_once(self, work: Callable[[Connection], T]) -> T:
-        with writing(self._engine, self.place) as connection:
+        with writing(self._engine, self.location) as connection:
             return work(connection)
 
     def _read(self, work: Callable[[Connection], T]) -> T:
@@ -426,13 +426,13 @@ class Store:
         return through_outage(lambda again: self._read_once(work))
 
     def _read_once(self, work: Callable[[Connection], T]) -> T:
-        with reading(self._engine, self.place) as connection:
+        with reading(self._engine, self.location) as connection:
             return work(connection)
 
     def _now(self, connection: Connection) -> float:
         """Return the time by which leases run out: the same for everybody who shares the store."""
         if self._clock is not None:
             return self._clock()
-        if self.place.url is None:
+        if self.location.url is None:
             return time.time()
         return float(connection.execute(sql().text(SERVER_TIME)).scalar_one())

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from equipoise.training.diverging._first_difference import Growth as Growth
     from equipoise.training.diverging._first_difference import first_difference as first_difference
     from equipoise.training.diverging._steppers import ModuleStepper as ModuleStepper
-    from equipoise.training.diverging._steppers import Seen as Seen
+    from equipoise.training.diverging._steppers import ObservedTensor as ObservedTensor
     from equipoise.training.diverging._steppers import StackStepper as StackStepper
     from equipoise.training.diverging._steppers import Stepper as Stepper
 
 _MODULES = {
     "_first_difference": ("ALL_LAYERS", "Divergence", "Flips", "Growth", "first_difference"),
-    "_steppers": ("ModuleStepper", "Seen", "StackStepper", "Stepper"),
+    "_steppers": ("ModuleStepper", "ObservedTensor", "StackStepper", "Stepper"),
 }  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -15,7 +15,7 @@ import numpy as np
 
 from equipoise.foundation import BadInput, plural, require
 from equipoise.training._seeding import generator_states, preserved_generators, set_generators
-from equipoise.training.diverging._steppers import Kind, Seen, Stepper
+from equipoise.training.diverging._steppers import Kind, ObservedTensor, Stepper
 
 if TYPE_CHECKING:
     import torch
@@ -156,7 +156,9 @@ def first_difference(
         raise BadInput(f"steps is {steps!r}", available="a whole number of at least 1")
     runs = (_Run(make, 0), _Run(make, 1))
     search = _First(row_order_differs)
-    search.look(0, *([Seen("parameter", name, value) for name, value in run.stepper.values()] for run in runs))
+    search.look(
+        0, *([ObservedTensor("parameter", name, value) for name, value in run.stepper.values()] for run in runs)
+    )
     growth: list[Growth] = []
     flips: list[Flips] = []
     for number in range(1, steps + 1):
@@ -181,7 +183,7 @@ class _First:
         self.name: str | None = None
         self.difference = Difference(np.nan, np.nan, np.nan)
 
-    def look(self, step: int, first: Sequence[Seen], second: Sequence[Seen]) -> None:
+    def look(self, step: int, first: Sequence[ObservedTensor], second: Sequence[ObservedTensor]) -> None:
         """Compare what two runs showed in a step."""
         mine, other = (
             [observation for observation in observations if observation.kind not in self.left_out]
@@ -209,11 +211,14 @@ class _Run:
             self.stepper = make(index)
             self._own = generator_states()
 
-    def step(self, *, watched: bool) -> list[Seen]:
+    def step(self, *, watched: bool) -> list[ObservedTensor]:
         """Take a step; what the run has learnt by it belongs to what is seen."""
-        observations: list[Seen] = self._alone(lambda: self.stepper.step(watched))
+        observations: list[ObservedTensor] = self._alone(lambda: self.stepper.step(watched))
         if watched:
-            observations = [*observations, *(Seen("parameter", name, value) for name, value in self.stepper.values())]
+            observations = [
+                *observations,
+                *(ObservedTensor("parameter", name, value) for name, value in self.stepper.values()),
+            ]
         return observations
 
     def predictions(self) -> torch.Tensor | None:
@@ -274,7 +279,7 @@ class Difference:
 def differing(pairs: Sequence[Pair]) -> list[bool]:
     """Tell of each pair whether any bit differs (a shape or a type may too); the device is asked once for all."""
     library = require("torch", extra="train", purpose="Comparing tensors")
-    comparables = [_alike(*pair) for pair in pairs]
+    comparables = [_are_equal(*pair) for pair in pairs]
     bit_checks = [_any_bit(*pair) for pair, comparable in zip(pairs, comparables, strict=True) if comparable]
     answers = iter(library.stack(bit_checks).tolist() if bit_checks else [])
     return [next(answers) if comparable else True for comparable in comparables]
@@ -282,7 +287,7 @@ def differing(pairs: Sequence[Pair]) -> list[bool]:
 
 def difference(first_tensor: torch.Tensor, other: torch.Tensor) -> Difference:
     """Measure how two tensors differ."""
-    if not _alike(first_tensor, other):
+    if not _are_equal(first_tensor, other):
         return Difference(math.nan, math.nan, math.nan)
     first, second = (tensor.detach().double() for tensor in (first_tensor, other))
     differences = (first - second).abs()
@@ -304,7 +309,7 @@ def lengths(pairs: Sequence[Pair]) -> tuple[float, float]:
     return distance, length
 
 
-def _alike(tensor: torch.Tensor, other: torch.Tensor) -> bool:
+def _are_equal(tensor: torch.Tensor, other: torch.Tensor) -> bool:
     return bool(tensor.shape == other.shape and tensor.dtype == other.dtype)
 
 

@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from equipoise.foundation import require
-from equipoise.training._dataset import Material
+from equipoise.training._dataset import EncodedDataset
 from equipoise.training._prediction import codes_of
 from equipoise.training._stack import Arranged, Network, Stack
 
@@ -27,7 +27,7 @@ ROWS = 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class ObservedTensor:
     """One tensor of a step."""
 
     kind: Kind
@@ -38,7 +38,7 @@ class Seen:
 class Stepper(Protocol):
     """One run of a training that goes on step by step."""
 
-    def step(self, watched: bool) -> list[Seen]:
+    def step(self, watched: bool) -> list[ObservedTensor]:
         """Take one whole step; where it is watched, return what was seen in the order in which it was computed."""
 
     def values(self) -> list[tuple[str, torch.Tensor]]:
@@ -64,20 +64,23 @@ class ModuleStepper:
         self._torch = require("torch", extra="train", purpose="Watching a training")
         self.parts, self._step, self._predictions = dict(parts), step, predictions
 
-    def step(self, watched: bool) -> list[Seen]:
+    def step(self, watched: bool) -> list[ObservedTensor]:
         """Take one step."""
         if not watched:
             self._step()
             return []
-        observations: list[Seen] = []
+        observations: list[ObservedTensor] = []
         with self._hooks(observations):
             loss = self._step()
         if loss is not None:
-            observations.append(Seen("loss", "loss", self._torch.as_tensor(loss).detach()))
+            observations.append(ObservedTensor("loss", "loss", self._torch.as_tensor(loss).detach()))
         parameters = [
             (name, parameter) for part, name, parameter in self._named() if getattr(parameter, "grad", None) is not None
         ]
-        return [*observations, *(Seen("gradient", name, parameter.grad) for name, parameter in reversed(parameters))]
+        return [
+            *observations,
+            *(ObservedTensor("gradient", name, parameter.grad) for name, parameter in reversed(parameters)),
+        ]
 
     def values(self) -> list[tuple[str, torch.Tensor]]:
         """Return parameters and running statistics."""
@@ -93,14 +96,14 @@ class ModuleStepper:
                 yield part, _joined(part, name), value
 
     @contextmanager
-    def _hooks(self, observations: list[Seen]) -> Iterator[None]:
+    def _hooks(self, observations: list[ObservedTensor]) -> Iterator[None]:
         """Note what enters the first part, and what leaves every layer, in order."""
         calls: dict[str, int] = {}
 
         def entered(part: str, inputs: tuple[Any, ...]) -> None:
             if not observations:
                 observations.extend(
-                    Seen("input", f"{part} input", tensor.detach().clone()) for tensor in _tensors(inputs)
+                    ObservedTensor("input", f"{part} input", tensor.detach().clone()) for tensor in _tensors(inputs)
                 )
 
         def left(name: str, output: Any) -> None:
@@ -108,7 +111,7 @@ class ModuleStepper:
             again = f" (call {calls[name]})" if calls[name] > 1 else ""
             # A copy: the next layer may work in place.
             observations.extend(
-                Seen("activation", name + again, tensor.detach().clone()) for tensor in _tensors(output)
+                ObservedTensor("activation", name + again, tensor.detach().clone()) for tensor in _tensors(output)
             )
 
         handles = []
@@ -148,22 +151,22 @@ class StackStepper:
     ``Stack`` keeps no gradient after a step, so hooks on its leaves note them.
     """
 
-    def __init__(self, stack: Stack, material: Material) -> None:
+    def __init__(self, stack: Stack, dataset: EncodedDataset) -> None:
         self.stack = stack
-        self.seen: list[Seen] = []
+        self.observed: list[ObservedTensor] = []
         self.watched = False
-        network: Any = _Shown(stack.network, self)
+        network: Any = _ObservedNetwork(stack.network, self)
         stack.network = network
         self._names = _names(len(stack.network.parameters) // 2)
         leaves: list[Any] = stack.network.parameters
         for name, leaf in zip(self._names, leaves, strict=True):
             leaf.register_post_accumulate_grad_hook(lambda one, name=name: self.note("gradient", name, one.grad))
         self._batches = self._endless()
-        self._dev = None if material.task == "regression" else stack.tensor(material.dev.inputs[:ROWS])
+        self._dev = None if dataset.task == "regression" else stack.tensor(dataset.dev.inputs[:ROWS])
 
-    def step(self, watched: bool) -> list[Seen]:
+    def step(self, watched: bool) -> list[ObservedTensor]:
         """Take one step."""
-        self.seen, self.watched = [], watched
+        self.observed, self.watched = [], watched
         rows, phase, number = next(self._batches)
         self.stack.network.training(True)
         loss = self.stack.step(rows, phase, number)
@@ -171,10 +174,10 @@ class StackStepper:
         if not watched:
             return []
         # One node of the graph computes all gradients, from the output back.
-        gradients = {observation.name: observation for observation in self.seen if observation.kind == "gradient"}
-        other_observations = [observation for observation in self.seen if observation.kind != "gradient"]
+        gradients = {observation.name: observation for observation in self.observed if observation.kind == "gradient"}
+        other_observations = [observation for observation in self.observed if observation.kind != "gradient"]
         backwards = [gradients[name] for name in _backwards(self._names) if name in gradients]
-        return [*other_observations, Seen("loss", "loss", loss), *backwards]
+        return [*other_observations, ObservedTensor("loss", "loss", loss), *backwards]
 
     def values(self) -> list[tuple[str, torch.Tensor]]:
         """Return the weights and biases."""
@@ -191,17 +194,17 @@ class StackStepper:
     def note(self, kind: str, name: str, value: torch.Tensor) -> None:
         """Keep a copy of what is seen in a watched step."""
         if self.watched:
-            self.seen.append(Seen(kind, name, value.detach().clone()))  # type: ignore[arg-type]
+            self.observed.append(ObservedTensor(kind, name, value.detach().clone()))  # type: ignore[arg-type]
 
     def _endless(self) -> Iterator[tuple[Arranged, str, int]]:
         """Yield batches with the phase of their epoch and their number in it."""
         for epoch in count(1):
             arranged, phase = self.stack.arranged(epoch), self.stack.callbacks.phase(epoch)
-            for number, begin in enumerate(range(0, arranged.places.shape[1], arranged.size)):
+            for number, begin in enumerate(range(0, arranged.positions.shape[1], arranged.size)):
                 yield arranged.batch(slice(begin, begin + arranged.size)), phase, number
 
 
-class _Shown:
+class _ObservedNetwork:
     """Networks that show what passes through them."""
 
     def __init__(self, network: Network, stepper: StackStepper) -> None:

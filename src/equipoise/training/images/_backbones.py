@@ -15,9 +15,9 @@ import numpy as np
 from equipoise.foundation import (
     BadInput,
     check_file,
+    describe_error,
     nearest,
     require,
-    told,
 )
 from equipoise.networks import DRAWING_NOTHING, EFFICIENTNET, NETWORKS, WITH_LARGE, build, freeze_norms, load_weights
 from equipoise.training._learner import Learner
@@ -26,16 +26,16 @@ from equipoise.training._named_objects import (
     FORM,
     TENSORS,
     VERSION,
-    by_file,
+    build_network,
+    display_name,
     factory_of,
-    made_by,
     name_of,
     name_parts,
     plain_value,
+    portable_name,
     source_hash,
-    spelt,
 )
-from equipoise.training._parameters import Choice, Given, OptionalNumber, Parameter, Table, without_defaults
+from equipoise.training._parameters import Choice, FreeParameter, OptionalNumber, Parameter, Table, without_defaults
 from equipoise.training._seeding import fix_seeds, generator_states, preserved_generators
 from equipoise.training.images._pictures import FLIP, LEAST_AREA, RESIZED_CROP, SCALINGS, USUAL_SCALING
 
@@ -79,11 +79,13 @@ AUGMENTATION = Choice(
 )  # fmt: skip
 # Hyper-parameters of backbones that learners on pictures did not always have: at their defaults they name no trial.
 OPTIONS: Table = {
-    "settings": Given(
+    "settings": FreeParameter(
         "further arguments of a factory of your own", 'names and values, such as {"width": 32}', grid=True
     ),
     "version": VERSION,
-    "weights": Given("a file of weights that the network begins with", f"the path of a {TENSORS} file", grid=True),
+    "weights": FreeParameter(
+        "a file of weights that the network begins with", f"the path of a {TENSORS} file", grid=True
+    ),
     "fresh_head": Choice("whether the head begins anew where the file of weights has one", False),
     "backbone_learning_rate": OptionalNumber(
         "the largest step size of what is under the head; none: learning_rate", None, 0.0, 1e-6, 1e-1
@@ -93,7 +95,7 @@ OPTIONS: Table = {
     "scaling": Choice("how pixels become numbers; usual: what the network expects, or as in the training pictures",
                       USUAL_SCALING, SCALINGS),
     "size": Parameter("pixels of a side of the pictures that the network sees; 0: those of the stored ones", 0, 0, 0,
-                      512, "linear", whole=True, most=4096),
+                      512, "linear", integer=True, most=4096),
     "centre": Parameter("the share of a picture's sides that is shown where none is drawn, from its middle", 1.0, 1e-2,
                         0.5, 1.0, "linear", most=1.0, shapes=True),
     "least_area": Parameter("the least share of a picture that a resized crop shows", LEAST_AREA, 1e-3, 0.05, 1.0,
@@ -101,7 +103,7 @@ OPTIONS: Table = {
 }  # fmt: skip
 
 
-def is_own(network: object) -> bool:
+def is_user_network(network: object) -> bool:
     """Tell whether a network is made by a factory of the user's own."""
     return not (isinstance(network, str) and network in (NO_BACKBONE, *NETWORKS))
 
@@ -111,7 +113,7 @@ def check_options(values: Mapping[str, Any], name: str) -> None:
 
     Nothing is imported, and no file is read.
     """
-    is_custom = is_own(values[name])
+    is_custom = is_user_network(values[name])
     if not is_custom and (values["settings"] or values["version"] != VERSION.default):
         option = "settings" if values["settings"] else "version"
         raise BadInput(
@@ -181,10 +183,10 @@ class BackboneLearner(Learner):
 def described(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return hyper-parameters as plain values: a factory by its name, a file by the last part of its path."""
     description = dict(values)
-    if is_own(values[name]) and not isinstance(values[name], str):
+    if is_user_network(values[name]) and not isinstance(values[name], str):
         description[name] = name_of(values[name], name)
-    elif is_own(values[name]):
-        description[name] = by_file(values[name])
+    elif is_user_network(values[name]):
+        description[name] = portable_name(values[name])
     if values["settings"] is not None:
         description["settings"] = plain_value(values["settings"], "setting of a factory")
     if values["weights"] is not None:
@@ -194,7 +196,7 @@ def described(values: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def verify(values: Mapping[str, Any], name: str) -> None:
     """Import a factory that is named, and see that the file of weights exists."""
-    if is_own(values[name]):
+    if is_user_network(values[name]):
         factory_of(values[name], name, HOW)
     if values["weights"] is not None:
         check_file(Path(values["weights"]))
@@ -203,7 +205,7 @@ def verify(values: Mapping[str, Any], name: str) -> None:
 def source(values: Mapping[str, Any], name: str) -> str | None:
     """Return a hash of the user's own code and of the file of weights, where there are any."""
     parts = []
-    if is_own(values[name]):
+    if is_user_network(values[name]):
         parts.append(source_hash(factory_of(values[name], name, HOW)) or "")
     if values["weights"] is not None:
         check_file(Path(values["weights"]))
@@ -221,10 +223,10 @@ def backbone(
     """
     fix_seeds(seed)
     frozen = bool(values.get("frozen_norm", False))
-    if not is_own(network):
+    if not is_user_network(network):
         large = side >= LARGE and network in WITH_LARGE
         return build(network, channels, large=large, frozen_norm=frozen, pretrained=values.get("weights") is None)
-    module = made_by(factory_of(network, "network", HOW), (channels,), values.get("settings") or {}, HOW)
+    module = build_network(factory_of(network, "network", HOW), (channels,), values.get("settings") or {}, HOW)
     if frozen:
         freeze_norms(module)
     return module, None
@@ -240,12 +242,13 @@ def fill(values: Mapping[str, Any], network: torch.nn.Module, head: torch.nn.Lin
 class FirstLook:
     """What a network shows of itself on two pictures: its features, and whether it draws while it trains.
 
-    ``draws_outside`` tells of draws from Python's or numpy's generators, which a recorded step could not repeat.
+    ``uses_other_generators`` tells of draws from Python's or numpy's generators, which a recorded step could not
+    repeat.
     """
 
     features: int
-    draws: bool
-    draws_outside: bool
+    uses_random_numbers: bool
+    uses_other_generators: bool
 
 
 def first_look(
@@ -268,7 +271,8 @@ def first_look(
                 raise
             except Exception as error:  # the user's code may raise anything
                 raise BadInput(
-                    f"The network {name} failed with pictures of the shape {list(pictures.shape)} ({told(error)})",
+                    f"The network {name} failed with pictures of the shape {list(pictures.shape)} "
+                    f"({describe_error(error)})",
                     available="pictures of 32 x 32 pixels and more" if name == EFFICIENTNET else HOW,
                     help="size = 224 resizes them to ImageNet's size." if name == EFFICIENTNET else "",
                 ) from error
@@ -285,14 +289,14 @@ def _generators() -> list[Any]:
     return [np.array(python[1]), numbers, *(generator_state.numpy() for generator_state in (host, *(cards or ())))]
 
 
-def draws_nothing(network: object) -> bool:
+def is_deterministic(network: object) -> bool:
     """Tell of a network by its name that it draws nothing while it trains; False where only a look would tell."""
     return isinstance(network, str) and network in DRAWING_NOTHING
 
 
-def called_in_words(network: object) -> str:
+def network_name(network: object) -> str:
     """Return what a network is called in a message."""
-    return network if isinstance(network, str) else spelt(network)
+    return network if isinstance(network, str) else display_name(network)
 
 
 def checked(features: Any, rows: int, owner: str = "The backbone") -> torch.Tensor:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.foundation import BadInput, write_whole
-from equipoise.training._dataset import Epoch, Material, Settings
-from equipoise.training._preparation import Prepared
+from equipoise.foundation import BadInput, write_file
+from equipoise.training._dataset import EncodedDataset, Epoch, Settings
+from equipoise.training._preparation import PreparedJob
 from equipoise.training._trainer import Standing
 from equipoise.training.images._run import Run, Weights
 
@@ -56,7 +56,7 @@ class Stand:
 
 
 def training_name(
-    trials: Sequence[Prepared], settings: Settings, data: str, version: int, named: Mapping[str, Any] | None = None
+    trials: Sequence[PreparedJob], settings: Settings, data: str, version: int, named: Mapping[str, Any] | None = None
 ) -> str:
     """Name a training by what it means: rows, seed, repeat, numbers, data, and all trials that share it.
 
@@ -80,10 +80,10 @@ def training_name(
     return hashlib.sha256(json.dumps(settings_of_name, sort_keys=True).encode()).hexdigest()
 
 
-def data_name(material: Material) -> str:
+def data_name(dataset: EncodedDataset) -> str:
     """Name the pictures and labels that are trained and selected on."""
     digest = hashlib.sha256()
-    for rows in (material.train, material.dev, material.test):
+    for rows in (dataset.train, dataset.dev, dataset.test):
         for part in (rows.inputs, rows.ids, rows.target, rows.group):
             if part is not None:
                 digest.update(str((part.dtype, part.shape)).encode())
@@ -122,7 +122,7 @@ def save(folder: str, name: str, run: Run, stand: Stand) -> None:
             for standing in stand.standings
         ],
     }
-    write_whole(path_of(folder, name), packed(tensors, metadata={ENTRY: json.dumps(header)}), announced=False)
+    write_file(path_of(folder, name), packed(tensors, metadata={ENTRY: json.dumps(header)}), announced=False)
 
 
 def resume(folder: str, name: str, run: Run) -> Stand | None:

@@ -15,7 +15,7 @@ from equipoise.networks import NETWORKS, WITH_LARGE, build
 from equipoise.training._callback import NETWORK
 from equipoise.training._dataset import Predicted, Settings
 from equipoise.training._models import FittedModel, checked_settings
-from equipoise.training._named_objects import by_file, spelt
+from equipoise.training._named_objects import display_name, portable_name
 from equipoise.training._network_models import (
     MOST_UNITS,
     array_of,
@@ -41,7 +41,7 @@ CHANNELS = (1, 3)
 SCALING = "scaling"
 MOST_PIXELS, MOST_SIDE = 100_000, 4_096
 # How a network of the user's own is named.
-OWN = "module"
+USER_NETWORK = "module"
 WHAT = "the network on pictures"
 
 
@@ -58,9 +58,9 @@ class PictureNetwork:
     @classmethod
     def of_run(cls, run: Run, weights: Weights) -> Self:
         """Return the network of a training that is over, with the weights of the chosen epoch."""
-        height, width, channels = run.material.train.inputs.shape[1:]
+        height, width, channels = run.dataset.train.inputs.shape[1:]
         described = described_network(run.trial.values, run.view)
-        return cls(run.reader_of(weights), (height, width, channels), described, run.material.task)
+        return cls(run.reader_of(weights), (height, width, channels), described, run.dataset.task)
 
     @property
     def outputs(self) -> int:
@@ -78,7 +78,7 @@ class PictureNetwork:
                 help="pictures in 0..1 become bytes by (255 * array).round().astype('u1'); others are to be resized.",
             )
 
-    def said(self, pictures: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def features_and_outputs(self, pictures: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the features and the outputs of pictures, row for row as a training reads dev rows."""
         self.check(pictures)
         parts = [(features.float().numpy(), output.float().numpy()) for features, output in self.reader.parts(pictures)]
@@ -90,7 +90,7 @@ class PictureNetwork:
     @property
     def module(self) -> torch.nn.Module | None:
         """The network where it is one of the user's own, which no name says how to build."""
-        return self.reader.network if self.described["name"] == OWN else None
+        return self.reader.network if self.described["name"] == USER_NETWORK else None
 
     @property
     def features(self) -> int:
@@ -130,7 +130,7 @@ class PictureNetwork:
             "shown": Mapping,
         }  # fmt: skip
         known_settings = checked_settings(settings, kinds, WHAT)
-        is_custom = is_own(known_settings["network"])
+        is_custom = is_user_network(known_settings["network"])
         size, outputs = _size(known_settings["size"]), checked_whole(known_settings["outputs"], "outputs", MOST_UNITS)
         if known_settings["precision"] not in PRECISIONS:
             raise BadInput(f"The precision of {WHAT} is {known_settings['precision']!r}", available=listing(PRECISIONS))
@@ -159,7 +159,9 @@ class PictureNetwork:
             raise BadInput(f"The scaling of {WHAT} is not above 0", help="save it again.")
         network, head = (_placed(part, numerics) for part in (network, head))
         inputs = PictureInputs(_view(known_settings["shown"], size), Scaling(mean, scale), numerics)
-        reader = PictureReader(inputs, network, head, unit_length=settings.get("unit_length") is True, own=is_custom)
+        reader = PictureReader(
+            inputs, network, head, unit_length=settings.get("unit_length") is True, user_network=is_custom
+        )
         return cls(reader, size, dict(known_settings["network"]), known_settings["task"])
 
 
@@ -171,33 +173,33 @@ class PictureModel(FittedModel):
     def __init__(self, network: PictureNetwork) -> None:
         self.network = network
 
-    def own_predict(self, inputs: NDArray[Any]) -> Predicted:
+    def predict_inputs(self, inputs: NDArray[Any]) -> Predicted:
         """Return classes, or labels, with scores."""
         return plain_predictions(self.outputs(inputs), self.network.task)
 
     def outputs(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
         """Return the outputs of the head, ``[row, output]``."""
-        return self.network.said(inputs)[1]
+        return self.network.features_and_outputs(inputs)[1]
 
     def representations(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
         """Return the features under the head, ``[row, feature]``."""
-        return self.network.said(inputs)[0]
+        return self.network.features_and_outputs(inputs)[0]
 
     @property
     def needs_module(self) -> bool:
         """Whether the network is one of the user's own."""
         return self.network.module is not None
 
-    def own_settings(self) -> dict[str, Any]:
+    def base_settings(self) -> dict[str, Any]:
         """Return how the network is built, and what it was trained on."""
         return self.network.settings()
 
-    def own_tensors(self) -> dict[str, NDArray[Any]]:
+    def base_tensors(self) -> dict[str, NDArray[Any]]:
         """Return weights, batch statistics and scaling."""
         return self.network.tensors()
 
     @classmethod
-    def own_restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
+    def restore_base(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
         """Make the network again."""
         return cls(PictureNetwork.restore(settings, tensors, module))
 
@@ -228,29 +230,29 @@ def _view(view_settings: Mapping[str, Any], size: tuple[int, int, int]) -> View:
 def described_network(values: Mapping[str, Any], view: View) -> dict[str, Any]:
     """Return how the network of a trial is built again: its name, or what its factory is called and is given."""
     network, frozen = values["network"], bool(values.get("frozen_norm", False))
-    if not backbones.is_own(network):
+    if not backbones.is_user_network(network):
         large = view.sides[0] >= backbones.LARGE and network in WITH_LARGE
         return {"name": network, "large": large, "frozen_norm": frozen}
     arguments = as_json(values.get("settings") or {})
-    factory = by_file(network) if isinstance(network, str) else spelt(network)
-    return {"name": OWN, "factory": factory, "arguments": arguments}
+    factory = portable_name(network) if isinstance(network, str) else display_name(network)
+    return {"name": USER_NETWORK, "factory": factory, "arguments": arguments}
 
 
-def is_own(described: Mapping[str, Any]) -> bool:
+def is_user_network(described: Mapping[str, Any]) -> bool:
     """Tell whether a saved network is one of the user's own, or one that draws while it trains."""
     name = described.get("name")
-    return not (isinstance(name, str) and backbones.draws_nothing(name))
+    return not (isinstance(name, str) and backbones.is_deterministic(name))
 
 
 def _built(described: Mapping[str, Any], channels: int, module: Any) -> torch.nn.Module:
     """Return a network without head, by how it was described; its weights are still to be read."""
     name = described.get("name")
-    if name == OWN:
+    if name == USER_NETWORK:
         factory = str(described.get("factory"))
         # A copy: a module that was given stays as it is.
         return copy.deepcopy(module_of(module, (channels,), factory, described.get("arguments")))
     if name not in NETWORKS:
-        raise BadInput(f"The saved model has the network {name!r:.60}", available=listing((*NETWORKS, OWN)))
+        raise BadInput(f"The saved model has the network {name!r:.60}", available=listing((*NETWORKS, USER_NETWORK)))
     if module is not None:
         raise BadInput(f"A module is given for the network {name!r}", help="load_model(folder) is enough.")
     large, frozen = described.get("large") is True, described.get("frozen_norm") is True

@@ -77,9 +77,9 @@ class _OfPictures:
     def __init__(self, *parts: torch.Tensor) -> None:
         self.parts = parts
 
-    def of(self, places: torch.Tensor) -> Self:
+    def of(self, positions: torch.Tensor) -> Self:
         """Return those of some places."""
-        return type(self)(*(part.index_select(0, places) for part in self.parts))
+        return type(self)(*(part.index_select(0, positions) for part in self.parts))
 
     def take(self, other: Self) -> None:
         """Overwrite these numbers with others, in place: a recorded step reads them where they are."""
@@ -95,7 +95,7 @@ class Crop(_OfPictures):
         self.top, self.left, self.mirrored = top, left, mirrored
 
     @classmethod
-    def drawn(cls, seed: int, epoch: int, ids: torch.Tensor, copies: torch.Tensor, *, shifts: bool = True) -> Crop:
+    def sample(cls, seed: int, epoch: int, ids: torch.Tensor, copies: torch.Tensor, *, shifts: bool = True) -> Crop:
         """Draw the crops of an epoch, keyed by sample: the same whatever the order of samples.
 
         Without ``shifts`` pictures are only mirrored.
@@ -187,13 +187,13 @@ class View:
         """Return how pictures are shifted and mirrored in an epoch."""
         if self.augmentation is False:
             return Crop.plain(ids)
-        return Crop.drawn(seed, epoch, ids, copies, shifts=self.augmentation is True)
+        return Crop.sample(seed, epoch, ids, copies, shifts=self.augmentation is True)
 
     def box(self, seed: int, epoch: int, ids: torch.Tensor, copies: torch.Tensor) -> Box:
         """Return which part of each picture is shown in an epoch."""
         if not self.draws_boxes:
             return self.middle(ids)
-        return Box.drawn(seed, epoch, ids, copies, self.height, self.width, self.least_area)
+        return Box.sample(seed, epoch, ids, copies, self.height, self.width, self.least_area)
 
     def resized(self, pictures: torch.Tensor, box: Box, dtype: torch.dtype) -> torch.Tensor:
         """Return the parts of pictures in the size that the network sees."""
@@ -208,7 +208,7 @@ class Box(_OfPictures):
         self.top, self.left, self.height, self.width = top, left, height, width
 
     @classmethod
-    def drawn(
+    def sample(
         cls, seed: int, epoch: int, ids: torch.Tensor, copies: torch.Tensor, height: int, width: int,
         least_area: float,
     ) -> Box:  # fmt: skip
@@ -352,48 +352,48 @@ class PictureInputs:
     def __init__(self, view: View, scaling: Scaling, settings: Settings) -> None:
         self.view, self.scaling, self.settings = view, scaling, settings
 
-    def shown(self, pictures: torch.Tensor) -> torch.Tensor:
+    def scaled(self, pictures: torch.Tensor) -> torch.Tensor:
         """Return pictures as the network takes them: scaled, and laid in memory as its weights are."""
         return self.scaling(pictures).contiguous(memory_format=layout_of(self.settings))
 
-    def seen(self, inputs: NDArray[np.uint8]) -> torch.Tensor:
+    def network_inputs(self, inputs: NDArray[np.uint8]) -> torch.Tensor:
         """Return stored pictures on the device as a network sees them where nothing is drawn."""
         library = require("torch", extra="train", purpose="A network on pictures")
         images = library.from_numpy(np.ascontiguousarray(inputs)).to(self.settings.device).permute(0, 3, 1, 2)
         if self.view.resizes:
             middle = self.view.middle(library.arange(len(images), device=images.device))
             images = self.view.resized(images, middle, dtype_of(self.settings))
-        return self.shown(images)
+        return self.scaled(images)
 
 
 class PictureReader:
     """A network and its head as they read pictures, in training and afterwards alike.
 
-    With ``unit_length`` outputs are scaled to length 1; ``own`` tells of a network that nobody knows.
+    With ``unit_length`` outputs are scaled to length 1; ``user_network`` tells of a network that nobody knows.
     """
 
     def __init__(
         self, inputs: PictureInputs, network: torch.nn.Module, head: torch.nn.Module, *, unit_length: bool = False,
-        own: bool = False,
+        user_network: bool = False,
     ) -> None:  # fmt: skip
         self.inputs, self.network, self.head = inputs, network, head
-        self.unit_length, self.own = unit_length, own
+        self.unit_length, self.user_network = unit_length, user_network
 
-    def said(self, pictures: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def features_and_outputs(self, pictures: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return features and outputs of pictures, in full precision."""
         with casting_of(self.inputs.settings)():
             features = self.network(pictures)
             output = self.head(features)
-        output = whole(output)
+        output = full_precision(output)
         if self.unit_length:
             library = require("torch", extra="train", purpose="A network on pictures")
             output = library.nn.functional.normalize(output, dim=-1)
-        return whole(features), output
+        return full_precision(features), output
 
     def mode(self) -> AbstractContextManager[None]:
         """Return the context of a reading: what an own network keeps of it must be of use to a training."""
         library = require("torch", extra="train", purpose="A network on pictures")
-        manager: AbstractContextManager[None] = library.no_grad() if self.own else library.inference_mode()
+        manager: AbstractContextManager[None] = library.no_grad() if self.user_network else library.inference_mode()
         return manager
 
     def parts(self, inputs: NDArray[np.uint8]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
@@ -404,11 +404,11 @@ class PictureReader:
         number = min(at_once(*inputs.shape[1:3]), at_once(*self.inputs.view.sides))
         for start in range(0, len(inputs), number):
             with self.mode():
-                part = self.said(self.inputs.seen(inputs[start : start + number]))
+                part = self.features_and_outputs(self.inputs.network_inputs(inputs[start : start + number]))
             yield part
 
 
-def whole(output: torch.Tensor) -> torch.Tensor:
+def full_precision(output: torch.Tensor) -> torch.Tensor:
     """Return float32 for what was computed in fewer bits."""
     return output.float() if output.element_size() < 4 else output
 

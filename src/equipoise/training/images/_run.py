@@ -27,20 +27,20 @@ from equipoise.training._callback import (
     TrainingContext,
     callbacks_of,
 )
-from equipoise.training._dataset import Material, Rows, Settings
+from equipoise.training._dataset import EncodedDataset, Rows, Settings
 from equipoise.training._losses import cross_entropy, label_loss, weights_of_trials
 from equipoise.training._numerics import casting_of, dtype_of, is_jittered, jittered, layout_of
-from equipoise.training._preparation import Prepared
+from equipoise.training._preparation import PreparedJob
 from equipoise.training._recording import WARM_UP, Recorder
 from equipoise.training._seeding import copies_of, device_keys, fix_seeds, seed_of
 from equipoise.training._stack import context_of
 from equipoise.training.images._backbones import (
     FirstLook,
     backbone,
-    called_in_words,
-    draws_nothing,
     fill,
     first_look,
+    is_deterministic,
+    network_name,
 )
 from equipoise.training.images._optimisation import Descent, load, low_weights, optimiser_of, rates, state_of
 from equipoise.training.images._pictures import (
@@ -52,7 +52,7 @@ from equipoise.training.images._pictures import (
     Scaling,
     View,
     check_pictures,
-    whole,
+    full_precision,
 )
 from equipoise.training.images._tasks import HEAD, Classification, MakeTask
 
@@ -95,32 +95,36 @@ class Run:
     """
 
     def __init__(
-        self, trial: Prepared, material: Material, pictures: Pictures, settings: Settings, pieces: int = 1,
+        self, trial: PreparedJob, dataset: EncodedDataset, pictures: Pictures, settings: Settings, pieces: int = 1,
         task: MakeTask | None = None,
     ) -> None:  # fmt: skip
         self.torch = require("torch", extra="train", purpose="Training on pictures")
-        self.trial, self.material, self.pictures, self.settings = trial, material, pictures, settings
+        self.trial, self.dataset, self.pictures, self.settings = trial, dataset, pictures, settings
         # A batch that does not fit is taken in so many pieces, whose gradients are added up.
         self.pieces = pieces
         self.view = View.of(trial.values, pictures.height, pictures.width)
         scaling = Scaling.of(pictures, trial.rows, dtype_of(settings), scaling_of(trial.values))
         self.inputs = PictureInputs(self.view, scaling, settings)
-        name, channels = trial.values["network"], material.train.inputs.shape[3]
+        name, channels = trial.values["network"], dataset.train.inputs.shape[3]
         network, features = backbone(trial.values, name, channels, self.view.sides[0], trial.seed)
         network = self._placed(network)
         # Of a network that nobody knows; None where its name says all.
         self.look: FirstLook | None = None
-        if not draws_nothing(name):
-            self.look = first_look(network, self._first_pictures(), self._features, called_in_words(name))
+        if not is_deterministic(name):
+            self.look = first_look(network, self._first_pictures(), self._features, network_name(name))
             features = self.look.features
         assert features is not None
         self.features = features
-        self.task = (task or Classification)(trial, material, self.features)
+        self.task = (task or Classification)(trial, dataset, self.features)
         head = self.torch.nn.Linear(self.features, self.task.outputs)
         fill(trial.values, network, head)
         self.parts = {NETWORK: network, HEAD: self._placed(head)}
         self.reader = PictureReader(
-            self.inputs, network, self.parts[HEAD], unit_length=self.task.unit_length, own=self.look is not None
+            self.inputs,
+            network,
+            self.parts[HEAD],
+            unit_length=self.task.unit_length,
+            user_network=self.look is not None,
         )
         self.recipe = recipe_of(trial.values, self.task.recipe)
         self.rows = self._there(trial.rows)
@@ -128,7 +132,7 @@ class Run:
         self.steps = len(trial.rows) // self.batch_size
         self._place_tensors()
         # What the layers gave that callbacks asked for, by name; hooks fill it.
-        self._shown: dict[str, torch.Tensor] = {}
+        self._layer_outputs: dict[str, torch.Tensor] = {}
         self._hooks: list[RemovableHandle] = []
         self.callbacks = callbacks_of([trial.treatments], self._context, self.task.callback)
         self.task.callbacks = self.callbacks
@@ -146,7 +150,7 @@ class Run:
         lone = isinstance(part.layer, LoneLinear)
         number_beside = sum(name.startswith(BESIDE) for name in self._names.values())
         part_name = self._names[name] = name if lone else f"{BESIDE} {number_beside}"
-        self.parts[part_name] = part.layer.module if lone else held(part.tensors)
+        self.parts[part_name] = part.layer.module if lone else held_values(part.tensors)
         descent, rate = self.recipe.descent, self.rate
         if part.rate is not None:
             descent = Descent("adam", 0.0, only(part.decay))
@@ -164,21 +168,21 @@ class Run:
 
     def _place_tensors(self) -> None:
         """Make the tensors that steps read and write."""
-        trial, train, torch = self.trial, self.material.train, self.torch
+        trial, train, torch = self.trial, self.dataset.train, self.torch
         assert train.target is not None
         assert train.group is not None
         samples = train.ids[trial.rows]
         self.ids, self.copies = self._there(samples), self._there(copies_of(samples))
         self.target, self.group = self._there(train.target[trial.rows]), self._there(train.group[trial.rows])
         self.cell = self.target
-        if self.material.task == "multilabel":
+        if self.dataset.task == "multilabel":
             assert train.cell is not None
             self.cell = self._there(train.cell[trial.rows])
-        label_weights = weights_of_trials([trial], self.material)
+        label_weights = weights_of_trials([trial], self.dataset)
         self.label_weights = None if label_weights is None else self._there(label_weights).to(dtype_of(self.settings))
         weights = np.ones(len(trial.rows)) if trial.weights is None else trial.weights
         self.weight = self._there(weights / weights.mean()).to(dtype_of(self.settings))
-        self.places = torch.zeros((self.steps, self.batch_size), dtype=torch.int64, device=self.settings.device)
+        self.positions = torch.zeros((self.steps, self.batch_size), dtype=torch.int64, device=self.settings.device)
         self.crop = Crop.plain(self.ids)
         self.box = self.view.middle(self.ids)
         self.rates, self.backbone_rates = torch.zeros((2, self.steps), device=self.settings.device)
@@ -194,11 +198,11 @@ class Run:
             return Part(list(module.parameters()), layer=LoneLinear(module, casting_of(self.settings)))
 
         def shape_of(name: str) -> tuple[int, ...]:
-            return (self.task.width,) if name == LAST else self._show(name)
+            return (self.task.width,) if name == LAST else self._record_layers(name)
 
         return context_of(
             [self.trial],
-            self.material,
+            self.dataset,
             self.settings,
             (self.target[None], self.cell[None], self.group[None]),
             width=self.task.width,
@@ -207,14 +211,14 @@ class Run:
             layer=shape_of,
             features=self.features,
             epochs=self.recipe.epochs,
-            **self.task.known,
+            **self.task.is_known,
         )
 
-    def _show(self, name: str) -> tuple[int, ...]:
+    def _record_layers(self, name: str) -> tuple[int, ...]:
         """Put what a layer of the network gives into every batch; return its shape for one row."""
-        self._hooks.append(show_layer(self.parts[NETWORK], name, self._shown))
-        self.read(self.material.train.inputs[:1])
-        return tuple(self._shown.pop(name).shape[1:])
+        self._hooks.append(record_layer(self.parts[NETWORK], name, self._layer_outputs))
+        self.read(self.dataset.train.inputs[:1])
+        return tuple(self._layer_outputs.pop(name).shape[1:])
 
     def begin(self, epoch: int) -> None:
         """Write the order, the crops and the rates of an epoch (they count from 1)."""
@@ -229,7 +233,7 @@ class Run:
         if is_jittered(self.settings.rounding):
             job = self.trial.job
             places = self._there(jittered(places.cpu().numpy(), self.batch_size, job.seed, job.repeat, epoch))
-        self.places.copy_(places.view_as(self.places))
+        self.positions.copy_(places.view_as(self.positions))
         if self.view.augmentation is not False:
             self.crop.take(self.view.crop(self.trial.seed, epoch, self.ids, self.copies))
         if self.view.draws_boxes:
@@ -252,17 +256,17 @@ class Run:
     @property
     def draws(self) -> bool:
         """Whether the network draws random numbers while it trains."""
-        return self.look is not None and self.look.draws
+        return self.look is not None and self.look.uses_random_numbers
 
     def _all_row_losses(self) -> torch.Tensor:
         """Return the loss of every training row as the network is now, ``[1, row]``, without augmentation."""
         with self.torch.no_grad():
-            outputs = self.read(self.material.train.inputs[self.trial.rows]).to(self.target.device)
+            outputs = self.read(self.dataset.train.inputs[self.trial.rows]).to(self.target.device)
             return self._row_losses(outputs[None], self.target[None], self.group[None])
 
     def step(self, phase: str) -> None:
         """Move the network by one batch, as many times as a treatment takes each."""
-        places = self.places.index_select(0, self.counter)[0]
+        places = self.positions.index_select(0, self.counter)[0]
         self.rate.copy_(self.rates.index_select(0, self.counter)[0])
         if self.recipe.backbone_rate is not None:
             self.backbone_rate.copy_(self.backbone_rates.index_select(0, self.counter)[0])
@@ -270,12 +274,12 @@ class Run:
         self.losses.index_copy_(0, self.counter, loss.reshape(1).to(self.losses.dtype))
         self.counter.add_(1)
 
-    def _moved_by(self, phase: str, places: torch.Tensor, repeat: int) -> torch.Tensor:
+    def _moved_by(self, phase: str, positions: torch.Tensor, repeat: int) -> torch.Tensor:
         """Take one step; return its loss."""
         for part in self.parts.values():
             part.zero_grad(set_to_none=True)
         with self._low():
-            loss = (self._gradients if self.pieces == 1 else self._in_pieces)(phase, places, repeat)
+            loss = (self._gradients if self.pieces == 1 else self._in_pieces)(phase, positions, repeat)
         for name in self.moved(phase):
             if name in self.optimisers:
                 self.optimisers[name].step()
@@ -289,9 +293,9 @@ class Run:
     def _low(self) -> AbstractContextManager[None]:
         return low_weights(self.parts.values()) if self.settings.precision == "bfloat16" else nullcontext()
 
-    def _gradients(self, phase: str, places: torch.Tensor, repeat: int) -> torch.Tensor:
+    def _gradients(self, phase: str, positions: torch.Tensor, repeat: int) -> torch.Tensor:
         """Leave the gradient of a batch in the parameters that move; return the loss."""
-        return self.callbacks.backward(phase, self._batch(phase, places, repeat), self._leaves())
+        return self.callbacks.backward(phase, self._batch(phase, positions, repeat), self._leaves())
 
     def _leaves(self) -> Leaves:
         part_leaves = {name: list(self.parts[part].parameters()) for name, part in self._names.items()}
@@ -299,36 +303,36 @@ class Run:
         lone = {name for name, part in self._names.items() if not part.startswith(BESIDE)}
         return Leaves({NETWORK: network, **part_leaves}, lone | {NETWORK})
 
-    def _batch(self, phase: str, places: torch.Tensor, repeat: int) -> Batch:
-        cut = self.pictures.crops(self.rows.index_select(0, places), self.crop.of(places))
+    def _batch(self, phase: str, positions: torch.Tensor, repeat: int) -> Batch:
+        cut = self.pictures.crops(self.rows.index_select(0, positions), self.crop.of(positions))
         if self.view.resizes:
-            cut = self.view.resized(cut, self.box.of(places), dtype_of(self.settings))
-        pictures = self.shown(cut)
+            cut = self.view.resized(cut, self.box.of(positions), dtype_of(self.settings))
+        pictures = self.scaled_inputs(cut)
         target, cell, group, weight = (
-            tensor.index_select(0, places)[None] for tensor in (self.target, self.cell, self.group, self.weight)
+            tensor.index_select(0, positions)[None] for tensor in (self.target, self.cell, self.group, self.weight)
         )
         # Where the network rests, no gradient goes back through it; batch statistics are those of training.
         with nullcontext() if NETWORK in self.callbacks.moved(phase) else self.torch.no_grad():
-            features, output = (tensor[None] for tensor in self.said(pictures))
+            features, output = (tensor[None] for tensor in self.features_and_outputs(pictures))
             losses = None if self.callbacks.by_batch else self._row_losses(output, target, group)
         hidden = self.task.hidden(features, output)
-        layers = {name: layer[None] for name, layer in self._shown.items()}
+        layers = {name: layer[None] for name, layer in self._layer_outputs.items()}
         # A metric learner draws rows by their weights: they are not weighed a second time.
-        weights = None if "metric" in self.task.known else weight
+        weights = None if "metric" in self.task.is_known else weight
         return Batch(
-            places[None], target, cell, group, weights, hidden, output, losses, features, self.counter, layers,
+            positions[None], target, cell, group, weights, hidden, output, losses, features, self.counter, layers,
             repeat,
         )  # fmt: skip
 
     def _row_losses(self, output: torch.Tensor, target: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
         losses = self.callbacks.row_loss(output, target, group)
-        if losses is None and self.material.task == "multilabel":
+        if losses is None and self.dataset.task == "multilabel":
             return label_loss(output, target, self.label_weights)
         return cross_entropy(output, target) if losses is None else losses
 
-    def said(self, pictures: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def features_and_outputs(self, pictures: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return features and outputs of pictures, in full precision."""
-        return self.reader.said(pictures)
+        return self.reader.features_and_outputs(pictures)
 
     def _features(self, network: Any, pictures: torch.Tensor) -> Any:
         """Return what a network makes of pictures, in the precision of the training."""
@@ -337,11 +341,11 @@ class Run:
 
     def _first_pictures(self) -> torch.Tensor:
         """Return two training pictures as a network sees them: a normalisation takes no single one while it trains."""
-        return self.inputs.seen(self.material.train.inputs[self.trial.rows[[0, -1]]])
+        return self.inputs.network_inputs(self.dataset.train.inputs[self.trial.rows[[0, -1]]])
 
-    def shown(self, pictures: torch.Tensor) -> torch.Tensor:
+    def scaled_inputs(self, pictures: torch.Tensor) -> torch.Tensor:
         """Return pictures as the network takes them."""
-        return self.inputs.shown(pictures)
+        return self.inputs.scaled(pictures)
 
     def read(self, inputs: NDArray[np.uint8]) -> torch.Tensor:
         """Return what is read of pictures, ``[row, output]``, with the batch statistics of training held fixed."""
@@ -355,15 +359,15 @@ class Run:
         joined: torch.Tensor = self.torch.cat(outputs) if outputs else self.torch.zeros((0, self.task.numbers))
         return joined
 
-    def _in_pieces(self, phase: str, places: torch.Tensor, repeat: int) -> torch.Tensor:
+    def _in_pieces(self, phase: str, positions: torch.Tensor, repeat: int) -> torch.Tensor:
         """Add up the gradients of the pieces of a batch, each by its share of the rows."""
         moving = [parameter for name in self.moved(phase) for parameter in self.parts[name].parameters()]
         summed: list[Any] = [None] * len(moving)
         total: torch.Tensor = self.torch.zeros((), device=self.settings.device)
-        for piece in places.tensor_split(self.pieces):
+        for piece in positions.tensor_split(self.pieces):
             for part in self.parts.values():
                 part.zero_grad(set_to_none=True)
-            share = len(piece) / len(places)
+            share = len(piece) / len(positions)
             total = total + share * self._gradients(phase, piece, repeat)
             for at, parameter in enumerate(moving):
                 if parameter.grad is not None:
@@ -413,7 +417,9 @@ class Run:
             modules[part].load_state_dict(values)
         inputs = PictureInputs(self.view, self.inputs.scaling.on_cpu(), replace(self.settings, device="cpu"))
         reader = self.reader
-        return PictureReader(inputs, modules[NETWORK], modules[HEAD], unit_length=reader.unit_length, own=reader.own)
+        return PictureReader(
+            inputs, modules[NETWORK], modules[HEAD], unit_length=reader.unit_length, user_network=reader.user_network
+        )
 
     def phase(self, epoch: int) -> str:
         """Name the kind of step of an epoch."""
@@ -426,14 +432,14 @@ class Steps:
     def __init__(self, run: Run, *, record: bool = True) -> None:
         self.run = run
         look = run.look
-        record &= look is None or not look.draws_outside
+        record &= look is None or not look.uses_other_generators
         self._recorder = Recorder(run.settings.device, run.tensors, record=record, tolerant=look is not None)
 
     @property
     def note(self) -> str | None:
         """Why steps are plain ones on a card, where they are."""
         look, why = self.run.look, self._recorder.refusal
-        if look is not None and look.draws_outside:
+        if look is not None and look.uses_other_generators:
             why = OUTSIDE
         return PLAIN.format(why=why) if why and self._recorder.on_card else None
 
@@ -470,7 +476,7 @@ class LoneLinear:
         """Return ``[1, row, output]``, in full precision."""
         with self._casting():
             outputs = self.module(inputs[0])
-        return whole(outputs)[None]
+        return full_precision(outputs)[None]
 
 
 def scaling_of(values: Mapping[str, Any]) -> str:
@@ -481,8 +487,8 @@ def scaling_of(values: Mapping[str, Any]) -> str:
     return "unit" if values["network"] == EFFICIENTNET else "training"
 
 
-def show_layer(network: torch.nn.Module, name: str, layers: dict[str, torch.Tensor]) -> RemovableHandle:
-    """Let a network write into ``shown`` what a layer gives, at every call until the handle is removed."""
+def record_layer(network: torch.nn.Module, name: str, layers: dict[str, torch.Tensor]) -> RemovableHandle:
+    """Let a network write into ``layers`` what a layer gives, at every call until the handle is removed."""
 
     def keep(_part: Any, _entered: Any, left: Any) -> None:
         if not hasattr(left, "element_size"):
@@ -490,13 +496,13 @@ def show_layer(network: torch.nn.Module, name: str, layers: dict[str, torch.Tens
                 f"The layer {name!r} of the network gives {type(left).__name__}",
                 available="a layer that gives one tensor, [row, ...]",
             )
-        layers[name] = whole(left)
+        layers[name] = full_precision(left)
 
     handle: RemovableHandle = layer_named(network, name, "the network").register_forward_hook(keep)
     return handle
 
 
-def held(tensors: Sequence[torch.Tensor]) -> torch.nn.Module:
+def held_values(tensors: Sequence[torch.Tensor]) -> torch.nn.Module:
     """Return a module whose parameters are these very tensors, which others go on reading."""
     import torch
 
@@ -538,10 +544,10 @@ def recipe_of(values: dict[str, Any], treatment_recipe: OwnRecipe | None) -> Ima
 def logits_of(run: Run, rows: Rows, source: str) -> NDArray[np.float32]:
     """Return the outputs of every row, ``[row, output]``; the network is as it is, its batch statistics fixed."""
     check_pictures(rows.inputs, source)
-    if rows.inputs.shape[1:] != run.material.train.inputs.shape[1:]:
+    if rows.inputs.shape[1:] != run.dataset.train.inputs.shape[1:]:
         raise BadInput(
             f"The pictures of {source} have the shape {rows.inputs.shape[1:]}, and those of the training rows "
-            f"{run.material.train.inputs.shape[1:]}",
+            f"{run.dataset.train.inputs.shape[1:]}",
             available="one size and number of channels for all",
         )
     read: NDArray[np.float32] = run.read(rows.inputs).cpu().numpy()

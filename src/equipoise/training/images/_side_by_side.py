@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from equipoise.foundation import BadInput, require
 from equipoise.networks import EFFICIENTNET
-from equipoise.training._dataset import Material, Outcome, Predicted, Settings
+from equipoise.training._dataset import EncodedDataset, Outcome, Predicted, Settings
 from equipoise.training._learner import Report
 from equipoise.training._numerics import DRAWS, is_jittered, overhead, product_precision
 from equipoise.training._prediction import Logits, finished, read, representations_of
-from equipoise.training._preparation import Prepared, trainings_of
+from equipoise.training._preparation import PreparedJob, trainings_of
 from equipoise.training._trainer import Backend, DevReading, Floats, Standing, Trainer, by_rounding
 from equipoise.training._treatment import Representations
 from equipoise.training.images import _checkpoints as checkpoints
-from equipoise.training.images._backbones import called_in_words, draws_nothing, is_own
+from equipoise.training.images._backbones import is_deterministic, is_user_network, network_name
 from equipoise.training.images._checkpoints import Remembered, Stand, data_name, forget, training_name
 from equipoise.training.images._models import PictureNetwork
 from equipoise.training.images._pictures import Pictures
@@ -51,18 +51,18 @@ class SideBySide(Backend):
     """Trainings of one kind that share a device; all have equally many steps and epochs."""
 
     def __init__(
-        self, shared: Sequence[tuple[str, Sequence[Prepared]]], material: Material, pictures: Pictures,
+        self, shared: Sequence[tuple[str, Sequence[PreparedJob]]], dataset: EncodedDataset, pictures: Pictures,
         settings: Settings, *, pieces: int = 1, task: MakeTask | None = None,
     ) -> None:  # fmt: skip
-        self.material, self.settings = material, settings
+        self.dataset, self.settings = dataset, settings
         self.save_at, self.unsaved = time.monotonic() + EVERY, ""
-        self.trials: list[Prepared] = []
+        self.trials: list[PreparedJob] = []
         self.trainings: list[Training] = []
         self.training_of: list[Training] = []
         self._standings: list[Standing] = []
         self.remembered: list[Remembered] = []
         for name, trials in shared:
-            run = Run(trials[0], material, pictures, settings, pieces, task)
+            run = Run(trials[0], dataset, pictures, settings, pieces, task)
             places = range(len(self.trials), len(self.trials) + len(trials))
             training = Training(name, places, run, Steps(run))
             self.trainings.append(training)
@@ -120,25 +120,25 @@ class SideBySide(Backend):
         """Return what the trials say of the dev rows, each by its own readout."""
         # What is remembered of this epoch if it is the best one.
         self._dev = {
-            id(training): logits_of(training.run, self.material.dev, "the dev rows")
+            id(training): logits_of(training.run, self.dataset.dev, "the dev rows")
             for training in self._trainings(trials)
         }
         finite, values, scores = [], [], []
         for trial in trials:
             outputs = self._dev[id(self.training_of[trial])]
             finite.append(bool(np.isfinite(outputs).all()))
-            prediction = self._said(trial, outputs if finite[-1] else np.zeros_like(outputs))
+            prediction = self._features_and_outputs(trial, outputs if finite[-1] else np.zeros_like(outputs))
             values.append(prediction.values)
             scores.append(prediction.scores)
         return DevReading(values, finite, None if any(score is None for score in scores) else scores)
 
-    def _said(self, trial: int, outputs: Logits) -> Predicted:
+    def _features_and_outputs(self, trial: int, outputs: Logits) -> Predicted:
         task = self.training_of[trial].run.task
         classes = task.classes(outputs)
         if classes is not None:
             return Predicted(classes)
         logits = outputs[:, : task.outputs]
-        return read(self.trials[trial], self.material, logits, logits[:0]).dev
+        return read(self.trials[trial], self.dataset, logits, logits[:0]).dev
 
     def remember(self, trials: Sequence[int]) -> None:
         """Keep what the networks of these trials say of dev and test rows."""
@@ -148,10 +148,10 @@ class SideBySide(Backend):
             training = self.training_of[trial]
             run, name = training.run, id(training)
             if name not in tests:
-                tests[name] = logits_of(run, self.material.test, "the test rows")
+                tests[name] = logits_of(run, self.dataset.test, "the test rows")
             train = None
             if run.task.keeps_training_rows:
-                train = run.read(self.material.train.inputs[self.trials[trial].rows]).cpu().numpy()
+                train = run.read(self.dataset.train.inputs[self.trials[trial].rows]).cpu().numpy()
             if self.settings.keep_models and name not in weights:
                 weights[name] = run.weights()
             self.remembered[trial] = Remembered(self._dev[name], tests[name], train, weights.get(name))
@@ -191,13 +191,13 @@ class SideBySide(Backend):
         model = None if best.weights is None else task.model_of(PictureNetwork.of_run(run, best.weights))
         if (classes := task.classes(best.dev)) is not None:
             outputs = {"outputs.dev": best.dev, "outputs.test": best.test}
-            return replace(outcome, dev=Predicted(classes), kept=outputs, model=model)
+            return replace(outcome, dev=Predicted(classes), arrays=outputs, model=model)
         dev, test = (outputs[:, : task.outputs] for outputs in (best.dev, best.test))
         own_trial = self.trials[trial]
         return finished(
             own_trial,
             outcome,
-            lambda: read(own_trial, self.material, dev, test),
+            lambda: read(own_trial, self.dataset, dev, test),
             lambda: model,
             lambda: self._representations(trial),
         )
@@ -226,7 +226,7 @@ class SideBySide(Backend):
             rows: NDArray[np.float32] = getattr(best, split)[:, width:]
             return rows
 
-        return representations_of(self.material, self.trials[trial], self.settings, features)
+        return representations_of(self.dataset, self.trials[trial], self.settings, features)
 
 
 # Steps that are timed with and without deterministic algorithms, and a batch's smallest piece.
@@ -234,19 +234,19 @@ TIMED_STEPS, LEAST_PIECE = 20, 2
 # Networks of the user's own that train side by side on a graphics card, where nothing is known of their size.
 OWN_AT_ONCE = 4
 
-Shared = tuple[str, list[Prepared]]
+SharedPictures = tuple[str, list[PreparedJob]]
 
 
 def fit_pictures(
-    material: Material, stack: Sequence[Prepared], settings: Settings, report: Report, *, version: int,
-    task: MakeTask | None = None, names: Callable[[Prepared], Mapping[str, Any]] | None = None,
+    dataset: EncodedDataset, stack: Sequence[PreparedJob], settings: Settings, report: Report, *, version: int,
+    task: MakeTask | None = None, names: Callable[[PreparedJob], Mapping[str, Any]] | None = None,
 ) -> list[Outcome]:  # fmt: skip
     """Train the networks of a stack, trials that differ only in their readout by one network; in their order.
 
     ``version`` is the learner's; ``task`` makes what a network is trained for, by default to tell classes; ``names``
     returns the hyper-parameters by which checkpoints know a training.
     """
-    data = data_name(material) if settings.checkpoints is not None else ""
+    data = data_name(dataset) if settings.checkpoints is not None else ""
     grouped = [[stack[index] for index in places] for places in trainings_of(stack)]
     # What has no name of its own, such as a lambda, can be trained, and no checkpoint be kept of it.
     nameless = names is None or settings.checkpoints is None
@@ -257,10 +257,10 @@ def fit_pictures(
     ]
 
     def fitter() -> Fitter:
-        return Fitter(material, Pictures(material.train.inputs, settings.device), settings, report, task)
+        return Fitter(dataset, Pictures(dataset.train.inputs, settings.device), settings, report, task)
 
     with product_precision(settings):
-        if len(shared) > 1 and not draws_nothing(stack[0].values["network"]):
+        if len(shared) > 1 and not is_deterministic(stack[0].values["network"]):
             _check_draws_nothing(fitter().run(stack[0]))
         outcomes = by_rounding(settings, lambda: fitter().overhead(stack[0]), lambda: fitter().fit(shared), TIMED_STEPS)
     # Trials come back training by training.
@@ -276,18 +276,23 @@ class Fitter:
     """Trains shared networks side by side; where the card's memory runs out, fewer at once, then smaller pieces."""
 
     def __init__(
-        self, material: Material, pictures: Pictures, settings: Settings, report: Report, task: MakeTask | None = None
+        self,
+        dataset: EncodedDataset,
+        pictures: Pictures,
+        settings: Settings,
+        report: Report,
+        task: MakeTask | None = None,
     ) -> None:
         self.torch = require("torch", extra="train", purpose="Training on pictures")
-        self.material, self.pictures, self.settings, self.report = material, pictures, settings, report
+        self.dataset, self.pictures, self.settings, self.report = dataset, pictures, settings, report
         self.task = task
 
-    def fit(self, shared: Sequence[Shared], pieces: int = 1) -> list[Outcome]:
+    def fit(self, shared: Sequence[SharedPictures], pieces: int = 1) -> list[Outcome]:
         """Return the outcomes of the trials, training by training."""
         networks: SideBySide | None = None
         try:
-            networks = SideBySide(shared, self.material, self.pictures, self.settings, pieces=pieces, task=self.task)
-            ended = Trainer(networks, self.material, self.settings, self.report).run()
+            networks = SideBySide(shared, self.dataset, self.pictures, self.settings, pieces=pieces, task=self.task)
+            ended = Trainer(networks, self.dataset, self.settings, self.report).run()
         except self.torch.OutOfMemoryError as error:
             message = str(error).splitlines()[0]
         else:
@@ -307,7 +312,7 @@ class Fitter:
             )
         return self.fit(shared, 2 * pieces)
 
-    def _noted(self, ended: Sequence[Outcome], trial: Prepared, pieces: int) -> list[Outcome]:
+    def _noted(self, ended: Sequence[Outcome], trial: PreparedJob, pieces: int) -> list[Outcome]:
         rows = _batch_size(trial)
         note = (
             f"A batch of {rows} rows did not fit into the memory of the device{self._memory()}: the gradients of "
@@ -328,7 +333,7 @@ class Fitter:
             self.torch.cuda.synchronize()
             self.torch.cuda.empty_cache()
 
-    def overhead(self, trial: Prepared) -> float:
+    def overhead(self, trial: PreparedJob) -> float:
         """Return how many times longer steps take when they are deterministic, from a few of each.
 
         NaN where a whole batch does not fit into memory: it is then taken in pieces, which are not timed.
@@ -340,11 +345,11 @@ class Fitter:
         self._free()
         return math.nan
 
-    def run(self, trial: Prepared) -> Run:
+    def run(self, trial: PreparedJob) -> Run:
         """Build the network of a trial."""
-        return Run(trial, self.material, self.pictures, self.settings, task=self.task)
+        return Run(trial, self.dataset, self.pictures, self.settings, task=self.task)
 
-    def _seconds(self, trial: Prepared) -> float:
+    def _seconds(self, trial: PreparedJob) -> float:
         run = self.run(trial)
         steps, phase = Steps(run), run.phase(1)
         steps.begin(1)
@@ -361,12 +366,12 @@ def _check_draws_nothing(run: Run) -> None:
     """Refuse networks side by side that draw while they train: all draw from the same generators."""
     if run.draws:
         raise BadInput(
-            f"The network {called_in_words(run.recipe.network)} draws random numbers while it trains",
+            f"The network {network_name(run.recipe.network)} draws random numbers while it trains",
             available="one trial at a time",
         )
 
 
-def _batch_size(trial: Prepared) -> int:
+def _batch_size(trial: PreparedJob) -> int:
     return min(int(trial.values["batch_size"]), len(trial.rows))
 
 
@@ -377,6 +382,6 @@ def side_by_side_of(values: dict[str, Any], settings: Settings) -> int:
     """
     if settings.device == "cpu" or values["network"] == EFFICIENTNET:
         return 1
-    if is_own(values["network"]):
+    if is_user_network(values["network"]):
         return OWN_AT_ONCE
     return {"resnet50": 4, "resnet18": 8}.get(values["network"], 16)

@@ -16,8 +16,8 @@ from equipoise.training._callback import (
     outputs_of,
     recipe_of_treatments,
 )
-from equipoise.training._dataset import Codes, Material
-from equipoise.training._preparation import Prepared, overrides
+from equipoise.training._dataset import Codes, EncodedDataset
+from equipoise.training._preparation import PreparedJob, overrides
 
 if TYPE_CHECKING:
     import torch
@@ -36,22 +36,22 @@ class Classification:
     """
 
     # What a callback sees beside what every training has, and the callback of the learner's own.
-    known: Mapping[str, Any] = {}
+    is_known: Mapping[str, Any] = {}
     callback: Callable[[TrainingContext], TrainingCallback] | None = None
     # Whether outputs are scaled to length 1.
     unit_length: bool = False
     # What acts while the network trains; the run sets it.
     callbacks: CallbackList = CallbackList()
 
-    def __init__(self, trial: Prepared, material: Material, features: int) -> None:
-        self.trial, self.material = trial, material
+    def __init__(self, trial: PreparedJob, dataset: EncodedDataset, features: int) -> None:
+        self.trial, self.dataset = trial, dataset
         # The width of the hidden layer that treatments read.
         self.width = features
         self.recipe: OwnRecipe | None = recipe_of_treatments(trial.treatments)
-        several = material.task == "multilabel"
+        several = dataset.task == "multilabel"
         self.outputs = (
-            material.outputs if several
-            else outputs_of(trial.treatments, len(material.classes), len(material.groups))
+            dataset.outputs if several
+            else outputs_of(trial.treatments, len(dataset.classes), len(dataset.groups))
         )  # fmt: skip
         # How many features are read with the outputs, for a treatment after training.
         self.read_features = features if overrides(trial.treatments, "after") else 0
@@ -91,4 +91,4 @@ class Classification:
         return PictureModel(network)
 
 
-MakeTask = Callable[[Prepared, Material, int], Classification]
+MakeTask = Callable[[PreparedJob, EncodedDataset, int], Classification]

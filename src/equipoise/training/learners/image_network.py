@@ -11,14 +11,14 @@ from equipoise.cohorts import Task
 from equipoise.foundation import BadInput, learner
 from equipoise.networks import NETWORKS
 from equipoise.training._compatibility import NETWORK_OFFERS, Need
-from equipoise.training._dataset import Material, Outcome, Rows, Settings
+from equipoise.training._dataset import EncodedDataset, Outcome, Rows, Settings
 from equipoise.training._learner import Report
 from equipoise.training._losses import FOR_LABELS
 from equipoise.training._models import FittedModel
 from equipoise.training._numerics import product_precision
 from equipoise.training._parameters import Choice, Parameter, Table
 from equipoise.training._prediction import codes_of
-from equipoise.training._preparation import Prepared
+from equipoise.training._preparation import PreparedJob
 from equipoise.training.diverging._steppers import ModuleStepper, Stepper
 from equipoise.training.images._backbones import AUGMENTATION, OPTIONS, BackboneLearner, NetworkName, check_options
 from equipoise.training.images._models import PictureModel
@@ -44,9 +44,9 @@ class ImageNetwork(BackboneLearner):
 
     parameters: ClassVar[Table] = {
         "network": NetworkName("the network", "resnet18", NETWORKS),
-        "epochs": Parameter("passes through the training rows", 200, 1, 5, 200, whole=True),
+        "epochs": Parameter("passes through the training rows", 200, 1, 5, 200, integer=True),
         "batch_size": Parameter(
-            "pictures per step; an incomplete batch waits for the next epoch", 128, 1, 32, 1024, whole=True
+            "pictures per step; an incomplete batch waits for the next epoch", 128, 1, 32, 1024, integer=True
         ),
         "learning_rate": Parameter("the largest step size", 0.1, 1e-12, 1e-3, 1.0),
         "momentum": Parameter("momentum of the gradient steps", 0.9, 0.0, 0.5, 0.99, "linear", most=1.0),
@@ -65,33 +65,35 @@ class ImageNetwork(BackboneLearner):
     model: ClassVar[type[FittedModel]] = PictureModel
 
     @classmethod
-    def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
+    def with_defaults(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
         """Return all hyper-parameters; what does not go together is refused."""
-        completed_values = super().completed(values, task)
+        completed_values = super().with_defaults(values, task)
         check_options(completed_values, cls.network_option)
         return completed_values
 
-    def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
+    def stack_size(self, dataset: EncodedDataset, jobs: Sequence[PreparedJob], settings: Settings) -> int:
         """As many as fill the device."""
         return side_by_side_of(jobs[0].values, settings)
 
     @contextmanager
-    def watched(self, material: Material, settings: Settings) -> Iterator[Callable[[Prepared], Stepper]]:
+    def watched(self, dataset: EncodedDataset, settings: Settings) -> Iterator[Callable[[PreparedJob], Stepper]]:
         """Yield what builds a trial that goes on step by step."""
         with product_precision(settings):
-            pictures = Pictures(material.train.inputs, settings.device)
-            yield lambda trial: picture_stepper(trial, material, pictures, settings)
+            pictures = Pictures(dataset.train.inputs, settings.device)
+            yield lambda trial: picture_stepper(trial, dataset, pictures, settings)
 
-    def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
+    def train(
+        self, dataset: EncodedDataset, stack: Sequence[PreparedJob], settings: Settings, report: Report
+    ) -> list[Outcome]:
         """Train the stack to its end."""
-        if material.task not in self.tasks:
+        if dataset.task not in self.tasks:
             raise BadInput(
                 "The learner image_network predicts classes or several labels",
                 available="a cohort with classes, or with a column for each label",
             )
-        check_pictures(material.train.inputs, "the training rows")
+        check_pictures(dataset.train.inputs, "the training rows")
         return fit_pictures(
-            material, stack, settings, report, version=self.version, names=lambda trial: self.described(trial.values)
+            dataset, stack, settings, report, version=self.version, names=lambda trial: self.described(trial.values)
         )
 
 
@@ -99,13 +101,15 @@ class ImageNetwork(BackboneLearner):
 ROWS_COMPARED = 1_000
 
 
-def picture_stepper(trial: Prepared, material: Material, pictures: Pictures, settings: Settings) -> ModuleStepper:
+def picture_stepper(
+    trial: PreparedJob, dataset: EncodedDataset, pictures: Pictures, settings: Settings
+) -> ModuleStepper:
     """Build a trial's network, every seed fixed before, as one that goes on step by step through its epochs.
 
     Its steps are eager, so that every layer can be looked into.
     """
-    run = Run(trial, material, pictures, settings)
-    dev = _first(material.dev)
+    run = Run(trial, dataset, pictures, settings)
+    dev = _first(dataset.dev)
     taken = 0
 
     def step() -> torch.Tensor:
@@ -120,7 +124,7 @@ def picture_stepper(trial: Prepared, material: Material, pictures: Pictures, set
         return loss
 
     def predictions() -> torch.Tensor:
-        return codes_of(run.torch.from_numpy(logits_of(run, dev, "the dev rows")), material.task)
+        return codes_of(run.torch.from_numpy(logits_of(run, dev, "the dev rows")), dataset.task)
 
     return ModuleStepper(run.parts, step, predictions if len(dev) else None)
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 from equipoise.foundation import BadInput, learner, listing
 from equipoise.networks import NETWORKS
 from equipoise.training._compatibility import Need
-from equipoise.training._dataset import Material, Outcome, Settings
+from equipoise.training._dataset import EncodedDataset, Outcome, Settings
 from equipoise.training._learner import Report, size_for
 from equipoise.training._models import FittedModel
-from equipoise.training._parameters import Choice, Given, OneOf, Parameter, Table, without_defaults
-from equipoise.training._preparation import Prepared
+from equipoise.training._parameters import Choice, FreeParameter, OneOf, Parameter, Table, without_defaults
+from equipoise.training._preparation import PreparedJob
 from equipoise.training._seeding import fix_seeds
 from equipoise.training._stack_backend import fit_stack
 from equipoise.training.images._backbones import (
@@ -48,17 +48,17 @@ class MetricLearning(DownstreamLearner, BackboneLearner):
     parameters: ClassVar[Table] = {
         "loss": OneOf("the loss", "margin", (), "metric_loss"),
         "miner": OneOf("what picks triplets; usual: the one of the loss's first preset", USUAL, (USUAL,), "miner"),
-        "loss_values": Given("values of the loss", 'names and numbers, such as {"margin": 0.1}'),
-        "miner_values": Given("values of the miner", 'names and numbers, such as {"floor": 0.4}'),
+        "loss_values": FreeParameter("values of the loss", 'names and numbers, such as {"margin": 0.1}'),
+        "miner_values": FreeParameter("values of the miner", 'names and numbers, such as {"floor": 0.4}'),
         "backbone": NetworkName(
             "what gives the head features; none: the inputs", NO_BACKBONE, (NO_BACKBONE, *NETWORKS)
         ),
         "frozen_norm": Choice("whether the normalisation of a backbone neither learns nor counts", False),
         "augmentation": AUGMENTATION,
-        "embedding_size": Parameter("dimensions of the embedding", 128, 1, 16, 512, whole=True),
-        "epochs": Parameter("passes through as many rows as there are training rows", 150, 1, 10, 200, whole=True),
-        "batch_size": Parameter("rows per step", 128, 4, 32, 512, whole=True),
-        "per_class": Parameter("rows of each class in a batch", 2, 1, 2, 8, whole=True),
+        "embedding_size": Parameter("dimensions of the embedding", 128, 1, 16, 512, integer=True),
+        "epochs": Parameter("passes through as many rows as there are training rows", 150, 1, 10, 200, integer=True),
+        "batch_size": Parameter("rows per step", 128, 4, 32, 512, integer=True),
+        "per_class": Parameter("rows of each class in a batch", 2, 1, 2, 8, integer=True),
         "learning_rate": Parameter("the largest step size", 3e-4, 1e-12, 1e-5, 1e-1),
         "weight_decay": Parameter("the weight of half the squared parameters in the loss", 4e-4, 0.0, 1e-6, 1e-2),
         "downstream": DOWNSTREAM,
@@ -75,11 +75,11 @@ class MetricLearning(DownstreamLearner, BackboneLearner):
     model: ClassVar[type[FittedModel]] = EmbeddingModel
 
     @classmethod
-    def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
+    def with_defaults(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
         """Return all hyper-parameters; what does not go together is refused."""
         if task != "class":
             raise BadInput("The learner metric_learner learns from classes", available="a cohort with classes")
-        completed_values = super().completed(values, task)
+        completed_values = super().with_defaults(values, task)
         check_recipe(completed_values)
         if completed_values["frozen_norm"] and completed_values["backbone"] == NO_BACKBONE:
             raise BadInput(
@@ -98,29 +98,31 @@ class MetricLearning(DownstreamLearner, BackboneLearner):
             )
         return completed_values
 
-    def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
+    def stack_size(self, dataset: EncodedDataset, jobs: Sequence[PreparedJob], settings: Settings) -> int:
         """Many heads where a step is small, few where its arithmetic is the limit; as many networks as fill a card."""
         values = jobs[0].values
         if values["backbone"] != NO_BACKBONE:
             return side_by_side_of(picture_values(jobs[0]), settings)
-        return size_for(int(values["batch_size"]), int(values["embedding_size"]), _width(material), settings)
+        return size_for(int(values["batch_size"]), int(values["embedding_size"]), _width(dataset), settings)
 
-    def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
+    def train(
+        self, dataset: EncodedDataset, stack: Sequence[PreparedJob], settings: Settings, report: Report
+    ) -> list[Outcome]:
         """Train the stack to its end."""
         if stack[0].values["backbone"] != NO_BACKBONE:
-            _check_pictures(material)
-            return fit_networks(material, stack, settings, report, version=self.version, named=self.named)
-        _width(material)
+            _check_pictures(dataset)
+            return fit_networks(dataset, stack, settings, report, version=self.version, named=self.named)
+        _width(dataset)
         fix_seeds(stack[0].seed)
         recipe = recipe_of(stack)
         return fit_stack(
-            lambda: head_stack(stack, material, recipe, settings), material, settings, report, StackedEmbeddings
+            lambda: head_stack(stack, dataset, recipe, settings), dataset, settings, report, StackedEmbeddings
         )
 
 
-def _width(material: Material) -> int:
+def _width(dataset: EncodedDataset) -> int:
     """Return how many features a row has; pictures need a backbone."""
-    shape = material.train.inputs.shape
+    shape = dataset.train.inputs.shape
     if len(shape) != 2:
         raise BadInput(
             f"The learner metric_learner was given pictures ({' x '.join(map(str, shape[1:]))}) and no backbone",
@@ -130,11 +132,11 @@ def _width(material: Material) -> int:
     return int(shape[1])
 
 
-def _check_pictures(material: Material) -> None:
-    if material.train.inputs.ndim == 2:
+def _check_pictures(dataset: EncodedDataset) -> None:
+    if dataset.train.inputs.ndim == 2:
         raise BadInput(
             "The learner metric_learner was given rows of numbers and a backbone for pictures",
             available="pictures, or no backbone",
             help='backbone = "none" trains a head on features.',
         )
-    check_pictures(material.train.inputs, "the training rows")
+    check_pictures(dataset.train.inputs, "the training rows")

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from equipoise.foundation import BadInput, learner
 from equipoise.training._compatibility import Need
-from equipoise.training._dataset import Material, Outcome, Settings
+from equipoise.training._dataset import EncodedDataset, Outcome, Settings
 from equipoise.training._learner import Progress, Report, flat_width
 from equipoise.training._models import FittedModel
 from equipoise.training._parameters import Choice, Table
-from equipoise.training._preparation import Prepared
+from equipoise.training._preparation import PreparedJob
 from equipoise.training._selection import only_epoch
 from equipoise.training.metric._downstream import DOWNSTREAM, TRAINED, DownstreamLearner
 from equipoise.training.metric._models import LengthEmbedder, RawFeaturesModel
@@ -37,33 +37,35 @@ class RawFeatures(DownstreamLearner):
     model: ClassVar[type[FittedModel]] = RawFeaturesModel
 
     @classmethod
-    def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
+    def with_defaults(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
         """Return all hyper-parameters; what is not allowed is refused."""
         if task != "class":
             raise BadInput("The learner raw_features predicts classes", available="a cohort with classes")
-        return super().completed(values, task)
+        return super().with_defaults(values, task)
 
-    def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
+    def stack_size(self, dataset: EncodedDataset, jobs: Sequence[PreparedJob], settings: Settings) -> int:
         """As many as are read in turn."""
-        flat_width(material, "raw_features")
+        flat_width(dataset, "raw_features")
         return TOGETHER
 
-    def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
+    def train(
+        self, dataset: EncodedDataset, stack: Sequence[PreparedJob], settings: Settings, report: Report
+    ) -> list[Outcome]:
         """Read the rows of every trial."""
-        width = flat_width(material, "raw_features")
+        width = flat_width(dataset, "raw_features")
         embedder = LengthEmbedder(width, unit_length=bool(stack[0].values["unit_length"]))
-        points = {split: embedder(getattr(material, split).inputs) for split in SPLITS}
+        points = {split: embedder(getattr(dataset, split).inputs) for split in SPLITS}
         per_trial = [points] * len(stack)
         ended = [
             Outcome(best_epoch=1, model=RawFeaturesModel(embedder) if settings.keep_models else None) for _ in stack
         ]
-        read = endings(stack, material, ended, per_trial, per_trial, 1, settings, report)
+        read = endings(stack, dataset, ended, per_trial, per_trial, 1, settings, report)
         report(Progress(len(stack), 0, 1, 1))
-        return [_judged(outcome, material, settings) for outcome in read]
+        return [_judged(outcome, dataset, settings) for outcome in read]
 
 
-def _judged(outcome: Outcome, material: Material, settings: Settings) -> Outcome:
+def _judged(outcome: Outcome, dataset: EncodedDataset, settings: Settings) -> Outcome:
     """Say of an outcome how its dev rows stand, as its only epoch."""
     if outcome.dev is None:
         return outcome
-    return replace(outcome, history=(only_epoch(outcome.dev, material, settings),))
+    return replace(outcome, history=(only_epoch(outcome.dev, dataset, settings),))

@@ -15,24 +15,24 @@ from numpy.typing import NDArray
 from equipoise.cohorts import Task
 from equipoise.foundation import BadInput, learner, stream
 from equipoise.training._compatibility import Need
-from equipoise.training._dataset import Material, Outcome, Settings
+from equipoise.training._dataset import EncodedDataset, Outcome, Settings
 from equipoise.training._learner import Learner, Progress, Report, flat_width
 from equipoise.training._models import EstimatorModel, FittedModel
 from equipoise.training._named_objects import (
     FORM,
     VERSION,
     attribute_of,
-    by_file,
+    display_name,
     name_of,
     name_parts,
     plain_value,
+    portable_name,
     source_hash,
-    spelt,
 )
 from equipoise.training._numerics import is_deterministic, is_jittered
-from equipoise.training._parameters import Given, Table
-from equipoise.training._prediction import after_training, failed, representations_of
-from equipoise.training._preparation import Prepared, overrides, training_rows
+from equipoise.training._parameters import FreeParameter, Table
+from equipoise.training._prediction import after_training, failed_outcome, representations_of
+from equipoise.training._preparation import PreparedJob, overrides, training_rows
 from equipoise.training._seeding import fix_seeds, seed_of
 from equipoise.training._selection import only_epoch
 from equipoise.training._treatment import TrainingRows
@@ -55,8 +55,8 @@ class ScikitLearn(Learner):
         {Need.ROWS, Need.ROW_WEIGHTS, Need.REPRESENTATIONS, Need.FLAT_INPUTS, Need.SCORES, Need.REFITTING}
     )
     parameters: ClassVar[Table] = {
-        "estimator": Given("what is fitted", HOW, "sklearn.linear_model.LogisticRegression", grid=True),
-        "settings": Given("what it is made with", 'names and values, such as {"C": 0.1}', grid=True),
+        "estimator": FreeParameter("what is fitted", HOW, "sklearn.linear_model.LogisticRegression", grid=True),
+        "settings": FreeParameter("what it is made with", 'names and values, such as {"C": 0.1}', grid=True),
         "version": VERSION,
     }
     for_regression: ClassVar[Mapping[str, Any]] = {"estimator": "sklearn.linear_model.Ridge"}
@@ -64,9 +64,9 @@ class ScikitLearn(Learner):
     model: ClassVar[type[FittedModel]] = EstimatorModel
 
     @classmethod
-    def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
+    def with_defaults(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
         """Return estimator and settings; that an object takes its settings is found out at once."""
-        completed_values = super().completed(values, task)
+        completed_values = super().with_defaults(values, task)
         completed_values["settings"] = dict(completed_values["settings"] or {})
         if isinstance(completed_values["estimator"], str):
             _apart(completed_values["estimator"])  # nothing is imported by its name before a trial is to run
@@ -84,7 +84,7 @@ class ScikitLearn(Learner):
         """Name an object by its class and its parameters."""
         requested, settings = values["estimator"], values["settings"]
         if isinstance(requested, str):
-            return {**values, "estimator": by_file(requested), "settings": plain_value(settings, WHAT)}
+            return {**values, "estimator": portable_name(requested), "settings": plain_value(settings, WHAT)}
         kind = requested if isinstance(requested, type) else type(requested)
         name, estimator = name_of(kind, "estimator"), estimator_of(values)
         if hasattr(estimator, "get_params"):
@@ -108,20 +108,22 @@ class ScikitLearn(Learner):
         """Tell whether the estimator has predict_proba."""
         return hasattr(estimator_of(values), "predict_proba")
 
-    def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
+    def stack_size(self, dataset: EncodedDataset, jobs: Sequence[PreparedJob], settings: Settings) -> int:
         """One: estimators are fitted one after another."""
-        flat_width(material, "scikit_learn")
+        flat_width(dataset, "scikit_learn")
         return 1
 
-    def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
+    def train(
+        self, dataset: EncodedDataset, stack: Sequence[PreparedJob], settings: Settings, report: Report
+    ) -> list[Outcome]:
         """Fit one trial after another; each fails by itself."""
-        flat_width(material, "scikit_learn")
+        flat_width(dataset, "scikit_learn")
         ended = []
         for number, trial in enumerate(stack, start=1):
             try:
-                ended.append(_trained(material, trial, settings))
+                ended.append(_trained(dataset, trial, settings))
             except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-                ended.append(failed(error))
+                ended.append(failed_outcome(error))
             report(Progress(len(stack), len(stack) - number, 1, 1))
         return ended
 
@@ -133,7 +135,7 @@ def estimator_of(values: Mapping[str, Any]) -> Any:
         requested = _by_name(requested)
         # A name may come from a stranger's plan: what is no estimator is not called.
         if not _can_be_fitted(requested):
-            raise BadInput(f"The estimator {spelt(requested)} has no fit and predict", available=HOW)
+            raise BadInput(f"The estimator {display_name(requested)} has no fit and predict", available=HOW)
     try:
         if isinstance(requested, type):
             estimator = requested(**settings)
@@ -142,9 +144,9 @@ def estimator_of(values: Mapping[str, Any]) -> Any:
             if settings:
                 estimator.set_params(**settings)
     except (TypeError, ValueError, AttributeError) as error:
-        raise BadInput(f"{spelt(requested)} cannot be made with {settings!r} ({error})") from error
+        raise BadInput(f"{display_name(requested)} cannot be made with {settings!r} ({error})") from error
     if not _can_be_fitted(estimator):
-        raise BadInput(f"The estimator {spelt(requested)} has no fit and predict", available=HOW)
+        raise BadInput(f"The estimator {display_name(requested)} has no fit and predict", available=HOW)
     return estimator
 
 
@@ -177,7 +179,7 @@ def _fresh(estimator: Any) -> Any:
     return copy.deepcopy(estimator)
 
 
-def _trained(material: Material, trial: Prepared, settings: Settings) -> Outcome:
+def _trained(dataset: EncodedDataset, trial: PreparedJob, settings: Settings) -> Outcome:
     acting = overrides(trial.treatments, "during")
     if acting:
         raise BadInput(
@@ -186,22 +188,22 @@ def _trained(material: Material, trial: Prepared, settings: Settings) -> Outcome
             help="use the learner mlp, or module with a network of your own.",
         )
     start = time.perf_counter()
-    fitted, notes = _fitted(material, trial, settings)
-    number = material.outputs if material.task == "multilabel" else len(material.classes)
-    model = EstimatorModel(fitted, material.train.inputs.shape[1], number, material.task)
-    dev, test = (model.predict(rows.inputs) for rows in (material.dev, material.test))
-    epoch = only_epoch(dev, material, settings)
+    fitted, notes = _fitted(dataset, trial, settings)
+    number = dataset.outputs if dataset.task == "multilabel" else len(dataset.classes)
+    model = EstimatorModel(fitted, dataset.train.inputs.shape[1], number, dataset.task)
+    dev, test = (model.predict(rows.inputs) for rows in (dataset.dev, dataset.test))
+    epoch = only_epoch(dev, dataset, settings)
 
     def inputs(split: str) -> NDArray[np.float32]:
-        rows: NDArray[np.float32] = getattr(material, split).inputs
+        rows: NDArray[np.float32] = getattr(dataset, split).inputs
         return rows[trial.rows] if split == "train" else rows
 
     stored_model = model if settings.keep_models else None
     ended = Outcome(dev, test, (epoch,), 1, notes, None, time.perf_counter() - start, model=stored_model)
-    return after_training(trial, ended, lambda: representations_of(material, trial, settings, inputs))
+    return after_training(trial, ended, lambda: representations_of(dataset, trial, settings, inputs))
 
 
-def _fitted(material: Material, trial: Prepared, settings: Settings) -> tuple[Any, tuple[str, ...]]:
+def _fitted(dataset: EncodedDataset, trial: PreparedJob, settings: Settings) -> tuple[Any, tuple[str, ...]]:
     """Fit on the trial's rows; return the estimator with what it warned of."""
     from threadpoolctl import threadpool_limits
 
@@ -209,7 +211,7 @@ def _fitted(material: Material, trial: Prepared, settings: Settings) -> tuple[An
     foreign = _foreign(estimator_of(trial.values))
     fix_seeds(trial.seed, with_torch=foreign)
     estimator = estimator_of(trial.values)
-    _check_kind(estimator, material.task)
+    _check_kind(estimator, dataset.task)
     _seed(estimator, trial.seed)
     rows, weights = trial.rows, trial.weights
     notes: list[str] = []
@@ -219,20 +221,20 @@ def _fitted(material: Material, trial: Prepared, settings: Settings) -> tuple[An
         notes.append(JITTER)
     if is_deterministic(settings.rounding):
         notes.append(FIXED)
-    assert material.train.target is not None
+    assert dataset.train.target is not None
     name = type(estimator).__name__
-    estimator = _wrapped(estimator, trial, training_rows(rows, material))
+    estimator = _wrapped(estimator, trial, training_rows(rows, dataset))
     options = {} if weights is None else {_weight_option(estimator): weights}
-    inputs = material.train.inputs[rows].astype(settings.precision, copy=False)
+    inputs = dataset.train.inputs[rows].astype(settings.precision, copy=False)
     alone = threadpool_limits(1) if is_deterministic(settings.rounding) else nullcontext()
     with warnings.catch_warnings(record=True) as caught, alone:
         warnings.simplefilter("always")
-        estimator.fit(inputs, material.train.target[rows], **options)
+        estimator.fit(inputs, dataset.train.target[rows], **options)
     warned = dict.fromkeys(f"{name}: {_first_line(warning.message)}" for warning in caught)
     return estimator, (*notes, *getattr(estimator, "notes", ()), *warned)
 
 
-def _wrapped(estimator: Any, trial: Prepared, rows: TrainingRows) -> Any:
+def _wrapped(estimator: Any, trial: PreparedJob, rows: TrainingRows) -> Any:
     """Let a treatment fit the estimator in its own way; two of them cannot."""
     acting = overrides(trial.treatments, "wrap")
     if len(acting) > 1:

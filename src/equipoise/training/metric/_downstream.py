@@ -17,10 +17,10 @@ from equipoise.foundation import (
     stream,
     unknown_name,
 )
-from equipoise.training._dataset import Codes, Material
+from equipoise.training._dataset import Codes, EncodedDataset
 from equipoise.training._learner import Learner
-from equipoise.training._parameters import Given
-from equipoise.training._preparation import Prepared
+from equipoise.training._parameters import FreeParameter
+from equipoise.training._preparation import PreparedJob
 from equipoise.training._seeding import seed_of
 
 if TYPE_CHECKING:
@@ -29,34 +29,41 @@ if TYPE_CHECKING:
 Points = NDArray[np.float32]
 Embedding = Mapping[str, Points]
 # What a classifier said of the test rows, what it warned of, and which one it is where dev rows chose among several.
-Said = tuple[Codes, tuple[str, ...], "Classifier"]
+ClassifierPredictions = tuple[Codes, tuple[str, ...], "Classifier"]
 # Classifiers that differ in their settings alone and their seed; the points and classes they are trained on, with
 # domains where these are trained one by one; dev points and classes; and the points that they are asked about.
 Task = tuple[Sequence["Classifier"], int, Points, Codes, Codes | None, tuple[Points, Codes], Points]
 # From so many numbers to train on it is worth starting processes: fewer are done before one has begun.
 LARGE = 100_000
-OWN, BALANCED, OVERSAMPLED, DOMAIN_INDEPENDENT = ("own", "balanced", "oversampled", "domain_independent")
+OWN_CLASSIFIER, BALANCED, OVERSAMPLED, DOMAIN_INDEPENDENT = ("own", "balanced", "oversampled", "domain_independent")
 # The same two on balanced rows, as in the paper's Tables 8 and 11.
 BALANCED_OVERSAMPLED, BALANCED_DOMAIN_INDEPENDENT = ("balanced_oversampled", "balanced_domain_independent")
-TRAININGS = (OWN, BALANCED, OVERSAMPLED, DOMAIN_INDEPENDENT, BALANCED_OVERSAMPLED, BALANCED_DOMAIN_INDEPENDENT)
+TRAININGS = (
+    OWN_CLASSIFIER,
+    BALANCED,
+    OVERSAMPLED,
+    DOMAIN_INDEPENDENT,
+    BALANCED_OVERSAMPLED,
+    BALANCED_DOMAIN_INDEPENDENT,
+)
 BY_DOMAIN = (DOMAIN_INDEPENDENT, BALANCED_DOMAIN_INDEPENDENT)
 # How a note names a training that is not "on ... rows".
-SAID = {
+TRAINING_NOTES = {
     DOMAIN_INDEPENDENT: ", domain-independent",
     BALANCED_DOMAIN_INDEPENDENT: ", domain-independent on balanced rows",
     BALANCED_OVERSAMPLED: " on balanced, oversampled rows",
 }
-USUAL = (OWN, BALANCED)
+USUAL = (OWN_CLASSIFIER, BALANCED)
 # Domain-independent training gives a linear classifier outputs of every domain: this is the one that it is kin to.
 KIN = "logistic_regression"
 
 
-DOWNSTREAM = Given(
+DOWNSTREAM = FreeParameter(
     "classifiers that are trained on the embedding",
     "a list of logistic_regression, random_forest, svm and k_means, with settings where wanted: "
     '"logistic_regression:C=0.01,1,100" or { name = "logistic_regression", C = "dev" }',
 )
-TRAINED = Given(
+TRAINED = FreeParameter(
     "how the classifiers are trained; none: on own and on balanced rows",
     "a list of own, balanced, oversampled, domain_independent, balanced_oversampled and balanced_domain_independent",
 )
@@ -66,9 +73,9 @@ class DownstreamLearner(Learner):
     """A learner of an embedding, on which classifiers are trained afterwards."""
 
     @classmethod
-    def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
+    def with_defaults(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
         """Return all hyper-parameters; classifiers and their trainings that are not allowed are refused."""
-        completed_values = super().completed(values, task)
+        completed_values = super().with_defaults(values, task)
         completed_values["downstream"] = check_downstream(completed_values["downstream"])
         completed_values["trainings"] = check_trainings(completed_values["trainings"], completed_values["downstream"])
         return completed_values
@@ -98,21 +105,21 @@ def described_downstream(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return hyper-parameters that name a trial: a classifier by its name and what differs from its stored meaning."""
     if not values.get("downstream"):
         return dict(values)
-    return {**values, "downstream": [classifier.plain for classifier in _asked(values)]}
+    return {**values, "downstream": [classifier.plain for classifier in _requested_classifiers(values)]}
 
 
-def _asked(values: Mapping[str, Any]) -> list[Classifier]:
+def _requested_classifiers(values: Mapping[str, Any]) -> list[Classifier]:
     from equipoise.audits.downstream import classifiers_of
 
     return classifiers_of(values["downstream"]) if values["downstream"] else []
 
 
-def classifiers_of(trials: Sequence[Prepared]) -> list[tuple[int, Classifier, str]]:
+def classifiers_of(trials: Sequence[PreparedJob]) -> list[tuple[int, Classifier, str]]:
     """Return the classifiers that trials ask for: the place of the trial, the classifier and how it is trained."""
     return [
         (index, classifier, training)
         for index, trial in enumerate(trials)
-        for classifier in _asked(trial.values)
+        for classifier in _requested_classifiers(trial.values)
         for training in trial.values["trainings"]
         if training not in BY_DOMAIN or classifier.name == KIN
     ]
@@ -124,7 +131,10 @@ def stored_name(classifier: Classifier, training: str) -> str:
 
 
 def downstream_predictions(
-    trials: Sequence[Prepared], material: Material, embeddings: Sequence[Embedding], tell: Callable[[int, int], None]
+    trials: Sequence[PreparedJob],
+    dataset: EncodedDataset,
+    embeddings: Sequence[Embedding],
+    tell: Callable[[int, int], None],
 ) -> list[tuple[dict[str, NDArray[Any]], tuple[str, ...]]]:
     """Return for each trial the class of every test row by each classifier that it asks for, and what they warned of.
 
@@ -145,11 +155,11 @@ def downstream_predictions(
     def task(key: tuple[int, str, str]) -> Task:
         index, name, training = key
         trial, embedding = trials[index], embeddings[index]
-        target, dev = material.train.target, material.dev.target
+        target, dev = dataset.train.target, dataset.dev.target
         assert target is not None
         assert dev is not None
-        rows, labelled = rows_for(training, trial, material), np.flatnonzero(dev >= 0)
-        domains = domains_of(trial, material, rows) if training in BY_DOMAIN else None
+        rows, labelled = rows_for(training, trial, dataset), np.flatnonzero(dev >= 0)
+        domains = domains_of(trial, dataset, rows) if training in BY_DOMAIN else None
         seed = seed_of(trial.seed, "downstream", name, training)
         judged = embedding["dev"][labelled], dev[labelled]
         return together[key], seed, embedding["train"][rows], target[rows], domains, judged, embedding["test"]
@@ -165,21 +175,21 @@ def downstream_predictions(
             arrays[stored_name(classifier, training)] = guesses
             if chosen != classifier:
                 arrays[stored_name(classifier, training).replace(".test", ".chosen_c")] = np.array([chosen["C"]])
-            by = f"{classifier.label}{SAID.get(training, f' on {training} rows')}"
+            by = f"{classifier.label}{TRAINING_NOTES.get(training, f' on {training} rows')}"
             predictions[index] = arrays, (*notes, *(f"{by}: {warning}." for warning in warned))
             number += 1
             tell(number, len(requested))
     return predictions
 
 
-def _all(tasks: Iterable[Task], large: bool) -> Iterator[list[Said]]:
+def _all(tasks: Iterable[Task], large: bool) -> Iterator[list[ClassifierPredictions]]:
     """Train classifiers, each by itself: what they say does not depend on how many train at once."""
     number = cores() if large else 1
     if number == 1:
         return (_trained(*task) for task in tasks)
     from sklearn.utils.parallel import Parallel, delayed
 
-    answers: Iterator[list[Said]] = Parallel(n_jobs=number, return_as="generator")(
+    answers: Iterator[list[ClassifierPredictions]] = Parallel(n_jobs=number, return_as="generator")(
         delayed(_trained)(*task) for task in tasks
     )
     return answers
@@ -201,7 +211,7 @@ def _trained(
     domains: Codes | None,
     dev: tuple[Points, Codes],
     test: Points,
-) -> list[Said]:
+) -> list[ClassifierPredictions]:
     """Train classifiers of one name on the same rows, each setting once, and ask them about the test rows."""
     from equipoise.audits import downstream as classifiers
 
@@ -217,7 +227,7 @@ def _trained(
         return float((np.asarray(fitted.predict(dev[0])) == dev[1]).mean())
 
     fits = classifiers.Fits(fit, accuracy if len(dev[1]) else None)
-    answers: list[Said] = []
+    answers: list[ClassifierPredictions] = []
     for setting in classifiers_asked:
         fitted, warned, chosen = fits(setting)
         answers.append((np.asarray(fitted.predict(test), dtype=np.int64), warned, chosen))
@@ -248,21 +258,21 @@ def without_usual(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name != "trainings" or tuple(value) != USUAL}
 
 
-def rows_for(training: str, trial: Prepared, material: Material) -> Codes:
+def rows_for(training: str, trial: PreparedJob, dataset: EncodedDataset) -> Codes:
     """Return the training rows of the cohort that a classifier is trained on; own rows where it differs otherwise."""
-    target = material.train.target
+    target = dataset.train.target
     assert target is not None
     rows = trial.rows
     if training in (BALANCED, BALANCED_OVERSAMPLED, BALANCED_DOMAIN_INDEPENDENT):
         rows = balanced_rows(target, trial.seed)
     if training in (OVERSAMPLED, BALANCED_OVERSAMPLED):
-        return oversampled_rows(rows, target, domains_of(trial, material, rows), trial.seed)
+        return oversampled_rows(rows, target, domains_of(trial, dataset, rows), trial.seed)
     return rows
 
 
-def domains_of(trial: Prepared, material: Material, rows: Codes) -> Codes:
+def domains_of(trial: PreparedJob, dataset: EncodedDataset, rows: Codes) -> Codes:
     """Return the domain of training rows: the part of its class where the condition parts classes, else the group."""
-    target, group = material.train.target, material.train.group
+    target, group = dataset.train.target, dataset.train.group
     assert target is not None
     assert group is not None
     return group[rows] if trial.domains is None else trial.domains[target[rows]]

@@ -23,8 +23,8 @@ from equipoise.training._dataset import Settings
 from equipoise.training._numerics import dtype_of
 from equipoise.training.images._backbones import LARGE, checked
 from equipoise.training.images._pictures import FIXED
-from equipoise.training.images._run import show_layer
-from equipoise.training.metric._heads import LinearHeads, no_such_layer
+from equipoise.training.images._run import record_layer
+from equipoise.training.metric._heads import LinearHeads, unknown_layer
 
 if TYPE_CHECKING:
     import torch
@@ -44,23 +44,23 @@ class Embedder:
     unit_length: bool
     scale: tuple[torch.Tensor, torch.Tensor] | None = None
     # What the layers that are shown gave in the last call, by name.
-    shown: dict[str, torch.Tensor] = field(default_factory=dict)
+    layer_outputs: dict[str, torch.Tensor] = field(default_factory=dict)
     _hooks: list[RemovableHandle] = field(default_factory=list)
 
-    def show(self, layer: str, inputs: torch.Tensor) -> tuple[int, ...]:
+    def record_layer(self, layer: str, inputs: torch.Tensor) -> tuple[int, ...]:
         """Let calls show a layer of the network; return its shape for one row, as a first look at inputs tells it."""
         if self.network is None:
-            raise no_such_layer(layer)
-        self._hooks.append(show_layer(self.network, layer, self.shown))
+            raise unknown_layer(layer)
+        self._hooks.append(record_layer(self.network, layer, self.layer_outputs))
         self.read(inputs[:1])
-        return tuple(self.shown.pop(layer).shape[1:])
+        return tuple(self.layer_outputs.pop(layer).shape[1:])
 
     def hide(self) -> None:
         """Show no layers any more."""
         for hook in self._hooks:
             hook.remove()
         self._hooks.clear()
-        self.shown.clear()
+        self.layer_outputs.clear()
 
     def parameters(self) -> list[torch.Tensor]:
         """Everything that learns."""
@@ -118,7 +118,7 @@ class Embedder:
             value.copy_(state[name])
 
 
-def made_head(
+def build_head(
     seed: int, features: int, width: int, *, unit_length: bool, dtype: torch.dtype, device: str
 ) -> torch.nn.Linear:
     """Return a head with the start values that the learner of studies has for this seed."""
@@ -172,7 +172,7 @@ def embedder_of(
     embedder.training(False)
     with library.no_grad():
         features = checked(embedder.features(first), len(first)).shape[1]
-    embedder.head = made_head(seed, features, width, unit_length=unit_length, dtype=dtype, device=settings.device)
+    embedder.head = build_head(seed, features, width, unit_length=unit_length, dtype=dtype, device=settings.device)
     return embedder
 
 
@@ -182,7 +182,7 @@ def restored(
     """Return an embedding with the values of a file; what does not fit is named."""
     library = require("torch", extra="train", purpose="MetricLearner")
     unit_length, width = bool(description["unit_length"]), int(description["values"]["embedding_size"])
-    head = made_head(
+    head = build_head(
         0,
         int(description["features"]),
         width,

@@ -25,16 +25,16 @@ from equipoise.training._callback import (
     TrainingContext,
     callbacks_of,
 )
-from equipoise.training._dataset import Codes, Material, Settings
+from equipoise.training._dataset import Codes, EncodedDataset, Settings
 from equipoise.training._plain import Losses, Plain, PlainTraining
-from equipoise.training._preparation import Prepared
+from equipoise.training._preparation import PreparedJob
 from equipoise.training._seeding import copies_of
 from equipoise.training._stack import context_of
 from equipoise.training._trainer import Trainer
 from equipoise.training.images._pictures import Crop, Pictures, View, shifted
 from equipoise.training.images._run import only
 from equipoise.training.metric._embedder import Embedder
-from equipoise.training.metric._mining import ROWS, Draws
+from equipoise.training.metric._mining import ROWS, UniformNumbers
 from equipoise.training.metric._objective import MetricRecipe, metric_callback
 
 if TYPE_CHECKING:
@@ -44,29 +44,29 @@ STOPPED = "{broken}: training stopped, and the values of epoch {epoch} were kept
 
 
 @dataclass(frozen=True, eq=False)
-class Fed:
+class FeedBatch:
     """One batch on the device: inputs, class codes, and places in the training rows (-1 where nothing says them)."""
 
     inputs: torch.Tensor
     labels: torch.Tensor
-    places: torch.Tensor
+    positions: torch.Tensor
 
 
 class Feed(Protocol):
     """What yields batches epoch by epoch, and the numbers that miners draw by."""
 
     @property
-    def draws(self) -> Draws:
+    def draws(self) -> UniformNumbers:
         """The numbers, by name and step."""
 
     def first(self) -> torch.Tensor:
         """Return a few inputs, to see what a backbone makes of them."""
 
-    def batches(self, epoch: int, callbacks: CallbackList) -> Iterator[Fed]:
+    def batches(self, epoch: int, callbacks: CallbackList) -> Iterator[FeedBatch]:
         """Yield the batches of an epoch."""
 
 
-class LoaderDraws(Draws):
+class LoaderDraws(UniformNumbers):
     """Numbers for batches of any size, each from a stream of its own: a loader does not say how many there will be."""
 
     def __init__(self, seed: int, device: str) -> None:
@@ -91,13 +91,13 @@ class ArrayFeed:
     def __init__(self, inputs: torch.Tensor, labels: Codes, rows: Codes, seed: int, device: str) -> None:
         self.inputs, self.labels, self.rows = inputs, labels[rows], rows
         self.seed, self.device = seed, device
-        self.draws = Draws([seed], device)
+        self.draws = UniformNumbers([seed], device)
 
     def first(self) -> torch.Tensor:
         """Return a few inputs, to see what a backbone makes of them."""
         return self.inputs[:2].to(self.device)
 
-    def batches(self, epoch: int, callbacks: CallbackList) -> Iterator[Fed]:
+    def batches(self, epoch: int, callbacks: CallbackList) -> Iterator[FeedBatch]:
         """Yield the batches of an epoch (they count from 1)."""
         library = require("torch", extra="train", purpose="Metric learning")
         arranged = callbacks.batches(epoch, _no_row_losses)
@@ -106,9 +106,9 @@ class ArrayFeed:
             labels, places = (
                 library.from_numpy(codes).to(self.device) for codes in (self.labels[positions], positions)
             )
-            yield Fed(self.taken(self.rows[positions], positions, epoch), labels, places)
+            yield FeedBatch(self.inputs_at(self.rows[positions], positions, epoch), labels, places)
 
-    def taken(self, rows: Codes, places: Codes, epoch: int) -> torch.Tensor:
+    def inputs_at(self, rows: Codes, positions: Codes, epoch: int) -> torch.Tensor:
         """Return the inputs of some rows."""
         library = require("torch", extra="train", purpose="Metric learning")
         return self.inputs[library.from_numpy(rows)].to(self.device)
@@ -127,13 +127,13 @@ class ShiftedFeed(ArrayFeed):
         self._ids, self._copies = (library.from_numpy(codes).to(device) for codes in (rows, copies_of(rows)))
         self._crop, self._box, self._epoch = Crop.plain(self._ids), self._view.middle(self._ids), 0
 
-    def taken(self, rows: Codes, places: Codes, epoch: int) -> torch.Tensor:
+    def inputs_at(self, rows: Codes, positions: Codes, epoch: int) -> torch.Tensor:
         """Return pictures of some rows as they are shown in an epoch: the same for the same seed."""
         library = require("torch", extra="train", purpose="Metric learning")
         if epoch != self._epoch:
             keys = (self.seed, epoch, self._ids, self._copies)
             self._crop, self._box, self._epoch = self._view.crop(*keys), self._view.box(*keys), epoch
-        place_tensor = library.from_numpy(places).to(self.device)
+        place_tensor = library.from_numpy(positions).to(self.device)
         cut_rows = self.cut(rows, self._crop.of(place_tensor))
         # Pictures of whole numbers stay so where nothing is interpolated.
         kind = cut_rows.dtype if cut_rows.is_floating_point() else library.float32
@@ -141,7 +141,7 @@ class ShiftedFeed(ArrayFeed):
 
     def cut(self, rows: Codes, crop: Crop) -> torch.Tensor:
         """Return the pictures of some rows, shifted and mirrored."""
-        return shifted(super().taken(rows, rows, 0), crop)
+        return shifted(super().inputs_at(rows, rows, 0), crop)
 
 
 class PictureFeed(ShiftedFeed):
@@ -173,7 +173,7 @@ class LoaderFeed:
         inputs, _ = pair_of(next(iter(self.loader)))
         return ready(inputs[:2], self.device, self.dtype)
 
-    def batches(self, epoch: int, callbacks: CallbackList) -> Iterator[Fed]:
+    def batches(self, epoch: int, callbacks: CallbackList) -> Iterator[FeedBatch]:
         """Yield the batches of an epoch; no callback has a say in them."""
         library = require("torch", extra="train", purpose="Metric learning")
         self.draws.begin(epoch, 0, 0)
@@ -181,7 +181,7 @@ class LoaderFeed:
             inputs, labels = pair_of(batch)
             codes = library.from_numpy(self._codes(labels)).to(self.device)
             places = library.full((len(codes),), -1, device=self.device)
-            yield Fed(ready(inputs, self.device, self.dtype), codes, places)
+            yield FeedBatch(ready(inputs, self.device, self.dtype), codes, places)
 
     def _codes(self, labels: NDArray[Any]) -> Codes:
         places = np.searchsorted(self.classes, labels).clip(max=len(self.classes) - 1)
@@ -227,29 +227,29 @@ class EmbedderTraining(PlainTraining):
     """An embedding in training: a stack of one trial, with the metric loss and the treatments as its callbacks."""
 
     def __init__(
-        self, embedder: Embedder, feed: Feed, trial: Prepared, material: Material, recipe: MetricRecipe,
+        self, embedder: Embedder, feed: Feed, trial: PreparedJob, dataset: EncodedDataset, recipe: MetricRecipe,
         settings: Settings,
     ) -> None:  # fmt: skip
         self.torch = require("torch", extra="train", purpose="Metric learning")
         self.embedder, self.feed, self.recipe, self.epochs = embedder, feed, recipe, recipe.epochs
         # The values after the last epoch whose losses were finite.
-        self.kept: dict[str, torch.Tensor] = {}
-        self.context = self._context(trial, material, settings)
+        self.last_values: dict[str, torch.Tensor] = {}
+        self.context = self._context(trial, dataset, settings)
         self.callbacks = callbacks_of([trial.treatments], lambda: self.context, metric_callback(recipe, [trial]))
         self.optimisers = {NETWORK: self._adam(Part(embedder.parameters()))}
         self.optimisers |= {name: self._adam(part) for name, part in self.callbacks.parts.items()}
 
-    def _context(self, trial: Prepared, material: Material, settings: Settings) -> TrainingContext:
+    def _context(self, trial: PreparedJob, dataset: EncodedDataset, settings: Settings) -> TrainingContext:
         """Return what callbacks see."""
-        assert material.train.target is not None
-        assert material.train.group is not None
+        assert dataset.train.target is not None
+        assert dataset.train.group is not None
         target, group = (
             self.torch.from_numpy(codes[trial.rows])[None].to(settings.device)
-            for codes in (material.train.target, material.train.group)
+            for codes in (dataset.train.target, dataset.train.group)
         )
         return context_of(
             [trial],
-            material,
+            dataset,
             settings,
             (target, target, group),
             width=self.recipe.embedding_size,
@@ -263,7 +263,7 @@ class EmbedderTraining(PlainTraining):
 
     def _shape_of(self, name: str) -> tuple[int, ...]:
         """Return the shape of a layer for one row; one other than the embedding is put into every batch from now on."""
-        return (self.recipe.embedding_size,) if name == LAST else self.embedder.show(name, self.feed.first())
+        return (self.recipe.embedding_size,) if name == LAST else self.embedder.record_layer(name, self.feed.first())
 
     def _adam(self, part: Part) -> torch.optim.Optimizer:
         """Return what moves a part: at its own rate, or as the network is moved."""
@@ -283,15 +283,15 @@ class EmbedderTraining(PlainTraining):
         if step < 0:
             raise BadInput("The data loader returned no batch", available="at least one batch of (inputs, labels)")
 
-    def keep(self, epoch: int, losses: Mapping[str, float]) -> None:
+    def on_epoch_end(self, epoch: int, losses: Mapping[str, float]) -> None:
         """Remember the values."""
-        self.kept = {name: value.clone() for name, value in self.embedder.state().items()}
+        self.last_values = {name: value.clone() for name, value in self.embedder.state().items()}
 
-    def step(self, fed: Fed, position: int = 0, phase: str = EVERY_EPOCH) -> torch.Tensor:
+    def step(self, fed: FeedBatch, position: int = 0, phase: str = EVERY_EPOCH) -> torch.Tensor:
         """Move everything that moves in a phase by one batch, as often as callbacks take each; return the loss."""
         return [self._step(fed, position, phase, repeat) for repeat in range(self.callbacks.repeats)][-1]
 
-    def _step(self, fed: Fed, step: int, phase: str, repeat: int) -> torch.Tensor:
+    def _step(self, fed: FeedBatch, step: int, phase: str, repeat: int) -> torch.Tensor:
         for optimiser in self.optimisers.values():
             optimiser.zero_grad(set_to_none=True)
         batch = self._batch(fed, step, phase, repeat)
@@ -299,17 +299,17 @@ class EmbedderTraining(PlainTraining):
         leaves = Leaves({NETWORK: self.embedder.parameters(), **parts}, lone={NETWORK})
         return self.callbacks.descend(phase, batch, leaves, self.optimisers).sum()
 
-    def _batch(self, fed: Fed, step: int, phase: str, repeat: int) -> Batch:
+    def _batch(self, fed: FeedBatch, step: int, phase: str, repeat: int) -> Batch:
         """Return a batch as callbacks see it; rows that nothing places have no group."""
-        group = self.context.group[0][fed.places.clamp_min(0)].masked_fill(fed.places < 0, -1)
+        group = self.context.group[0][fed.positions.clamp_min(0)].masked_fill(fed.positions < 0, -1)
         # Where the network rests, no gradient goes back through it.
         with nullcontext() if NETWORK in self.callbacks.moved(phase) else self.torch.no_grad():
             features = self.embedder.features(fed.inputs)
             embedding = self.embedder.embedding(features)[None]
         labels = fed.labels[None]
-        layers = {name: layer[None] for name, layer in self.embedder.shown.items()}
+        layers = {name: layer[None] for name, layer in self.embedder.layer_outputs.items()}
         return Batch(
-            fed.places[None], labels, labels, group[None], None, embedding, embedding, None, features[None], step,
+            fed.positions[None], labels, labels, group[None], None, embedding, embedding, None, features[None], step,
             layers, repeat,
         )  # fmt: skip
 
@@ -329,5 +329,5 @@ def trained(training: EmbedderTraining) -> tuple[list[float], str | None]:
     if not history:
         raise BadInput(standing.broken, help="a lower learning_rate may help, or inputs of a smaller scale.")
     with training.torch.no_grad():
-        training.embedder.restore(training.kept)
+        training.embedder.restore(training.last_values)
     return history, STOPPED.format(broken=standing.broken, epoch=len(history))

@@ -13,9 +13,9 @@ import numpy as np
 
 from equipoise.foundation import BadInput, require, stream
 from equipoise.networks import StackedMLP
-from equipoise.training._dataset import Material, Settings
+from equipoise.training._dataset import EncodedDataset, Settings
 from equipoise.training._numerics import dtype_of
-from equipoise.training._preparation import Prepared
+from equipoise.training._preparation import PreparedJob
 from equipoise.training._stack import Stack
 from equipoise.training.metric._objective import MetricRecipe, metric_callback, metric_context
 
@@ -41,9 +41,9 @@ class LinearHeads(StackedMLP):
         weight, bias = (part.clone().requires_grad_() for part in (values[:, :-1], values[:, -1:]))
         super().__init__([weight], [bias])
 
-    def show(self, layer: str) -> None:
+    def record_layer(self, layer: str) -> None:
         """Refuse to show a layer by name: a head has one."""
-        raise no_such_layer(layer)
+        raise unknown_layer(layer)
 
     def __call__(self, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the embeddings of features ``[trial, sample, feature]``, which are output and hidden layer in one."""
@@ -53,7 +53,7 @@ class LinearHeads(StackedMLP):
         return embedding, embedding
 
 
-def no_such_layer(layer: str) -> BadInput:
+def unknown_layer(layer: str) -> BadInput:
     """Return the refusal to show a layer of a head by name."""
     return BadInput(
         f"There is no layer {layer!r} in a head on features", available="last, the embedding", help='layer = "last".'
@@ -75,20 +75,20 @@ def embedded(
 
 
 def head_stack(
-    trials: Sequence[Prepared],
-    material: Material,
+    trials: Sequence[PreparedJob],
+    dataset: EncodedDataset,
     recipe: MetricRecipe,
     settings: Settings,
     inputs: torch.Tensor | None = None,
 ) -> Stack:
     """Build the heads of trials, ready to train."""
     heads = LinearHeads(
-        [trial.seed for trial in trials], material.train.inputs.shape[1] if inputs is None else inputs.shape[1],
+        [trial.seed for trial in trials], dataset.train.inputs.shape[1] if inputs is None else inputs.shape[1],
         recipe.embedding_size, unit_length=recipe.make_loss().unit_length,
         dtype=dtype_of(settings), device=settings.device,
     )  # fmt: skip
     return Stack(
-        heads, trials, material, recipe.steps, settings,
+        heads, trials, dataset, recipe.steps, settings,
         learner=metric_callback(recipe, trials), context_values=metric_context(recipe, trials, settings.device),
         inputs=inputs,
     )  # fmt: skip

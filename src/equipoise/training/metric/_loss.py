@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation import BadInput, require, stream
-from equipoise.training._parameters import Table, completed
-from equipoise.training.metric._mining import Mined, full, taken
+from equipoise.training._parameters import Table, with_defaults
+from equipoise.training.metric._mining import MinedTriplets, full_precision, take_rows
 
 if TYPE_CHECKING:
     import torch
 
-Learnt = Mapping[str, "torch.Tensor"]
+LossTensors = Mapping[str, "torch.Tensor"]
 # Added to a squared distance before its root, whose slope at 0 is infinite: an image drawn twice is its own positive.
-SMALL = 1e-8
+SMALLEST_SQUARE = 1e-8
 
 
 class MetricLoss:
@@ -37,7 +37,7 @@ class MetricLoss:
     rate: ClassVar[float | None] = None
 
     def __init__(self, **values: Any) -> None:
-        self.values = completed(self.parameters, values, f"the loss {type(self).__name__}")
+        self.values = with_defaults(self.parameters, values, f"the loss {type(self).__name__}")
 
     def start(
         self, seeds: int | Sequence[int], classes: int, width: int, *, dtype: str = "float32", device: str = "cpu"
@@ -49,14 +49,22 @@ class MetricLoss:
         return {}
 
     def __call__(
-        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+        self,
+        embeddings: torch.Tensor,
+        labels: torch.Tensor,
+        mined: MinedTriplets | None = None,
+        tensors: LossTensors | None = None,
     ) -> torch.Tensor:
         """Return the loss of each head."""
-        losses, mask = self.anchor_losses(embeddings, labels, mined, learnt)
-        return losses.mean(-1) if mask is None else mean_where(losses, mask)
+        losses, mask = self.anchor_losses(embeddings, labels, mined, tensors)
+        return losses.mean(-1) if mask is None else masked_mean(losses, mask)
 
     def anchor_losses(
-        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+        self,
+        embeddings: torch.Tensor,
+        labels: torch.Tensor,
+        mined: MinedTriplets | None = None,
+        tensors: LossTensors | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the losses whose mean is that of the head, ``[..., anchor]``, and which there are (None: all).
 
@@ -68,35 +76,88 @@ class MetricLoss:
         )
 
 
-def leaf(
+def trainable_tensor(
     make: Callable[[int], NDArray[np.float64]], seeds: int | Sequence[int], dtype: str, device: str
 ) -> torch.Tensor:
-    """Return a trainable tensor from what ``make`` gives for a seed, stacked where there are several."""
+    """Return what a loss learns besides the network, with a gradient: one tensor, or those of several heads stacked.
+
+    Parameters
+    ----------
+    make : callable
+        Given a seed, the starting values of one head.
+    seeds : int or sequence of int
+        One seed, or that of each head.
+    dtype : str
+        The precision, such as "float32".
+    device : str
+        Where the tensor lives.
+
+    Returns
+    -------
+    tensor of shape (...) of one seed, or (heads, ...) of several
+    """
     library = require("torch", extra="train", purpose="Metric learning")
     values = make(seeds) if isinstance(seeds, int) else np.stack([make(seed) for seed in seeds])
     tensor: torch.Tensor = library.tensor(values, dtype=getattr(library, dtype), device=device).requires_grad_()
     return tensor
 
 
-def own_stream(seed: int, loss: str) -> np.random.Generator:
-    """Return the generator of a loss's starting values, one of the named streams of a trial."""
+def loss_generator(seed: int, loss: str) -> np.random.Generator:
+    """Return the generator of a loss's starting values, one of the named streams of a trial.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the trial.
+    loss : str
+        The registered name of the loss, which names the stream.
+
+    Returns
+    -------
+    numpy.random.Generator
+    """
     return stream(seed, "metric loss", loss)
 
 
-def enough_classes(classes: int, loss: str) -> None:
-    """Refuse fewer than two classes where a loss tells classes from each other."""
+def check_class_count(classes: int, loss: str) -> None:
+    """Refuse fewer than two classes where a loss tells classes from each other.
+
+    Parameters
+    ----------
+    classes : int
+        How many classes there are.
+    loss : str
+        The name of the loss, for the message.
+
+    Raises
+    ------
+    BadInput
+        If there are fewer than two.
+    """
     if classes < 2:
         raise BadInput(f"The loss {loss} was given {classes} class(es)", available="two or more")
 
 
-def given(mined: Mined | None, loss: str) -> Mined:
-    """Return what was mined; a loss that needs it says so where nothing was."""
+def check_mined(mined: MinedTriplets | None, loss: str) -> MinedTriplets:
+    """Return what was mined, and refuse None: the loss needs triplets or pairs.
+
+    Parameters
+    ----------
+    mined : MinedTriplets or None
+        What the loss was given.
+    loss : str
+        The name of the loss, for the message.
+
+    Returns
+    -------
+    MinedTriplets
+    """
     if mined is None:
         raise BadInput(f"The loss {loss} was given no triplets", help="call a miner first and pass its triplets.")
     return mined
 
 
-def negatives_of(mined: Mined, loss: str) -> torch.Tensor:
+def negatives_of(mined: MinedTriplets, loss: str) -> torch.Tensor:
     """Return the mined negatives; pairs have none."""
     if mined.negatives is None:
         raise BadInput(
@@ -108,24 +169,64 @@ def negatives_of(mined: Mined, loss: str) -> torch.Tensor:
 
 
 def triplet_squares(
-    embeddings: torch.Tensor, mined: Mined | None, loss: str
+    embeddings: torch.Tensor, mined: MinedTriplets | None, loss: str
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return d(a,p)^2 and d(a,n)^2 of mined triplets with their gradient, and which triplets are there."""
-    triplets = given(mined, loss)
-    rows = full(embeddings)
+    """Return the squared distances of mined triplets, with their gradient.
+
+    Parameters
+    ----------
+    embeddings : tensor of shape (..., samples, dimensions)
+        The embedded batch.
+    mined : MinedTriplets or None
+        None is refused, and so are pairs without a negative.
+    loss : str
+        The name of the loss, for the message.
+
+    Returns
+    -------
+    tuple of tensors of shape (..., triplets)
+        d(a, p)^2, d(a, n)^2, and which triplets there are.
+    """
+    triplets = check_mined(mined, loss)
+    rows = full_precision(embeddings)
     anchors, positives, negatives = (
-        taken(rows, places) for places in (triplets.anchors, triplets.positives, negatives_of(triplets, loss))
+        take_rows(rows, places) for places in (triplets.anchors, triplets.positives, negatives_of(triplets, loss))
     )
-    return (anchors - positives).square().sum(-1), (anchors - negatives).square().sum(-1), triplets.there
+    return (anchors - positives).square().sum(-1), (anchors - negatives).square().sum(-1), triplets.mask
 
 
-def mean_where(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Return the mean over the last dimension of what is there, 0 where nothing is."""
+def masked_mean(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Return the mean over the last dimension where a mask is True; 0 where it never is.
+
+    Parameters
+    ----------
+    values : tensor of shape (..., n)
+        What is averaged.
+    mask : boolean tensor of shape (..., n)
+        Which of them count.
+
+    Returns
+    -------
+    tensor of shape (...)
+    """
     return (values * mask).sum(-1) / mask.sum(-1).clamp_min(1)
 
 
-def log_one_plus(exponents: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Return log(1 + sum exp(exponents)) over what is there of the last dimension: 0 where nothing is."""
+def log1p_sum_exp(exponents: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Return log(1 + sum exp(exponents)) over the last dimension where a mask is True; 0 where it never is.
+
+    Parameters
+    ----------
+    exponents : tensor of shape (..., n)
+        What is exponentiated.
+    mask : boolean tensor of shape (..., n)
+        Which of them count.
+
+    Returns
+    -------
+    tensor of shape (...)
+        Computed without overflow, however large the exponents are.
+    """
     library = require("torch", extra="train", purpose="Metric learning")
     total = exponents.masked_fill(~mask, -library.inf).logsumexp(-1)
     tensor: torch.Tensor = library.logaddexp(total, library.zeros_like(total))

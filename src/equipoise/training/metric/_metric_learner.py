@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,9 @@ from equipoise.tallies import (
     ordered,
 )
 from equipoise.training._compatibility import check_compatible
-from equipoise.training._dataset import Codes, Job, Material, Rows, Settings
+from equipoise.training._dataset import Codes, EncodedDataset, Job, Rows, Settings
 from equipoise.training._numerics import dtype_of, product_precision
-from equipoise.training._preparation import Prepared, overrides, prepared
+from equipoise.training._preparation import PreparedJob, overrides, prepare_job
 from equipoise.training._seeding import fix_seeds
 from equipoise.training.images._backbones import NO_BACKBONE
 from equipoise.training.images._pictures import check_pictures
@@ -48,6 +48,12 @@ from equipoise.training.metric._embedder_training import (
 )
 from equipoise.training.metric._objective import MetricRecipe, recipe_of
 
+if TYPE_CHECKING:
+    import torch
+
+    from equipoise.cohorts import ColumnLike, ColumnsLike, InputsLike
+    from equipoise.training import Treatment
+
 # Hyper-parameters that the learner of studies has too, and that a file says.
 SHARED = (
     "loss", "miner", "loss_values", "miner_values", "embedding_size", "epochs", "batch_size", "per_class",
@@ -56,7 +62,7 @@ SHARED = (
 # Of pictures: grey, or three colours.
 CHANNELS = (1, 3)
 # How a file names a backbone that is no name.
-OWN = "own"
+USER_NETWORK = "own"
 FILE = TensorFile("equipoise.metric_learner", "equipoise.metric-learner/1", "metric learner", "MetricLearner.save")
 
 
@@ -82,7 +88,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        backbone: Any = None,
+        backbone: str | torch.nn.Module | None = None,
         loss: str = "margin",
         miner: str = "usual",
         embedding_size: int = 128,
@@ -96,7 +102,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         weight_decay: float = 4e-4,
         frozen_norm: bool = False,
         augmentation: bool | str | None = None,
-        treatments: Sequence[Any] = (),
+        treatments: Sequence[Treatment] = (),
         precision: str = "float32",
         device: str = "cpu",
         random_state: int = 0,
@@ -119,7 +125,12 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sensitive_features: Any = None) -> MetricLearner:  # noqa: N803
+    def fit(
+        self,
+        X: InputsLike | Iterable[Any],  # noqa: N803
+        y: ColumnLike | None = None,
+        sensitive_features: ColumnsLike | None = None,
+    ) -> MetricLearner:
         """Learn from rows and their classes, or from a data loader that yields (inputs, labels).
 
         ``sensitive_features`` (a column, or several) are for treatments; with a data loader there are none. Labels of a
@@ -131,27 +142,27 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             shared["augmentation"] = isinstance(self.backbone, str)
         # The learner of studies asks whether there is a backbone, not which.
         shared["backbone"] = NO_BACKBONE if self.backbone is None else SMALL
-        values = MetricLearning.completed(shared)
+        values = MetricLearning.with_defaults(shared)
         settings = self._settings()
         self._check_treatments(X, sensitive_features)
         with product_precision(settings):
             rows = None if is_loader(X) else self._inputs(X, y, fitting=True)
             self._check_augmentation(rows)
             codes = self._codes(X, y, rows)
-            material = material_of(codes, self.classes_, sensitive_features)
-            trial = trial_of(material, self.treatments, values, self._seed())
+            dataset = encode_labels(codes, self.classes_, sensitive_features)
+            trial = trial_of(dataset, self.treatments, values, self._seed())
             recipe = recipe_of([trial])
             fix_seeds(self._seed())
             feed = self._feed(X, rows, codes, trial.rows, settings)
             embedder = self._embedder(feed, rows, trial.rows, recipe, settings)
-            self.history_, self.stopped_ = trained(EmbedderTraining(embedder, feed, trial, material, recipe, settings))
+            self.history_, self.stopped_ = trained(EmbedderTraining(embedder, feed, trial, dataset, recipe, settings))
             embedder.hide()
         self.embedder_ = embedder
         if self.stopped_ is not None:
             warnings.warn(self.stopped_, RuntimeWarning, stacklevel=2)
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float32]:  # noqa: N803
+    def transform(self, X: InputsLike | Iterable[Any]) -> NDArray[np.float32]:  # noqa: N803
         """Return the embeddings of rows (or of the inputs of a data loader), ``[row, dimension]``."""
         check_is_fitted(self, "embedder_")
         settings = self._settings()
@@ -171,7 +182,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "embedder_")
         is_custom = self.backbone is not None and not isinstance(self.backbone, str)
         description = {
-            "backbone": OWN if is_custom else self.backbone,
+            "backbone": USER_NETWORK if is_custom else self.backbone,
             "backbone_class": type(self.backbone).__qualname__ if is_custom else None,
             "inputs": list(self.inputs_),
             "features": self.embedder_.head.in_features,
@@ -181,13 +192,15 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         FILE.write(path, description, self.embedder_.state())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], backbone: Any = None, *, device: str = "cpu") -> MetricLearner:
+    def load(
+        cls, path: str | os.PathLike[str], backbone: torch.nn.Module | None = None, *, device: str = "cpu"
+    ) -> MetricLearner:
         """Read what ``save`` wrote; a ``backbone`` of your own is given again, and its weights come from the file."""
         description, tensors = FILE.read(path)
-        if description["backbone"] == OWN and backbone is None:
+        if description["backbone"] == USER_NETWORK and backbone is None:
             kind = description["backbone_class"]
             raise BadInput(f"The file needs a backbone of yours ({kind})", help="load(path, backbone=module).")
-        if description["backbone"] != OWN and backbone is not None:
+        if description["backbone"] != USER_NETWORK and backbone is not None:
             raise BadInput("The file needs no backbone of yours", help="load it without backbone=.")
         learner = cls(description["backbone"] if backbone is None else backbone, device=device, **description["values"])
         learner.inputs_ = tuple(description["inputs"])
@@ -331,7 +344,7 @@ def _bytes(rows: Any) -> NDArray[np.uint8]:
     return values
 
 
-def is_loader(data: Any) -> bool:
+def is_loader(data: object) -> TypeGuard[Iterable[Any]]:
     """Tell a data loader from an array: it yields batches, and has neither a shape nor rows of numbers."""
     array = hasattr(data, "shape") or hasattr(data, "__array__") or isinstance(data, list | tuple | str)
     return not array and isinstance(data, Iterable)
@@ -355,7 +368,7 @@ def class_codes(y: object, rows: int) -> tuple[NDArray[Any], Codes]:
     return classes, codes.astype(np.int64)
 
 
-def material_of(codes: Codes, classes: NDArray[Any], sensitive_features: object) -> Material:
+def encode_labels(codes: Codes, classes: NDArray[Any], sensitive_features: object) -> EncodedDataset:
     """Return the labels and groups of training rows; inputs stay where they are.
 
     A value that is missing is unknown to a treatment, and its row is trained on all the same.
@@ -376,7 +389,7 @@ def material_of(codes: Codes, classes: NDArray[Any], sensitive_features: object)
     rows = Rows(np.zeros((len(codes), 0), dtype=np.float32), places, codes, group, codes)
     few = Rows(rows.inputs[:1], places[:1], codes[:1], group[:1], codes[:1])
     labels = tuple(_crossed(row, values) for row in crossed.tolist())
-    return Material(rows, few, few, tuple(map(str, classes)), labels, "class", names, values, crossed)
+    return EncodedDataset(rows, few, few, tuple(map(str, classes)), labels, "class", names, values, crossed)
 
 
 def _crossed(codes: Sequence[int], values: Sequence[tuple[str, ...]]) -> str:
@@ -393,6 +406,6 @@ def _coded(column: object, name: str) -> tuple[Codes, tuple[str, ...]]:
     return recode[factorised.codes], tuple(label_order)
 
 
-def trial_of(material: Material, treatments: Sequence[Any], values: dict[str, Any], seed: int) -> Prepared:
+def trial_of(dataset: EncodedDataset, treatments: Sequence[Any], values: dict[str, Any], seed: int) -> PreparedJob:
     """Return the training as a trial, whose treatments before training have chosen its rows."""
-    return prepared(Job(np.arange(len(material.train)), seed, treatments=tuple(treatments)), material, values)
+    return prepare_job(Job(np.arange(len(dataset.train)), seed, treatments=tuple(treatments)), dataset, values)

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from equipoise.foundation import require, stream
-from equipoise.training._parameters import Table, completed
+from equipoise.training._parameters import Table, with_defaults
 
 if TYPE_CHECKING:
     import torch
 
 
 @dataclass(frozen=True, eq=False)
-class Mined:
-    """Places in the batch, all ``[..., triplet]``; where ``there`` is False no triplet was found and the rest is void.
+class MinedTriplets:
+    """Places in the batch, all ``[..., triplet]``; where ``mask`` is False no triplet was found and the rest is void.
 
     ``negatives`` is None where every sample of another class is one.
     """
@@ -31,7 +31,7 @@ class Mined:
     anchors: torch.Tensor
     positives: torch.Tensor
     negatives: torch.Tensor | None
-    there: torch.Tensor
+    mask: torch.Tensor
 
 
 class Miner:
@@ -47,15 +47,25 @@ class Miner:
     gives: ClassVar[str] = "triplets"
 
     def __init__(self, **values: Any) -> None:
-        self.values = completed(self.parameters, values, f"the miner {type(self).__name__}")
+        self.values = with_defaults(self.parameters, values, f"the miner {type(self).__name__}")
 
-    def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> Mined:
+    def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> MinedTriplets:
         """Return the triplets of a batch, without gradients."""
         raise NotImplementedError
 
 
-def everybody(labels: torch.Tensor) -> torch.Tensor:
-    """Return every place of the batch: each sample is an anchor once."""
+def all_positions(labels: torch.Tensor) -> torch.Tensor:
+    """Return every position in the batch: each sample is an anchor once.
+
+    Parameters
+    ----------
+    labels : tensor of shape (..., samples)
+        The classes of the batch, as codes.
+
+    Returns
+    -------
+    tensor of shape (..., samples)
+    """
     library = require("torch", extra="train", purpose="Mining")
     places: torch.Tensor = library.arange(labels.shape[-1], device=labels.device).expand(labels.shape)
     return places
@@ -67,10 +77,22 @@ ROWS = 2
 HEAVIEST = 2.0**40
 
 
-def drawn(weights: torch.Tensor, uniforms: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return a column of each row of whole ``weights [..., row, column]``, and whether any column of it has weight.
+def sample_columns(weights: torch.Tensor, uniforms: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Draw a column of each row by its weight.
 
     Column j is where the running sum first exceeds uniform x total, uniform in [0, 1): its chance is w_j / total.
+
+    Parameters
+    ----------
+    weights : integer tensor of shape (..., rows, columns)
+        Such as ``integer_weights`` returns, or a mask.
+    uniforms : tensor of shape (..., rows)
+        Uniform numbers in [0, 1), which decide alone.
+
+    Returns
+    -------
+    tuple of tensors of shape (..., rows)
+        The column, and whether any column of the row has weight.
     """
     library = require("torch", extra="train", purpose="Mining")
     heights = weights.cumsum(-1)
@@ -80,7 +102,7 @@ def drawn(weights: torch.Tensor, uniforms: torch.Tensor) -> tuple[torch.Tensor, 
     return columns.clamp_max_(weights.shape[-1] - 1), total > 0
 
 
-def whole_weights(log_weights: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
+def integer_weights(log_weights: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
     """Return whole weights in proportion to exp(log_weights) where allowed, 0 elsewhere; no row underflows to 0.
 
     The largest of a row is subtracted first, after what is not allowed was left out. Of a row without any allowed
@@ -112,7 +134,7 @@ def uniforms_of_epoch(
     return tensor
 
 
-class Draws:
+class UniformNumbers:
     """The uniform numbers of an epoch by name: made when they are first asked for, renewed in place by each epoch.
 
     A recorded step reads them where they lie. ``None`` names those of the miner of the target.
@@ -127,17 +149,17 @@ class Draws:
         """Draw the numbers of an epoch (they count from 1)."""
         self._epoch = (epoch, steps, batch_size)
         for name, numbers in self._numbers.items():
-            numbers.copy_(self._drawn(name))
+            numbers.copy_(self._numbers_of_epoch(name))
 
     def __call__(self, name: str | None, step: Any, rows: int) -> torch.Tensor:
         """Return the numbers of a step, ``[trial, 2, sample]``; the step may be a number, or a tensor on the device."""
         if name not in self._numbers:
-            self._numbers[name] = self._drawn(name)
+            self._numbers[name] = self._numbers_of_epoch(name)
         numbers = self._numbers[name]
         tensor: torch.Tensor = numbers[step] if isinstance(step, int) else numbers.index_select(0, step)[0]
         return tensor[..., :rows]
 
-    def _drawn(self, name: str | None) -> torch.Tensor:
+    def _numbers_of_epoch(self, name: str | None) -> torch.Tensor:
         return uniforms_of_epoch(self._seeds, *self._epoch, self._device, name=name)
 
 
@@ -149,8 +171,18 @@ def uniforms_for(labels: torch.Tensor, generator: torch.Generator | None = None)
     return numbers
 
 
-def full(values: torch.Tensor) -> torch.Tensor:
-    """Return values in float32 at least: a difference of two close rows has no digits left in half precision."""
+def full_precision(values: torch.Tensor) -> torch.Tensor:
+    """Return values in float32 at least: a difference of two close rows has no digits left in half precision.
+
+    Parameters
+    ----------
+    values : tensor
+        Numbers of any precision.
+
+    Returns
+    -------
+    tensor of the same shape
+    """
     return values.float() if values.dtype.itemsize == 2 else values
 
 
@@ -164,26 +196,49 @@ def pairs_of(labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 def squared_distances(embeddings: torch.Tensor) -> torch.Tensor:
     """Return d^2 of all pairs, ``[..., sample, sample]``, for mining: no gradient, off by 1e-6 (by 1e-3 in tf32)."""
-    rows = full(embeddings.detach())
+    rows = full_precision(embeddings.detach())
     products = rows @ rows.mT
     squares = products.diagonal(dim1=-2, dim2=-1)
     return (squares.unsqueeze(-1) + squares.unsqueeze(-2)).sub_(products, alpha=2).clamp_min_(0)
 
 
-def taken(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """Return rows of each head, ``values[..., place, :]`` for every place of ``[..., triplet]``.
+def take_rows(values: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+    """Return rows of each head by their indices.
 
     Plain indexing, whose gradient is summed in a fixed order on a GPU too (that of ``gather`` is not).
+
+    Parameters
+    ----------
+    values : tensor of shape (..., samples, dimensions)
+        The rows of each head.
+    indices : integer tensor of shape (..., triplets)
+        Which of its rows, for each triplet.
+
+    Returns
+    -------
+    tensor of shape (..., triplets, dimensions)
     """
     if values.ndim == 2:
-        return values[places]
+        return values[indices]
     library = require("torch", extra="train", purpose="Metric learning")
     heads, samples = values.shape[:-2], values.shape[-2]
     begins = library.arange(heads.numel(), device=values.device).view(*heads, 1) * samples
-    rows: torch.Tensor = values.flatten(0, -2)[places + begins]
+    rows: torch.Tensor = values.flatten(0, -2)[indices + begins]
     return rows
 
 
-def picked(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """Return one entry of each row, ``values[..., row, place]``, for the places ``[..., row]``."""
-    return values.gather(-1, places.unsqueeze(-1)).squeeze(-1)
+def take_entries(values: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+    """Return one entry of each row by its index.
+
+    Parameters
+    ----------
+    values : tensor of shape (..., rows, columns)
+        The rows of each head.
+    indices : integer tensor of shape (..., rows)
+        Which column of each row.
+
+    Returns
+    -------
+    tensor of shape (..., rows)
+    """
+    return values.gather(-1, indices.unsqueeze(-1)).squeeze(-1)

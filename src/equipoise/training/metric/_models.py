@@ -119,7 +119,7 @@ class PictureEmbedder(Embedder):
 
     def __call__(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
         """Return the embedding of pictures."""
-        return self.network.said(inputs)[1]
+        return self.network.features_and_outputs(inputs)[1]
 
     def settings(self) -> dict[str, Any]:
         """Return how the network is built, and what it was trained on."""
@@ -200,7 +200,7 @@ class EmbeddingModel(FittedModel):
         """Take what the end of a training knows: erasers, and the training rows with their classes."""
         self.erasers, self.points, self.labels, self.class_count = erasers, points, labels, classes
 
-    def own_predict(self, inputs: NDArray[Any]) -> Predicted:
+    def predict_inputs(self, inputs: NDArray[Any]) -> Predicted:
         """Return the class of the nearest training row of each row."""
         return Predicted(self.labels[nearest(self.representations(inputs), self.points)])
 
@@ -216,14 +216,14 @@ class EmbeddingModel(FittedModel):
         """Whether a network of the user's own embeds."""
         return isinstance(self.embedder, PictureEmbedder) and self.embedder.network.module is not None
 
-    def own_settings(self) -> dict[str, Any]:
+    def base_settings(self) -> dict[str, Any]:
         """Return what embeds, the erasers, and the number of classes."""
         return {
             EMBEDDER: {"kind": self.embedder.kind, **self.embedder.settings()}, "classes": self.class_count,
             ERASERS: [part_described(eraser) for eraser in self.erasers],
         }  # fmt: skip
 
-    def own_tensors(self) -> dict[str, NDArray[Any]]:
+    def base_tensors(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of what embeds and of the erasers, and the training rows."""
         arrays = {f"{EMBEDDER}.{name}": value for name, value in self.embedder.tensors().items()}
         for index, eraser in enumerate(self.erasers):
@@ -231,7 +231,7 @@ class EmbeddingModel(FittedModel):
         return arrays | {POINTS: self.points, LABELS: self.labels}
 
     @classmethod
-    def own_restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
+    def restore_base(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
         """Make the embedding again."""
         description = settings.get(EMBEDDER)
         kinds = {embedder.kind: embedder for embedder in cls.embedders}

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from equipoise.foundation import BadInput, registry, require
 from equipoise.training._callback import Batch, Part, RowLosses, TrainingCallback, TrainingContext
 from equipoise.training._numerics import dtype_of
-from equipoise.training._preparation import Prepared
+from equipoise.training._preparation import PreparedJob
 from equipoise.training._stack import Recipe
 from equipoise.training.metric._loss import MetricLoss
-from equipoise.training.metric._mining import Draws, Mined, Miner
+from equipoise.training.metric._mining import MinedTriplets, Miner, UniformNumbers
 from equipoise.training.metric._presets import make_loss, make_miner, make_sampler
 from equipoise.training.metric._sampler import Sampler
 
@@ -60,7 +60,7 @@ class MetricRecipe:
         return make_sampler(SAMPLER, per_class=self.per_class)
 
 
-def recipe_of(trials: Sequence[Prepared]) -> MetricRecipe:
+def recipe_of(trials: Sequence[PreparedJob]) -> MetricRecipe:
     """Return how trials that train together are trained, from their hyper-parameters."""
     values = trials[0].values
     return MetricRecipe(
@@ -81,10 +81,10 @@ def miner_of(loss: str, miner: str | None) -> str | None:
     """Return the name of a miner: the one that was named, or the usual one of the loss."""
     if miner != USUAL:
         return miner
-    kind: Any = registry.get("metric_loss", loss).thing
+    kind: Any = registry.get("metric_loss", loss).implementation
     if kind.needs == "nothing":
         return None
-    presets: list[Any] = [entry.thing for entry in registry.entries("metric_preset")]
+    presets: list[Any] = [entry.implementation for entry in registry.entries("metric_preset")]
     # By name the first that has the loss: with distances where there are several.
     for preset in presets:
         if preset.loss == loss:
@@ -102,7 +102,7 @@ def check_recipe(values: Mapping[str, Any]) -> None:
     make_miner(miner_of(values["loss"], values["miner"]), loss, **(values["miner_values"] or {}))
 
 
-OWN = "metric loss"
+LOSS_PART = "metric loss"
 
 
 class MetricObjective(TrainingCallback):
@@ -111,7 +111,7 @@ class MetricObjective(TrainingCallback):
     Rows that treatments weigh are drawn by their weights: no row of a pair or triplet has a loss that could be weighed.
     """
 
-    def __init__(self, recipe: MetricRecipe, trials: Sequence[Prepared], context: TrainingContext) -> None:
+    def __init__(self, recipe: MetricRecipe, trials: Sequence[PreparedJob], context: TrainingContext) -> None:
         self.torch = require("torch", extra="train", purpose="Metric learning")
         assert context.draws is not None
         self.recipe, self.trials, self.draws = recipe, trials, context.draws
@@ -125,7 +125,7 @@ class MetricObjective(TrainingCallback):
 
     def parts(self) -> Mapping[str, Part]:
         """Return what the loss itself learns, such as the proxies of classes."""
-        return {} if self.loss.rate is None else {OWN: Part(list(self.values.values()), self.loss.rate)}
+        return {} if self.loss.rate is None else {LOSS_PART: Part(list(self.values.values()), self.loss.rate)}
 
     def batches(self, epoch: int, row_losses: torch.Tensor | None) -> torch.Tensor:
         """Return the batches of an epoch, and renew the numbers that their triplets are drawn by."""
@@ -149,26 +149,28 @@ class MetricObjective(TrainingCallback):
         cell, group = batch.cell, batch.group
         if mined is not None:
             cell, group = cell.gather(1, mined.anchors), group.gather(1, mined.anchors)
-        return RowLosses(losses, cell, group, there=mask)
+        return RowLosses(losses, cell, group, mask=mask)
 
-    def _mined(self, batch: Batch) -> Mined | None:
+    def _mined(self, batch: Batch) -> MinedTriplets | None:
         if self.miner is None:
             return None
         return self.miner(batch.output, batch.target, self.draws(None, batch.step, batch.target.shape[1]))
 
 
-def metric_callback(recipe: MetricRecipe, trials: Sequence[Prepared]) -> Callable[[TrainingContext], MetricObjective]:
+def metric_callback(
+    recipe: MetricRecipe, trials: Sequence[PreparedJob]
+) -> Callable[[TrainingContext], MetricObjective]:
     """Return what makes the callback of a metric learner, for trials that train together."""
     return lambda context: MetricObjective(recipe, trials, context)
 
 
-def metric_context(recipe: MetricRecipe, trials: Sequence[Prepared], device: str) -> dict[str, Any]:
+def metric_context(recipe: MetricRecipe, trials: Sequence[PreparedJob], device: str) -> dict[str, Any]:
     """Return what callbacks see of metric learning beside what every training has."""
-    return {"metric": recipe, "draws": Draws([trial.seed for trial in trials], device)}
+    return {"metric": recipe, "draws": UniformNumbers([trial.seed for trial in trials], device)}
 
 
-def kept_by(
+def stored_arrays_of(
     callbacks: Sequence[TrainingCallback], trial: int, features: Mapping[str, NDArray[np.float32]]
 ) -> dict[str, NDArray[Any]]:
     """Return what treatments keep of a trial, as they stand now."""
-    return {name: array for callback in callbacks for name, array in callback.kept(trial, features).items()}
+    return {name: array for callback in callbacks for name, array in callback.stored_arrays(trial, features).items()}

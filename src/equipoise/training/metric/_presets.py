@@ -61,12 +61,12 @@ def make_sampler(name: str, **values: Any) -> Sampler:
 
 def get_preset(name: str) -> Preset:
     """Return a preset by its name."""
-    preset: Any = registry.get("metric_preset", name).thing
+    preset: Any = registry.get("metric_preset", name).implementation
     return preset  # type: ignore[no-any-return]
 
 
 def _made(kind: str, name: str, values: dict[str, Any]) -> Any:
-    thing: Any = registry.get(kind, name).thing
+    thing: Any = registry.get(kind, name).implementation
     return thing(**values)
 
 

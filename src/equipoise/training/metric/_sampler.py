@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from equipoise.foundation import BadInput
 from equipoise.training._dataset import Codes
-from equipoise.training._parameters import Table, completed
+from equipoise.training._parameters import Table, with_defaults
 
 
 class Sampler:
@@ -18,7 +18,7 @@ class Sampler:
     parameters: ClassVar[Table] = {}
 
     def __init__(self, **values: Any) -> None:
-        self.values = completed(self.parameters, values, f"the sampler {type(self).__name__}")
+        self.values = with_defaults(self.parameters, values, f"the sampler {type(self).__name__}")
 
     def batches(
         self, labels: NDArray[Any], batch_size: int, seed: int, epoch: int, weights: NDArray[np.float64] | None = None
@@ -35,15 +35,15 @@ class ByClass:
 
     def __init__(self, labels: NDArray[Any]) -> None:
         _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-        self.places: Codes = np.argsort(codes, kind="stable")
+        self.positions: Codes = np.argsort(codes, kind="stable")
         self.sizes: Codes = sizes.astype(np.int64)
         self.begins: Codes = np.cumsum(self.sizes) - self.sizes
 
-    def drawn(
+    def sample(
         self, weights: NDArray[np.float64], draws: tuple[int, int], number: int, generator: np.random.Generator
     ) -> Codes:
         """Return rows ``[step, draw, row]``: of a class drawn by the weight of its rows, ``number`` rows by theirs."""
-        heights = np.cumsum(weights[self.places])
+        heights = np.cumsum(weights[self.positions])
         ends = heights[self.begins + self.sizes - 1]
         starts = np.concatenate([[0.0], ends[:-1]])
         chosen = np.searchsorted(ends, generator.random((*draws, 1)) * ends[-1], side="right")
@@ -51,7 +51,7 @@ class ByClass:
         aims = starts[chosen] + generator.random((*draws, number)) * (ends[chosen] - starts[chosen])
         places = np.searchsorted(heights, aims, side="right")
         within = np.clip(places, self.begins[chosen], (self.begins + self.sizes - 1)[chosen])
-        rows: Codes = self.places[within]
+        rows: Codes = self.positions[within]
         return rows
 
 

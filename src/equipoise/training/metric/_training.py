@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.training._callback import TrainingCallback
-from equipoise.training._compatibility import has_own
-from equipoise.training._dataset import Codes, Material, Outcome, Predicted, Rows, Settings
+from equipoise.training._compatibility import has_hook
+from equipoise.training._dataset import Codes, EncodedDataset, Outcome, Predicted, Rows, Settings
 from equipoise.training._learner import Progress, Report
 from equipoise.training._models import Transformation
 from equipoise.training._numerics import is_jittered
-from equipoise.training._prediction import failed, representations_of
-from equipoise.training._preparation import Prepared
+from equipoise.training._prediction import failed_outcome, representations_of
+from equipoise.training._preparation import PreparedJob
 from equipoise.training._stack import Stack
 from equipoise.training._stack_backend import StackBackend
 from equipoise.training._trainer import DevReading
@@ -35,10 +35,10 @@ from equipoise.training.metric._models import EmbeddingModel, PictureEmbedder, h
 from equipoise.training.metric._objective import (
     MetricObjective,
     MetricRecipe,
-    kept_by,
     metric_callback,
     metric_context,
     recipe_of,
+    stored_arrays_of,
 )
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ class MetricEnded:
 
 
 def endings(
-    trials: Sequence[Prepared],
-    material: Material,
+    trials: Sequence[PreparedJob],
+    dataset: EncodedDataset,
     ended: Sequence[Outcome],
     embeddings: Sequence[Embedding],
     features: Sequence[Embedding],
@@ -86,16 +86,16 @@ def endings(
     erasers: list[tuple[Transformation, ...]] = [()] * len(trials)
     for index, trial in enumerate(trials):
         try:
-            released[index], erasers[index] = _erased(trial, material, embeddings[index], settings)
+            released[index], erasers[index] = _erased(trial, dataset, embeddings[index], settings)
             eraser_notes = [note for eraser in erasers[index] for note in eraser.notes]
             read_outcomes[index] = replace(read_outcomes[index], notes=(*read_outcomes[index].notes, *eraser_notes))
         except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-            read_outcomes[index] = failed(error, replace(read_outcomes[index], model=None))
+            read_outcomes[index] = failed_outcome(error, replace(read_outcomes[index], model=None))
 
     def tell(classified: int, classifiers: int) -> None:
         report(Progress(len(trials), 0, epochs, epochs, classifiers, classified))
 
-    downstream = downstream_predictions(trials, material, released, tell)
+    downstream = downstream_predictions(trials, dataset, released, tell)
     share = (time.perf_counter() - start) / max(len(trials), 1)
     outcomes = []
     for trial, outcome, (classified, notes), trial_erasers, *representations in zip(
@@ -104,27 +104,27 @@ def endings(
         if outcome.failure is not None:
             outcomes.append(outcome)
             continue
-        more = replace(outcome, kept=classified, notes=(*outcome.notes, *notes), seconds=outcome.seconds + share)
+        more = replace(outcome, arrays=classified, notes=(*outcome.notes, *notes), seconds=outcome.seconds + share)
         try:
-            outcomes.append(_read(trial, material, more, trial_erasers, *representations))
+            outcomes.append(_read(trial, dataset, more, trial_erasers, *representations))
         except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-            outcomes.append(failed(error, replace(outcome, model=None)))
+            outcomes.append(failed_outcome(error, replace(outcome, model=None)))
     return outcomes
 
 
 def _erased(
-    trial: Prepared, material: Material, embedding: Embedding, settings: Settings
+    trial: PreparedJob, dataset: EncodedDataset, embedding: Embedding, settings: Settings
 ) -> tuple[Embedding, tuple[Transformation, ...]]:
     """Return an embedding as its treatments leave it, with what they erase by."""
     erasers: tuple[Transformation, ...] = ()
     for treatment in trial.treatments:
-        if not has_own(type(treatment), "erase"):
+        if not has_hook(type(treatment), "erase"):
             continue
 
         def rows(split: str, now: Embedding = embedding) -> NDArray[np.float32]:
             return now[split][trial.rows] if split == "train" else now[split]
 
-        eraser = treatment.erase(representations_of(material, trial, settings, rows))
+        eraser = treatment.erase(representations_of(dataset, trial, settings, rows))
         if eraser is not None:
             embedding = {split: eraser(points).astype(np.float32) for split, points in embedding.items()}
             erasers = (*erasers, eraser)
@@ -132,47 +132,50 @@ def _erased(
 
 
 def _read(
-    trial: Prepared, material: Material, outcome: Outcome, erasers: tuple[Transformation, ...], embedding: Embedding,
+    trial: PreparedJob, dataset: EncodedDataset, outcome: Outcome, erasers: tuple[Transformation, ...],
+    embedding: Embedding,
     features: Embedding,
 ) -> Outcome:  # fmt: skip
     start = time.perf_counter()
     train_points = embedding["train"][trial.rows]
-    assert material.train.target is not None
-    train_target = material.train.target[trial.rows]
+    assert dataset.train.target is not None
+    train_target = dataset.train.target[trial.rows]
     dev, test = (Predicted(train_target[nearest(embedding[split], train_points)]) for split in ("dev", "test"))
     if isinstance(outcome.model, EmbeddingModel):
-        outcome.model.release(erasers, train_points, train_target, len(material.classes))
-    arrays: dict[str, NDArray[Any]] = dict(outcome.kept)
+        outcome.model.release(erasers, train_points, train_target, len(dataset.classes))
+    arrays: dict[str, NDArray[Any]] = dict(outcome.arrays)
     arrays |= {f"embedding.{split}": embedding[split].astype(np.float16) for split in ("dev", "test")}
     if trial.treatments:
-        ended_view = _seen(trial, material, embedding, features)
+        ended_view = _metric_ended(trial, dataset, embedding, features)
         for treatment in trial.treatments:
-            arrays |= treatment.metric_kept(ended_view)
+            arrays |= treatment.metric_arrays(ended_view)
     spent = outcome.seconds + time.perf_counter() - start
-    return replace(outcome, dev=dev, test=test, kept=arrays, seconds=spent)
+    return replace(outcome, dev=dev, test=test, arrays=arrays, seconds=spent)
 
 
-def _seen(trial: Prepared, material: Material, embedding: Embedding, features: Embedding) -> MetricEnded:
-    rows = {"train": trial.rows, "dev": np.arange(len(material.dev))}
+def _metric_ended(
+    trial: PreparedJob, dataset: EncodedDataset, embedding: Embedding, features: Embedding
+) -> MetricEnded:
+    rows = {"train": trial.rows, "dev": np.arange(len(dataset.dev))}
 
     def of(arrays: Embedding) -> Mapping[str, NDArray[np.float32]]:
         return {split: arrays[split][chosen] for split, chosen in rows.items()}
 
     def codes(split: Rows, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
         assert split.group is not None
-        return material.attribute_codes(split.group[chosen])
+        return dataset.attribute_codes(split.group[chosen])
 
     return MetricEnded(
         seed=trial.seed,
         features=of(features),
         embedding=of(embedding),
-        attributes=material.attributes,
-        values=material.attribute_values,
-        codes={"train": codes(material.train, rows["train"]), "dev": codes(material.dev, rows["dev"])},
+        attributes=dataset.attributes,
+        values=dataset.attribute_values,
+        codes={"train": codes(dataset.train, rows["train"]), "dev": codes(dataset.dev, rows["dev"])},
     )
 
 
-def with_kept(
+def with_stored_arrays(
     outcome: Outcome,
     callbacks: Sequence[TrainingCallback],
     trial: int,
@@ -190,11 +193,11 @@ def with_kept(
     if outcome.failure is not None or not (last or frozen):
         return outcome
     try:
-        more = kept_by(callbacks, trial, {"dev": dev})
+        more = stored_arrays_of(callbacks, trial, {"dev": dev})
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-        return failed(error, replace(outcome, dev=None, test=None, kept={}, model=None))
+        return failed_outcome(error, replace(outcome, dev=None, test=None, arrays={}, model=None))
     notes = outcome.notes if last or not more else (*outcome.notes, OTHER_EPOCH.format(epoch=outcome.best_epoch))
-    return replace(outcome, kept={**outcome.kept, **more}, notes=notes)
+    return replace(outcome, arrays={**outcome.arrays, **more}, notes=notes)
 
 
 # How often the dev rows are asked in a training, at least: reading them costs about as much as an epoch.
@@ -213,8 +216,8 @@ def looked_at(epochs: int) -> list[int]:
 class StackedEmbeddings(StackBackend):
     """Heads trained by a metric loss: the class of a dev row is that of the nearest training row."""
 
-    def __init__(self, stack: Stack, material: Material, report: Report) -> None:
-        super().__init__(stack, material, report)
+    def __init__(self, stack: Stack, dataset: EncodedDataset, report: Report) -> None:
+        super().__init__(stack, dataset, report)
         self.inputs = {"train": stack.inputs, "dev": self.dev}
         self._looks = set(looked_at(self.epochs))
         self.classifiers = len(classifiers_of(stack.trials))
@@ -228,7 +231,7 @@ class StackedEmbeddings(StackBackend):
         """Return the class of every dev row by these trials: that of the trial's nearest training row."""
         stack = self.stack
         train, dev = (self._embedded(rows, stack.network.values) for rows in self.inputs.values())
-        classes = [stack.target[at][nearest(dev[at], train[at][stack.rows[at]])] for at in self.places(trials)]
+        classes = [stack.target[at][nearest(dev[at], train[at][stack.rows[at]])] for at in self.running_indices(trials)]
         return DevReading([codes.cpu().numpy() for codes in classes], [True] * len(classes))
 
     def _embedded(self, rows: torch.Tensor, values: list[torch.Tensor]) -> torch.Tensor:
@@ -237,18 +240,18 @@ class StackedEmbeddings(StackBackend):
 
     def _model(self, trial: int) -> EmbeddingModel:
         """Return the head of a trial in its best epoch as a model, which lacks its training rows yet."""
-        values, unit_length = [tensors[trial] for tensors in self.kept], self.objective.loss.unit_length
+        values, unit_length = [tensors[trial] for tensors in self.best_values], self.objective.loss.unit_length
         return head_model(values, unit_length=unit_length, settings=self.stack.settings)
 
     def finish(self, ended: Sequence[Outcome]) -> list[Outcome]:
         """Return how every trial ended, read with the values of its best epoch."""
         outcomes = list(ended)
         successful = [index for index, outcome in enumerate(outcomes) if outcome.failure is None]
-        inputs = {**self.inputs, "test": self.stack.tensor(self.material.test.inputs)}
-        features = {split: getattr(self.material, split).inputs for split in SPLITS}
+        inputs = {**self.inputs, "test": self.stack.tensor(self.dataset.test.inputs)}
+        features = {split: getattr(self.dataset, split).inputs for split in SPLITS}
         embeddings = [
             {
-                split: self._embedded(rows, [tensors[position : position + 1] for tensors in self.kept])[0]
+                split: self._embedded(rows, [tensors[position : position + 1] for tensors in self.best_values])[0]
                 .float()
                 .cpu()
                 .numpy()
@@ -267,13 +270,15 @@ class StackedEmbeddings(StackBackend):
                 for position, finished in zip(successful, before, strict=True)
             ]
         read = endings(
-            [self.trials[position] for position in successful], self.material, before, embeddings,
+            [self.trials[position] for position in successful], self.dataset, before, embeddings,
             [features] * len(successful),
             self.epochs, self.stack.settings, self.report,
         )  # fmt: skip
         callbacks, epochs = self.stack.callbacks, self.epochs
         for position, outcome in zip(successful, read, strict=True):
-            outcomes[position] = with_kept(outcome, callbacks, position, features["dev"], epochs=epochs, frozen=True)
+            outcomes[position] = with_stored_arrays(
+                outcome, callbacks, position, features["dev"], epochs=epochs, frozen=True
+            )
         return outcomes
 
 
@@ -285,21 +290,21 @@ class EmbeddingTask(Classification):
     """
 
     def __init__(
-        self, trial: Prepared, material: Material, features: int, metric: MetricRecipe, settings: Settings
+        self, trial: PreparedJob, dataset: EncodedDataset, features: int, metric: MetricRecipe, settings: Settings
     ) -> None:
-        super().__init__(trial, material, features)
+        super().__init__(trial, dataset, features)
         self.metric, self.width = metric, metric.embedding_size
         # It is trained as the learner says, whatever a treatment has for networks that tell classes.
         self.recipe = None
         self.outputs = metric.embedding_size
         self.unit_length = metric.make_loss().unit_length
         self.callback = metric_callback(metric, [trial])
-        self.known = metric_context(metric, [trial], settings.device)
+        self.is_known = metric_context(metric, [trial], settings.device)
         self.read_features = features if trial.treatments else 0
         self.keeps_training_rows = False
-        assert material.train.target is not None
-        self.labels = material.train.target[trial.rows]
-        self.rows_asked = len(material.dev)
+        assert dataset.train.target is not None
+        self.labels = dataset.train.target[trial.rows]
+        self.rows_asked = len(dataset.dev)
 
     def hidden(self, features: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
         """Return the embedding, which is what is released."""
@@ -323,23 +328,23 @@ class EmbeddingTask(Classification):
 
 
 def fit_networks(
-    material: Material, stack: Sequence[Prepared], settings: Settings, report: Report, *, version: int,
+    dataset: EncodedDataset, stack: Sequence[PreparedJob], settings: Settings, report: Report, *, version: int,
     named: Callable[[Mapping[str, Any]], dict[str, Any]],
 ) -> list[Outcome]:  # fmt: skip
     """Train networks, each by itself, and return how their trials ended, in their order.
 
     ``version`` is the learner's; ``named`` returns its hyper-parameters as they name a trial.
     """
-    shown_material = replace(material, dev=with_training_rows(material))
+    shown_dataset = replace(dataset, dev=with_training_rows(dataset))
     trials = [replace(trial, values=picture_values(trial)) for trial in stack]
     # Of a training that begins anew the last one stands; it is small, and what it learns is trained in place.
     tasks: dict[int, EmbeddingTask] = {}
 
-    def task(trial: Prepared, _: Material, features: int) -> EmbeddingTask:
-        training_task = tasks[id(trial)] = EmbeddingTask(trial, material, features, recipe_of([trial]), settings)
+    def task(trial: PreparedJob, _: EncodedDataset, features: int) -> EmbeddingTask:
+        training_task = tasks[id(trial)] = EmbeddingTask(trial, dataset, features, recipe_of([trial]), settings)
         return training_task
 
-    def names(trial: Prepared) -> dict[str, Any]:
+    def names(trial: PreparedJob) -> dict[str, Any]:
         training_names = named(trial.values)
         return {
             **training_names,
@@ -352,14 +357,14 @@ def fit_networks(
     def tell(progress: Progress) -> None:
         report(replace(progress, classifiers=classifiers))
 
-    ended = fit_pictures(shown_material, trials, settings, tell, version=version, task=task, names=names)
+    ended = fit_pictures(shown_dataset, trials, settings, tell, version=version, task=task, names=names)
     successful = [index for index, outcome in enumerate(ended) if outcome.failure is None]
     width = int(stack[0].values["embedding_size"])
-    read = [_split(ended[position], len(material.dev)) for position in successful]
+    read = [_split(ended[position], len(dataset.dev)) for position in successful]
     outcomes = endings(
         [stack[position] for position in successful],
-        material,
-        [replace(ended[position], dev=None, kept={}) for position in successful],
+        dataset,
+        [replace(ended[position], dev=None, arrays={}) for position in successful],
         [{split: rows[:, :width] for split, rows in outcome.items()} for outcome in read],
         [{split: rows[:, width:] for split, rows in outcome.items()} for outcome in read],
         int(stack[0].values["epochs"]),
@@ -373,22 +378,22 @@ def fit_networks(
         outcome = (
             outcome_read
             if trained is None
-            else with_kept(outcome_read, trained.callbacks, 0, dev, epochs=epochs, frozen=False)
+            else with_stored_arrays(outcome_read, trained.callbacks, 0, dev, epochs=epochs, frozen=False)
         )
         jittered = is_jittered(settings.rounding) and mined
         ended[position] = replace(outcome, notes=(*outcome.notes, JITTER)) if jittered else outcome
     return ended
 
 
-def picture_values(trial: Prepared) -> dict[str, Any]:
+def picture_values(trial: PreparedJob) -> dict[str, Any]:
     """Return the hyper-parameters as the training of pictures names them; Adam has no momentum of this kind."""
     momentum = trial.values["momentum"] if trial.values["optimiser"] == "sgd" else 0.0
     return {**trial.values, "network": trial.values["backbone"], "momentum": momentum}
 
 
-def with_training_rows(material: Material) -> Rows:
+def with_training_rows(dataset: EncodedDataset) -> Rows:
     """Return the dev rows followed by all training rows, whose targets and groups count as unknown."""
-    dev, train = material.dev, material.train
+    dev, train = dataset.dev, dataset.train
     assert dev.target is not None
     assert dev.group is not None
     unknown = np.full(len(train), -1, dtype=np.int64)
@@ -402,5 +407,5 @@ def with_training_rows(material: Material) -> Rows:
 
 def _split(outcome: Outcome, rows: int) -> Embedding:
     """Part what was read of dev, training and test rows."""
-    dev_and_train = outcome.kept["outputs.dev"]
-    return {"train": dev_and_train[rows:], "dev": dev_and_train[:rows], "test": outcome.kept["outputs.test"]}
+    dev_and_train = outcome.arrays["outputs.dev"]
+    return {"train": dev_and_train[rows:], "dev": dev_and_train[:rows], "test": outcome.arrays["outputs.test"]}

@@ -128,7 +128,7 @@ def test_the_fairest_is_chosen_of_powers_of_two_and_of_all(runs: int, numbers: l
 def test_a_choice_on_dev_rows_is_read_on_all_test_rows() -> None:
     data = picture_data(images=60, runs=3, seeds=2, techniques=TECHNIQUES[:1])
     study = measure_study(data)
-    place = study.place("disparate_impact", ("domain",))
+    place = study.quantity_index("disparate_impact", ("domain",))
     [found] = [one for one in fairest_of(study, sets_of(study), halves=4) if (one.alias, one.n) == ("DI", 3)]
     dev, test = (study.values[split][:, place].reshape(2, 3) for split in ("dev", "test"))
     chosen = [row.tolist().index(min(row)) for row in dev]

@@ -72,7 +72,7 @@ def test_techniques_are_compared_without_a_performance_too() -> None:
     table = {"base": {"DI": [0.4, 0.41, 0.42, 0.4]}, "own": {"DI": [0.2, 0.21, 0.22, float("nan")]}}
     [(cell, found)] = compared(table, {"own": "base"}, "accuracy").items()
     assert cell == ("own", "DI")
-    assert (found.found.verdict, found.found.runs, found.performance) == ("lower", 3, None)
+    assert (found.record.verdict, found.record.runs, found.performance) == ("lower", 3, None)
     assert compared({"base": {"DI": [float("nan")]}}, {}, "accuracy") == {}
 
 

@@ -161,9 +161,9 @@ def test_without_identical_runs_nothing_is_said(name: str) -> None:
 def test_runs_of_two_environments_are_never_one_set() -> None:
     data = study(seeds=2, repeats=4, people=200, environments=lambda seed, repeat: int(seed == 0 and repeat == 3))
     sets = sets_of(measure_study(data))
-    assert {(one.seed, one.environment, len(one.places)) for one in sets} == {(0, 0, 3), (1, 0, 4)}
+    assert {(one.seed, one.environment, len(one.indices)) for one in sets} == {(0, 0, 3), (1, 0, 4)}
     kept = one_of_each([one for one in sets if one.cell.under == sets[0].cell.under])
-    assert {(one.seed, len(one.places)) for one in kept} == {(1, 4)}
+    assert {(one.seed, len(one.indices)) for one in kept} == {(1, 4)}
 
 
 def test_runs_that_are_copies_are_told_as_no_proof_of_stability() -> None:

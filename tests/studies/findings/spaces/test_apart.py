@@ -16,21 +16,21 @@ from equipoise.studies.findings.spaces._parts import (
     NEIGHBOURS,
     QUERIES,
     SIDE,
-    Apart,
-    aparts_of,
+    SeparatedSpaces,
     examples_of,
     nearest_of,
     queries_of,
+    separated_spaces_of,
 )
 from equipoise.studies.findings.spaces._values import spaces_of
 from equipoise.studies.plans import Named
 from helpers.cases.study_space import Method, apart, apart_data, grid, imbalance, minoritised, painted, parade, study
 
 
-def told(data: Any) -> list[Apart]:
+def told(data: Any) -> list[SeparatedSpaces]:
     spaces = spaces_of(measure_study(data))
     assert spaces is not None
-    return aparts_of(spaces)
+    return separated_spaces_of(spaces)
 
 
 def test_maps_are_of_the_same_dev_rows_of_a_treated_trial() -> None:
@@ -42,12 +42,12 @@ def test_maps_are_of_the_same_dev_rows_of_a_treated_trial() -> None:
     assert released.of == len(released.x) == 72
     data, drawn = apart_data()
     (own,) = told(data)
-    assert data.trials[own.place].seed == 0
-    np.testing.assert_array_equal(own.sensitive, drawn.kept["sensitive.0", own.place].astype(np.float32))
-    np.testing.assert_array_equal(own.embedding, drawn.kept["embedding.dev", own.place].astype(np.float32))
-    assert data.kept is not None
-    assert data.kept.truth is not None
-    np.testing.assert_array_equal(own.codes, data.kept.truth.of("dev").group)
+    assert data.trials[own.trial_index].seed == 0
+    np.testing.assert_array_equal(own.sensitive, drawn.kept["sensitive.0", own.trial_index].astype(np.float32))
+    np.testing.assert_array_equal(own.embedding, drawn.kept["embedding.dev", own.trial_index].astype(np.float32))
+    assert data.stored_arrays is not None
+    assert data.stored_arrays.labels is not None
+    np.testing.assert_array_equal(own.codes, data.stored_arrays.labels.of("dev").group)
     # Colours of the sensitive space lie in corners, so their centres part; those of the released one do not as far.
     spread = [_between(np.array([one.x, one.y]).T, np.array(one.group)) for one in (released, sensitive)]
     assert spread[1] > 2 * spread[0]
@@ -62,11 +62,11 @@ def _between(points: np.ndarray, groups: np.ndarray) -> float:
 
 def test_the_lowest_seed_that_kept_it_is_shown_and_a_space_of_other_rows_is_refused() -> None:
     data, drawn = apart_data()
-    first = told(data)[0].place
+    first = told(data)[0].trial_index
     del drawn.kept["sensitive.0", first]
     (own,) = told(data)
-    assert data.trials[own.place].seed == 1
-    drawn.kept["sensitive.0", own.place] = drawn.kept["sensitive.0", own.place][1:]
+    assert data.trials[own.trial_index].seed == 1
+    drawn.kept["sensitive.0", own.trial_index] = drawn.kept["sensitive.0", own.trial_index][1:]
     with pytest.raises(BadInput, match=r"of the shape \(71, 6\)(?s:.*)the 72 dev rows"):
         told(data)
 
@@ -78,7 +78,7 @@ def test_a_control_is_never_shown_and_the_furthest_imbalance_first() -> None:
     methods[1] = Method("margin", treatments=parade(0.3, 1500.0))
     data, _ = study(methods, [minoritised(degree) for degree in (0.5, 0.9, 0.7)], seeds=2, sensitive=True)
     (own,) = told(data)
-    assert data.trials[own.place].condition == minoritised(0.9)
+    assert data.trials[own.trial_index].condition == minoritised(0.9)
     assert own.attribute == "colour", "not the sides of classes: the head learnt the column"
 
 

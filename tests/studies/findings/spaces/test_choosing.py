@@ -14,7 +14,7 @@ from equipoise.results import because
 from equipoise.studies import Trial
 from equipoise.studies.analysis import Layout, SpaceReason, StudyData, cells_of
 from equipoise.studies.findings.spaces._choosing import MEASURES, choosings_of, dev_rows, rechosen
-from equipoise.studies.findings.spaces._values import KeptArrays
+from equipoise.studies.findings.spaces._values import StoredArrays
 from equipoise.studies.plans import (
     ChooseBy,
     Named,
@@ -87,8 +87,8 @@ class Kept:
         return self.arrays.get((name, place))
 
     @property
-    def all(self) -> KeptArrays:
-        return KeptArrays(("embedding.dev", "embedding.test"), self.read)
+    def all(self) -> StoredArrays:
+        return StoredArrays(("embedding.dev", "embedding.test"), self.read)
 
 
 def recalls(points: Any, target: Any, group: Any) -> dict[int, float]:
@@ -152,7 +152,7 @@ def test_mutual_information_may_be_declared_instead() -> None:
         from equipoise.tallies import EmbeddingSpace
 
         clusters = EmbeddingSpace(
-            kept.arrays["embedding.dev", index][rows.places].astype(np.float64), rows.classes
+            kept.arrays["embedding.dev", index][rows.indices].astype(np.float64), rows.classes
         ).clusters
         each = [
             normalized_mutual_info_score(rows.classes.codes[rows.codes == code], clusters[rows.codes == code])
@@ -168,7 +168,7 @@ def test_columns_are_crossed_and_a_missing_value_is_no_group() -> None:
     rows = dev_rows(evaluation_labels())
     assert rows.groups == ("blue & yes", "blue & no", "red & yes")
     assert rows.attribute == "colour & large"
-    assert len(rows.places) == ROWS - 2
+    assert len(rows.indices) == ROWS - 2
     dev = evaluation_labels().of("dev")
     assert np.array_equal(rows.codes, np.array([0, 1, 2, -1])[dev.group[dev.target >= 0]])
 

@@ -28,10 +28,10 @@ from equipoise.studies.findings.spaces._values import (
     NMI_BY_CHANCE,
     RECALL,
     UNIFORMITY,
-    Remembered,
     Spaces,
-    remembered_beside,
+    ValueCache,
     spaces_of,
+    value_cache,
 )
 from equipoise.studies.plans import Named
 from helpers.cases.study import plain
@@ -75,13 +75,13 @@ def test_a_gap_is_majoritised_minus_minoritised_and_turned_round_where_low_is_be
     spaces, _, _ = small()
     for measure, sign in ((RECALL, 1), (NMI, 1), (UNIFORMITY, -1)):
         many, few, gap, worst = (
-            spaces.values[:, spaces.place(source=EMBEDDING, measure=measure, **fields)]  # type: ignore[arg-type]
+            spaces.values[:, spaces.quantity_index(source=EMBEDDING, measure=measure, **fields)]  # type: ignore[arg-type]
             for fields in ({"kind": "group", "group": "majoritised"}, {"kind": "group", "group": "minoritised"},
                            {"kind": "gap"}, {"kind": "worst"})
         )  # fmt: skip
         np.testing.assert_allclose(gap, sign * (many - few))
         np.testing.assert_allclose(worst, (np.minimum if sign == 1 else np.maximum)(many, few))
-    assert spaces.place(source=EMBEDDING, measure=NMI_BY_CHANCE, kind="gap") is None, "neither end is better"
+    assert spaces.quantity_index(source=EMBEDDING, measure=NMI_BY_CHANCE, kind="gap") is None, "neither end is better"
     assert len({quantity.name for quantity in spaces.quantities}) == len(spaces.quantities)
 
 
@@ -91,11 +91,11 @@ def test_more_than_two_groups_are_held_against_the_largest_and_cut_into_halves()
     assert spaces is not None
     groups = [labels[0] for labels in data.layout.groups]
     values = np.stack([
-        spaces.values[:, spaces.place(source=EMBEDDING, measure=RECALL, kind="group", group=group)]  # type: ignore
+        spaces.values[:, spaces.quantity_index(source=EMBEDDING, measure=RECALL, kind="group", group=group)]  # type: ignore
         for group in groups
     ])  # fmt: skip
     ranked = np.sort(values, axis=0)
-    halves = spaces.values[:, spaces.place(source=EMBEDDING, measure=RECALL, rule=HALVES)]  # type: ignore[arg-type]
+    halves = spaces.values[:, spaces.quantity_index(source=EMBEDDING, measure=RECALL, rule=HALVES)]  # type: ignore[arg-type]
     np.testing.assert_allclose(halves, ranked[2:].mean(axis=0) - ranked[:2].mean(axis=0))
     against = [q for q in spaces.quantities if q.rule == LARGEST and q.measure == RECALL]
     assert {(q.group, q.against) for q in against} == {(group, groups[0]) for group in groups[1:]}
@@ -110,11 +110,11 @@ def test_means_and_intervals_of_a_cell_are_students_over_seeds() -> None:
     for record in result.spaces:
         cell = next(c for c in spaces.study.cells if (c.under.condition, c.under.learner) == (
             record.condition, record.learner))  # fmt: skip
-        place = spaces.place(
+        place = spaces.quantity_index(
             attribute=record.attribute, kind=record.kind, source=record.source, training=record.training,
             measure=record.measure, group=record.group, rule=record.rule,
         )  # fmt: skip
-        own = spaces.values[cell.places, place]
+        own = spaces.values[cell.indices, place]
         assert record.mean == pytest.approx(own.mean(), nan_ok=True)
         if record.rule != HALVES and record.defined and own.std() > 1e-12:
             low, high = stats.t.interval(0.95, 2, own.mean(), stats.sem(own))
@@ -125,11 +125,11 @@ def _of(result: StudyResult, spaces: Spaces, condition: str, record: Any) -> np.
     cell = next(c for c in spaces.study.cells if (c.under.condition, c.under.learner, c.treatment, c.setting) == (
         condition, record.learner, record.treatment, record.setting))  # fmt: skip
     kind = record.of
-    place = spaces.place(
+    place = spaces.quantity_index(
         attribute=record.attribute, kind=kind, source=record.source, training=record.training,
         measure=record.measure, group=record.group, rule=record.rule,
     )  # fmt: skip
-    return np.asarray(spaces.values[cell.places, place])
+    return np.asarray(spaces.values[cell.indices, place])
 
 
 def test_imbalance_is_held_against_its_control_seed_by_seed() -> None:
@@ -267,8 +267,8 @@ def test_a_second_report_remembers_the_numbers_and_reads_no_space_again(tmp_path
 
     def reported(rows: str = "rows") -> tuple[StudyResult, int]:
         drawn.read.clear()
-        kept = drawn.arrays(None, remembered_beside(store, rows))
-        return result_of(replace(data, kept=kept)), sum(name.endswith(".test") for name, _ in drawn.read)
+        kept = drawn.arrays(None, value_cache(store, rows))
+        return result_of(replace(data, stored_arrays=kept)), sum(name.endswith(".test") for name, _ in drawn.read)
 
     first, reads = reported()
     again, later = reported()
@@ -285,16 +285,16 @@ def test_a_second_report_remembers_the_numbers_and_reads_no_space_again(tmp_path
 
 
 def test_what_cannot_be_written_costs_time_and_nothing_else(tmp_path: Path) -> None:
-    gone = Remembered(tmp_path / "nowhere" / "study.db.spaces.json", "rows")
+    gone = ValueCache(tmp_path / "nowhere" / "study.db.spaces.json", "rows")
     gone.add("key", {})
     gone.save()
     assert gone.get("key") == {}
-    assert Remembered(None, "rows").get("key") is None
+    assert ValueCache(None, "rows").get("key") is None
 
 
 def test_progress_is_told_and_an_interruption_keeps_what_was_computed(tmp_path: Path) -> None:
     data, drawn = grid_data(seeds=2)
-    remembered = remembered_beside(tmp_path / "study.db", "rows")
+    remembered = value_cache(tmp_path / "study.db", "rows")
     told: list[float] = []
 
     def stop(what: str, done: float) -> None:
@@ -303,9 +303,9 @@ def test_progress_is_told_and_an_interruption_keeps_what_was_computed(tmp_path: 
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        result_of(replace(data, kept=drawn.arrays(None, remembered)), progress=stop)
+        result_of(replace(data, stored_arrays=drawn.arrays(None, remembered)), progress=stop)
     assert told == sorted(told)
-    assert len(remembered_beside(tmp_path / "study.db", "rows").found) == 3
+    assert len(value_cache(tmp_path / "study.db", "rows").values) == 3
 
 
 def test_a_study_without_spaces_says_nothing_of_them() -> None:
@@ -328,9 +328,9 @@ def test_of_many_classes_and_groups_people_are_not_drawn_again_and_the_report_sa
 ) -> None:
     data, _ = grid_data(seeds=3)
     monkeypatch.setattr(people, "MOST_COUNTS", 100_000)
-    assert people.NOT_DRAWN not in result_of(data).notes
+    assert people.NOT_RESAMPLED not in result_of(data).notes
     monkeypatch.setattr(people, "MOST_COUNTS", 100)
     result = result_of(data)
-    assert people.NOT_DRAWN in result.notes
+    assert people.NOT_RESAMPLED in result.notes
     assert all(record.p_people is None or math.isnan(record.p_people) for record in result.records)
     assert all("other people" not in record.scope or "says nothing" in record.scope for record in result.records)

@@ -20,19 +20,19 @@ from helpers.cases.study_space import RAW, Method, minoritised, study
 
 def test_a_store_says_of_spaces_what_was_kept(store: Any) -> None:
     data, drawn = study((Method("margin"), RAW), [minoritised(0.5), minoritised(0.9)], seeds=3)
-    assert data.kept is not None
-    truth = data.kept.truth
+    assert data.stored_arrays is not None
+    truth = data.stored_arrays.labels
     store.plan([(one, index, "cell") for index, one in enumerate(data.trials)])
     store.add(drawn.recorded(data), truth)
     read = data_of(store, name="birds", truth=truth, compositions=data.compositions)
-    assert read.kept is not None
-    assert read.kept.has_spaces
+    assert read.stored_arrays is not None
+    assert read.stored_arrays.has_spaces
     straight, stored = (spaces_of(measure_study(one)) for one in (data, read))
     assert straight is not None
     assert stored is not None
     assert stored.quantities == straight.quantities
     np.testing.assert_array_equal(stored.values, straight.values)
-    path = store.place.path
+    path = store.location.path
     assert path is None or path.with_name(path.name + ".spaces.json").exists()
     again = spaces_of(measure_study(data_of(store, name="birds", truth=truth, compositions=data.compositions)))
     assert again is not None
@@ -48,9 +48,9 @@ def test_a_store_without_kept_arrays_is_asked_for_none(store: Any, monkeypatch: 
     def never(*asked: object) -> Any:
         raise AssertionError("nothing was kept, so nothing is to be read")
 
-    monkeypatch.setattr(type(store), "kept", never)
+    monkeypatch.setattr(type(store), "stored_arrays", never)
     data = data_of(store, name="plan", truth=predicting.truth)
-    assert data.kept is None
+    assert data.stored_arrays is None
     assert result_of(data).spaces == ()
 
 
@@ -71,7 +71,7 @@ def test_an_export_has_a_row_for_each_number_of_a_space(tmp_path: Path, name: st
     recall = [
         row for row in rows if (row["source"], row["measure"], row["kind"]) == ("embedding", "recall_at_k", "gap")
     ]
-    place = spaces.place(source="embedding", measure="recall_at_k", kind="gap")
+    place = spaces.quantity_index(source="embedding", measure="recall_at_k", kind="gap")
     assert place is not None
     np.testing.assert_array_equal([row["value"] for row in recall], spaces.values[:, place])
     assert [row["key"] for row in recall] == [one.key for one in data.trials]

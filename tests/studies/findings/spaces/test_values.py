@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score, normalized_mutual_info_score, precis
 
 import equipoise
 from equipoise.studies.analysis import Layout, TestRows
-from equipoise.studies.findings.spaces._result import EMBEDDING, NEAREST, OWN
+from equipoise.studies.findings.spaces._result import EMBEDDING, NEAREST, OWN_ROWS
 from equipoise.studies.findings.spaces._values import (
     AMI,
     NMI,
@@ -128,9 +128,9 @@ def test_rows_without_a_class_take_no_part_and_lone_groups_are_undefined() -> No
     points, target, codes = drawn(40, 3)
     target = np.where(np.arange(40) < 5, -1, target)
     codes = np.where(target == 0, 1, 0)
-    guesses = {(NEAREST, OWN): np.where(target < 0, 0, target)}
+    guesses = {(NEAREST, OWN_ROWS): np.where(target < 0, 0, target)}
     found = values_of(points, target, [Grouping("g", codes, GROUPS)], guesses, classes=3)
-    assert found[Key("g", None, NEAREST, OWN, "accuracy")] == 1.0
+    assert found[Key("g", None, NEAREST, OWN_ROWS, "accuracy")] == 1.0
     assert math.isnan(found[Key("g", "few", EMBEDDING, None, NMI)])
     assert math.isnan(found[Key("g", "few", EMBEDDING, None, AMI)])
     assert values_of(points, np.full(40, -1), [Grouping("g", codes, GROUPS)], {}, classes=3) == {}
@@ -141,7 +141,7 @@ def test_arrays_of_other_rows_or_classes_are_refused() -> None:
     with pytest.raises(equipoise.BadInput, match="39 rows"):
         values_of(points[:39], target, [Grouping("g", codes, GROUPS)], {}, classes=3)
     with pytest.raises(equipoise.BadInput, match="go from"):
-        values_of(points, target, [Grouping("g", codes, GROUPS)], {("svm", OWN): target + 1}, classes=3)
+        values_of(points, target, [Grouping("g", codes, GROUPS)], {("svm", OWN_ROWS): target + 1}, classes=3)
 
 
 def test_kept_arrays_of_classifiers_are_found_by_their_names() -> None:

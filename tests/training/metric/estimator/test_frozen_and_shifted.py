@@ -101,7 +101,7 @@ def test_without_being_asked_a_backbone_of_ones_own_is_shown_what_was_given(monk
 
 def test_pictures_are_shifted_as_those_of_a_named_backbone_are_and_as_a_loop_says() -> None:
     ids = torch.arange(24)
-    crop = Crop.drawn(3, 2, ids, ids * 0)
+    crop = Crop.sample(3, 2, ids, ids * 0)
     found = shifted(torch.from_numpy(BYTES).permute(0, 3, 1, 2), crop)
     assert torch.equal(found, Pictures(BYTES, "cpu").crops(ids, crop))
     numbers = shifted(torch.from_numpy(X), crop)
@@ -141,8 +141,8 @@ def test_a_data_loader_is_not_augmented() -> None:
 
 def test_a_study_refuses_a_frozen_normalisation_without_a_backbone() -> None:
     with pytest.raises(BadInput, match="no normalisation"):
-        MetricLearning.completed({"frozen_norm": True})
-    assert MetricLearning.completed({"frozen_norm": True, "backbone": "small"})["frozen_norm"]
+        MetricLearning.with_defaults({"frozen_norm": True})
+    assert MetricLearning.with_defaults({"frozen_norm": True, "backbone": "small"})["frozen_norm"]
 
 
 def test_the_pretrained_network_stays_frozen() -> None:

@@ -87,7 +87,7 @@ def test_it_learns_what_the_learner_of_studies_learns() -> None:
         Settings(selection="last", precision="float64"),
     )  # fmt: skip
     made = learner(epochs=3, random_state=5, precision="float64").fit(X, Y)
-    np.testing.assert_allclose(made.transform(MATERIAL.test.inputs), outcome.kept["embedding.test"], atol=1e-3)
+    np.testing.assert_allclose(made.transform(MATERIAL.test.inputs), outcome.arrays["embedding.test"], atol=1e-3)
     assert made.history_ == pytest.approx([epoch.loss for epoch in outcome.history], abs=1e-9)
 
 
@@ -135,9 +135,9 @@ def test_a_treatment_does_what_it_does_in_a_study(treatment: Treatment) -> None:
     groups = {MATERIAL.attributes[0]: np.asarray(MATERIAL.train.group)}
     made = learner(epochs=4, random_state=5, precision="float64", treatments=[treatment])
     found = made.fit(X, Y, sensitive_features=groups).transform(MATERIAL.test.inputs)
-    np.testing.assert_allclose(found, treated.kept["embedding.test"], atol=1e-3)
+    np.testing.assert_allclose(found, treated.arrays["embedding.test"], atol=1e-3)
     assert made.history_ == pytest.approx([epoch.loss for epoch in treated.history], abs=1e-9)
-    assert np.abs(found - untreated.kept["embedding.test"]).max() > 0.01
+    assert np.abs(found - untreated.arrays["embedding.test"]).max() > 0.01
 
 
 def test_the_group_of_a_row_whose_value_is_missing_is_called_so() -> None:

@@ -33,9 +33,9 @@ SMALL = {"embedding_size": 5, "batch_size": 16}
 LOSSES = ("margin", "triplet", "contrastive", "n_pair", "multi_similarity", "arcface", "proxy_nca")
 
 
-def stack_of(material: Any, seeds: Any, settings: Settings = EXACT, treatments: Any = (), **values: Any) -> Stack:
-    trials = trials_of(material, MetricLearning, seeds, treatments, **{**SMALL, **values})
-    return head_stack(trials, material, recipe_of(trials), settings)
+def stack_of(dataset: Any, seeds: Any, settings: Settings = EXACT, treatments: Any = (), **values: Any) -> Stack:
+    trials = trials_of(dataset, MetricLearning, seeds, treatments, **{**SMALL, **values})
+    return head_stack(trials, dataset, recipe_of(trials), settings)
 
 
 def leaves_of(stack: Stack) -> list[Any]:
@@ -45,13 +45,13 @@ def leaves_of(stack: Stack) -> list[Any]:
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_head_in_a_stack_is_the_head_alone(loss: str) -> None:
-    material, _ = clustered()
+    dataset, _ = clustered()
     rates, decays = [1e-2, 3e-3, 1e-3], [0.0, 4e-4, 1e-2]
-    together = stack_of(material, (3, 1, 2), loss=loss, learning_rate=rates, weight_decay=decays)
+    together = stack_of(dataset, (3, 1, 2), loss=loss, learning_rate=rates, weight_decay=decays)
     losses = torch.cat([together.epoch(1), together.epoch(2)])
     assert len(losses) == 20
     for index, seed in enumerate((3, 1, 2)):
-        alone = stack_of(material, (seed,), loss=loss, learning_rate=rates[index], weight_decay=decays[index])
+        alone = stack_of(dataset, (seed,), loss=loss, learning_rate=rates[index], weight_decay=decays[index])
         found = torch.cat([alone.epoch(1), alone.epoch(2)])
         torch.testing.assert_close(losses[:, index], found[:, 0], rtol=0, atol=1e-10)
         for many, one in zip(leaves_of(together), leaves_of(alone), strict=True):
@@ -60,8 +60,8 @@ def test_a_head_in_a_stack_is_the_head_alone(loss: str) -> None:
 
 @pytest.mark.parametrize("loss", ["margin", "n_pair", "proxy_nca"])
 def test_a_head_is_what_a_plain_loop_makes_of_it(loss: str) -> None:
-    material, _ = clustered()
-    stack = stack_of(material, (4,), loss=loss, learning_rate=1e-2)
+    dataset, _ = clustered()
+    stack = stack_of(dataset, (4,), loss=loss, learning_rate=1e-2)
     recipe, (weight, bias) = recipe_of(stack.trials), stack.network.parameters
     head = torch.nn.Linear(FEATURES, 5, dtype=torch.float64)
     with torch.no_grad():
@@ -74,13 +74,13 @@ def test_a_head_is_what_a_plain_loop_makes_of_it(loss: str) -> None:
         optimisers.append(torch.optim.Adam(learnt.values(), lr=own.rate))
     expected = []
     for epoch in (1, 2):
-        batches = recipe.make_sampler().batches(material.train.target, 16, 4, epoch)
+        batches = recipe.make_sampler().batches(dataset.train.target, 16, 4, epoch)
         numbers = uniforms_of_epoch(4, epoch, len(batches), 16)
         for step, rows in enumerate(batches):
-            embedding = head(torch.from_numpy(material.train.inputs[rows]).double())
+            embedding = head(torch.from_numpy(dataset.train.inputs[rows]).double())
             if own.unit_length:
                 embedding = embedding / embedding.norm(dim=1, keepdim=True)
-            labels = torch.from_numpy(material.train.target[rows])
+            labels = torch.from_numpy(dataset.train.target[rows])
             mined = None if miner is None else miner(embedding, labels, numbers[step])
             value = own(embedding, labels, mined, learnt)
             for optimiser in optimisers:
@@ -110,9 +110,9 @@ class Pulled(TrainingCallback):
         return {"centres": Part([self.centres], 0.05)}
 
     def penalty(self, batch: Batch) -> Any:
-        context, rows = self.context, batch.places.shape[1]
+        context, rows = self.context, batch.positions.shape[1]
         assert context.draws is not None
-        groups = context.codes[0].gather(1, batch.places)
+        groups = context.codes[0].gather(1, batch.positions)
         own = self.centres.gather(1, groups[..., None].expand(batch.output.shape))
         numbers = context.draws("one", batch.step, rows)
         assert not torch.equal(numbers, context.draws(None, batch.step, rows))
@@ -129,14 +129,14 @@ class Pulling(Treatment):
 
 
 def test_what_a_treatment_adds_is_trained_beside_the_heads_and_mixes_none() -> None:
-    material, _ = clustered()
-    together = stack_of(material, (0, 1), treatments=(Pulling(),))
-    plain = stack_of(material, (0, 1))
+    dataset, _ = clustered()
+    together = stack_of(dataset, (0, 1), treatments=(Pulling(),))
+    plain = stack_of(dataset, (0, 1))
     first = together.epoch(1)
     assert not torch.equal(first[1:], plain.epoch(1)[1:])
     (_, acting) = together.callbacks
     assert acting.centres.abs().min() > 0
-    alone = stack_of(material, (1,), treatments=(Pulling(),))
+    alone = stack_of(dataset, (1,), treatments=(Pulling(),))
     torch.testing.assert_close(alone.epoch(1)[:, 0], first[:, 1], rtol=0, atol=1e-10)
 
 
@@ -147,9 +147,9 @@ def test_other_numbers_of_a_name_are_the_same_whichever_heads_stand_beside() -> 
 
 
 def test_jitter_permutes_batches_and_leaves_losses_that_mine_nothing_as_they_were() -> None:
-    material, _ = clustered()
-    plain = stack_of(material, (0,), loss="proxy_nca").epoch(1)
-    moved = stack_of(material, (0,), Settings(precision="float64", rounding="jitter"), loss="proxy_nca").epoch(1)
+    dataset, _ = clustered()
+    plain = stack_of(dataset, (0,), loss="proxy_nca").epoch(1)
+    moved = stack_of(dataset, (0,), Settings(precision="float64", rounding="jitter"), loss="proxy_nca").epoch(1)
     torch.testing.assert_close(plain, moved, rtol=0, atol=1e-10)
 
 
@@ -169,25 +169,25 @@ def test_the_usual_miner_is_that_of_the_first_preset() -> None:
     ],
 )
 def test_a_batch_that_cannot_be_made_says_what_would_fit(values: dict[str, Any], words: str) -> None:
-    material, _ = clustered()
+    dataset, _ = clustered()
     with pytest.raises(BadInput, match=words):
-        stack_of(material, (0,), **values).epoch(1)
+        stack_of(dataset, (0,), **values).epoch(1)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_card_trains_the_same_heads(loss: str) -> None:
-    material, _ = clustered()
-    here = stack_of(material, (0, 1), loss=loss)
-    there = stack_of(material, (0, 1), Settings(precision="float64", device="cuda"), loss=loss)
+    dataset, _ = clustered()
+    here = stack_of(dataset, (0, 1), loss=loss)
+    there = stack_of(dataset, (0, 1), Settings(precision="float64", device="cuda"), loss=loss)
     for epoch in (1, 2):
         torch.testing.assert_close(here.epoch(epoch), there.epoch(epoch).cpu(), rtol=0, atol=1e-8)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_nothing_is_read_back_inside_an_epoch() -> None:
-    material, _ = clustered()
-    stack = stack_of(material, (0, 1), Settings(device="cuda"))
+    dataset, _ = clustered()
+    stack = stack_of(dataset, (0, 1), Settings(device="cuda"))
     stack.epoch(1)
     batches = stack.arranged(2)
     torch.cuda.set_sync_debug_mode("error")

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from equipoise.training import (  # noqa: E402
     Batch,
     Part,
-    Prepared,
+    PreparedJob,
     Settings,
     TrainingCallback,
     TrainingContext,
@@ -37,18 +37,18 @@ from equipoise.training.metric import (  # noqa: E402
 from equipoise.training.metric._training import with_training_rows  # noqa: E402
 from helpers.cases.space import trials_of  # noqa: E402
 from helpers.cases.training import Learns  # noqa: E402
-from helpers.squares import jobs, material  # noqa: E402
+from helpers.squares import dataset, jobs  # noqa: E402
 
 SMALL: dict[str, Any] = {"backbone": "small", "embedding_size": 6, "batch_size": 16, "epochs": 3, "learning_rate": 1e-3}
 EXACT = Settings(precision="float64", selection="last")
 
 
 def run_of(loss: str, settings: Settings = EXACT, treatments: Any = (), **values: Any) -> Run:
-    pictures = material()
+    pictures = dataset()
     (trial,) = trials_of(pictures, MetricLearning, (3,), treatments, **{**SMALL, "loss": loss, **values})
-    shown = Prepared(trial.job, trial.rows, None, picture_values(trial))
+    shown = PreparedJob(trial.job, trial.rows, None, picture_values(trial))
 
-    def task(one: Prepared, _: Any, features: int) -> EmbeddingTask:
+    def task(one: PreparedJob, _: Any, features: int) -> EmbeddingTask:
         return EmbeddingTask(one, pictures, features, recipe_of([one]), settings)
 
     return Run(shown, pictures, Pictures(pictures.train.inputs, settings.device), settings, task=task)
@@ -64,14 +64,14 @@ def test_steps_are_those_of_a_plain_loop(loss: str) -> None:
     optimisers = [torch.optim.Adam([*network.parameters(), *head.parameters()], lr=1e-3, weight_decay=4e-4)]
     if learnt:
         optimisers.append(torch.optim.Adam(learnt.values(), lr=own.rate))
-    pictures = material().train
+    pictures = dataset().train
     for epoch in (1, 2):
         run.begin(epoch)
         batches = recipe.make_sampler().batches(pictures.target, 16, 3, epoch)
         numbers = uniforms_of_epoch(3, epoch, len(batches), 16)
         for step, rows in enumerate(batches):
             run.step("all")
-            shown = run.shown(torch.from_numpy(pictures.inputs[rows]).permute(0, 3, 1, 2))
+            shown = run.scaled_inputs(torch.from_numpy(pictures.inputs[rows]).permute(0, 3, 1, 2))
             embedding = head(network(shown))
             if own.unit_length:
                 embedding = torch.nn.functional.normalize(embedding, dim=-1)
@@ -89,11 +89,11 @@ def test_steps_are_those_of_a_plain_loop(loss: str) -> None:
 
 
 def test_a_network_learns_the_squares_and_keeps_its_embedding() -> None:
-    pictures = material(train=192)
+    pictures = dataset(train=192)
     (one,) = train(pictures, Learns("metric_learner", {**SMALL, "epochs": 6}), jobs(pictures), Settings())
     assert one.failure is None
     assert one.history[-1].performance > 0.8
-    assert one.kept["embedding.test"].shape == (36, 6)
+    assert one.arrays["embedding.test"].shape == (36, 6)
     assert one.dev.values.shape == (30,)
     assert (one.test.values == np.arange(36) % 3).mean() > 0.8
 
@@ -117,11 +117,11 @@ class Centred(TrainingCallback):
         return {"centre": Part([self.centre], [0.01], [0.0])}
 
     def penalty(self, batch: Batch) -> Any:
-        context, rows = self.context, batch.places.shape[1]
+        context, rows = self.context, batch.positions.shape[1]
         assert context.draws is not None
         assert context.codes is not None
         assert batch.features.shape[-1] == context.features
-        assert torch.equal(context.codes[0].gather(1, batch.places) >= 0, batch.target >= 0)
+        assert torch.equal(context.codes[0].gather(1, batch.positions) >= 0, batch.target >= 0)
         assert context.draws("else", batch.step, rows).shape == context.draws(None, batch.step, rows).shape
         return (batch.output - self.centre[:, None]).square().mean((1, 2))
 
@@ -131,7 +131,7 @@ class Centring(Treatment):
     def during(cls, trials: Any, context: TrainingContext) -> Centred:
         return Centred(context)
 
-    def metric_kept(self, ended: Any) -> Any:
+    def metric_arrays(self, ended: Any) -> Any:
         return {"leakage.features": ended.features["train"].mean(0)}
 
 
@@ -143,16 +143,16 @@ def test_a_treatment_learns_beside_the_network_and_reads_its_features() -> None:
     # Adam's first step is its rate, whatever the gradient.
     torch.testing.assert_close(acting.centre, torch.full((1, 6), 0.99, dtype=torch.float64), rtol=0, atol=1e-4)
     assert run.task.numbers == 6 + 128
-    pictures = material()
+    pictures = dataset()
     treated = jobs(pictures, treatments=(Centring(),))
     (one,) = train(pictures, Learns("metric_learner", SMALL), treated, EXACT)
     assert one.failure is None
-    assert one.kept["leakage.features"].shape == (128,)
-    assert one.kept["embedding.dev"].shape == (30, 6)
+    assert one.arrays["leakage.features"].shape == (128,)
+    assert one.arrays["embedding.dev"].shape == (30, 6)
 
 
 def test_a_killed_training_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pictures = material()
+    pictures = dataset()
     learner = Learns("metric_learner", {**SMALL, "epochs": 4})
     (whole,) = train(pictures, learner, jobs(pictures), EXACT)
     kept = Settings(precision="float64", selection="last", checkpoints=str(tmp_path))
@@ -179,11 +179,11 @@ def test_a_killed_training_goes_on_from_its_checkpoint(tmp_path: Path, monkeypat
     monkeypatch.setattr(Run, "begin", watched)
     (resumed,) = train(pictures, learner, jobs(pictures), kept)
     assert begun == [3, 4]
-    np.testing.assert_array_equal(resumed.kept["embedding.test"], whole.kept["embedding.test"])
+    np.testing.assert_array_equal(resumed.arrays["embedding.test"], whole.arrays["embedding.test"])
 
 
 def test_the_nearest_row_is_looked_for_among_the_trials_own_rows() -> None:
-    pictures = material()
+    pictures = dataset()
     shown = with_training_rows(pictures)
     assert len(shown) == 30 + 96
     assert (shown.target[30:] == -1).all()
@@ -198,7 +198,7 @@ def test_the_nearest_row_is_looked_for_among_the_trials_own_rows() -> None:
 
 
 def test_too_few_rows_say_what_would_fit() -> None:
-    pictures = material()
+    pictures = dataset()
     (one,) = train(pictures, Learns("metric_learner", {**SMALL, "batch_size": 128}), jobs(pictures), EXACT)
     assert "a batch size of 96 would fit" in one.failure
 
@@ -208,7 +208,7 @@ def test_too_few_rows_say_what_would_fit() -> None:
     "loss", ["margin", "triplet", "contrastive", "n_pair", "multi_similarity", "arcface", "proxy_nca"]
 )
 def test_a_recorded_step_learns_on_a_card(loss: str) -> None:
-    pictures = material(train=192)
+    pictures = dataset(train=192)
     learner = Learns("metric_learner", {**SMALL, "epochs": 6, "loss": loss})
     (one,) = train(pictures, learner, jobs(pictures), Settings(device="cuda"))
     assert one.failure is None

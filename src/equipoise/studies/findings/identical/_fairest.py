@@ -24,17 +24,17 @@ from equipoise.studies.analysis import (
 from equipoise.studies.findings.identical._runs import (
     IMPACT,
     IdenticalSet,
-    bias_places,
+    bias_indices,
     both_sides_of,
     by_cell,
     class_values,
     classes_of,
     experiments_of,
     failures_of,
-    performance_place,
+    listed_sets,
+    performance_index,
     runs_of,
     sets_of,
-    told_of,
 )
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ def fairest_of(
         return
     clusters = clusters_of(rows)
     cells = by_cell(sets)
-    runs = sum(len(member.places) for members in cells for member in members)
-    largest = max((len(member.places) for members in cells for member in members), default=1)
+    runs = sum(len(member.indices) for members in cells for member in members)
+    largest = max((len(member.indices) for members in cells for member in members), default=1)
     number = _halves(study, len(rows), largest, min(halves, max(MOST_TABLES // max(2 * runs, 1), FEWEST_HALVES)))
     is_first_half = first_halves(clusters, number, stream(seed, "halves"))
     counted = Counted(rows, data.layout)
@@ -134,12 +134,14 @@ def _values(
 ) -> tuple[Floats, Floats] | None:
     """Return the biases and the performance (last) of every run on both halves, ``[run, half, quantity]`` each."""
     assert study.data.predictions is not None
-    predicted = study.data.predictions(identical.places.tolist())
+    predicted = study.data.predictions(identical.indices.tolist())
     if predicted is None:
         return None
-    quantities = [study.quantities[place] for place in (*bias_places(study), performance_place(study))]
-    first = np.stack([counted.tables(counted.told(run_predictions[None]), weights) for run_predictions in predicted])
-    second = study.data.tables[TEST][identical.places][:, None] - first
+    quantities = [study.quantities[place] for place in (*bias_indices(study), performance_index(study))]
+    first = np.stack(
+        [counted.tables(counted.row_sums(run_predictions[None]), weights) for run_predictions in predicted]
+    )
+    second = study.data.tables[TEST][identical.indices][:, None] - first
 
     def computed(tables: Floats) -> Floats:
         flat = batched(quantities, tables.reshape(-1, *tables.shape[2:]), study.data.layout)
@@ -151,8 +153,8 @@ def _values(
 def _records(
     study: Measured, members: Sequence[IdenticalSet], values: Sequence[tuple[Floats, Floats]], clusters: int, seed: int
 ) -> Iterator[FairestRecord]:
-    runs = min(len(member.places) for member in members)
-    for at, column in enumerate(bias_places(study)):
+    runs = min(len(member.indices) for member in members)
+    for at, column in enumerate(bias_indices(study)):
         quantity = study.quantities[column]
         for n in numbers_of(runs):
             generator = stream(seed, "fairest", n)
@@ -166,7 +168,8 @@ def _records(
             )
             on_dev = _on_dev(study, members, column) if n == runs else (None, None)
             yield FairestRecord(
-                **members[0].said, measure=quantity.measure, alias=quantity.alias, attribute=quantity.attribute, n=n,
+                **members[0].record_fields, measure=quantity.measure, alias=quantity.alias,
+                attribute=quantity.attribute, n=n,
                 runs=runs, seeds=len(members), halves=values[0][0].shape[1], clusters=clusters,
                 mean=_mean(mean), apparent=gain, apparent_low=low, apparent_high=high, honest=honest_gain,
                 honest_low=honest_low, honest_high=honest_high, survives=honest_gain / gain if gain > 0 else math.nan,
@@ -232,7 +235,7 @@ def _on_dev(study: Measured, members: Sequence[IdenticalSet], column: int) -> tu
     """Return both gains where the fairest of all runs is chosen on dev rows and read on all test rows."""
     gains_by_seed = []
     for member in members:
-        dev, test = (study.values[split][member.places, column] for split in (DEV, TEST))
+        dev, test = (study.values[split][member.indices, column] for split in (DEV, TEST))
         if np.isnan(dev).all():
             continue
         chosen = int(np.where(np.isnan(dev), np.inf, dev).argmin())
@@ -261,7 +264,7 @@ def chosen_fairest(result: StudyResult) -> list[FairestRecord]:
 
 def identical_parts(study: Measured, *, seed: int = 0) -> dict[str, Any]:
     """Return the fields of a ``StudyResult`` that are about identical runs."""
-    sets = told_of(sets_of(study))
+    sets = listed_sets(sets_of(study))
     classes = class_values(study)
     return {
         "identical_runs": tuple(runs_of(study, sets, classes)),

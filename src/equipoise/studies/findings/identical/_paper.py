@@ -461,7 +461,7 @@ class Reproduction(Result):
         }
         for index, claim in enumerate(self.records):
             yield Finding(
-                kind="claim", measure=claim.finding, estimate=math.nan, place=index,
+                kind="claim", measure=claim.finding, estimate=math.nan, index=index,
                 direction=agreement.get(claim.holds, Direction.INCONCLUSIVE),
             )  # fmt: skip
 

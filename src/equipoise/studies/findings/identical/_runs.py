@@ -31,16 +31,16 @@ MOST_SETS = 100
 
 @dataclass(frozen=True, eq=False)
 class IdenticalSet:
-    """Identical runs: ``places`` are their positions in the study, ``repeats`` what tells them apart."""
+    """Identical runs: ``indices`` are their positions in the study, ``repeats`` what tells them apart."""
 
     cell: Cell
     seed: int
     environment: int
-    places: Codes
+    indices: Codes
     repeats: tuple[int, ...]
 
     @property
-    def said(self) -> dict[str, str]:
+    def record_fields(self) -> dict[str, str]:
         """Which technique it is, as a record says it."""
         cell = self.cell
         return {
@@ -70,14 +70,14 @@ def sets_of(study: Measured) -> list[IdenticalSet]:
     for cell in study.cells:
         for seed, environment, runs in cell.identical() if cell.chosen else ():
             if len(runs) > 1:
-                places = cell.places[runs]
+                places = cell.indices[runs]
                 repeats = tuple(study.data.trials[place].repeat for place in places.tolist())
                 sets.append(IdenticalSet(cell, seed, environment, places, repeats))
     return sets
 
 
-def told_of(sets: Sequence[IdenticalSet]) -> list[IdenticalSet]:
-    """Return the sets that are told one by one: of a large study the first seeds of each cell, one at least."""
+def listed_sets(sets: Sequence[IdenticalSet]) -> list[IdenticalSet]:
+    """Return the sets that are listed one by one: of a large study the first seeds of each cell, one at least."""
     cells = by_cell(sets)
     each = max(MOST_SETS // max(len(cells), 1), 1)
     return [member for members in cells for member in members[:each]]
@@ -91,17 +91,17 @@ def by_cell(sets: Sequence[IdenticalSet]) -> list[list[IdenticalSet]]:
     return list(cells.values())
 
 
-def untold_note(study: Measured) -> tuple[str, ...]:
-    """Say how many sets of identical runs are told one by one, where it is not all of them."""
+def unlisted_note(study: Measured) -> tuple[str, ...]:
+    """Say how many sets of identical runs are listed one by one, where it is not all of them."""
     sets = sets_of(study)
-    listed = told_of(sets)
+    listed = listed_sets(sets)
     if len(listed) == len(sets):
         return ()
     return (f"Identical runs are listed for the first seeds of each treatment: {len(listed):,} of {len(sets):,} "
             "sets.",)  # fmt: skip
 
 
-def bias_places(study: Measured) -> list[int]:
+def bias_indices(study: Measured) -> list[int]:
     """Return the quantities that are biases: gaps between the groups that the study is about, better low."""
     distance = study.main.distance
     return [
@@ -111,9 +111,9 @@ def bias_places(study: Measured) -> list[int]:
     ]
 
 
-def performance_place(study: Measured) -> int:
+def performance_index(study: Measured) -> int:
     """Return the quantity that is the performance."""
-    return study.place(study.main.performance)
+    return study.quantity_index(study.main.performance)
 
 
 def one_of_each(sets: Sequence[IdenticalSet]) -> list[IdenticalSet]:
@@ -128,7 +128,7 @@ def one_of_each(sets: Sequence[IdenticalSet]) -> list[IdenticalSet]:
         return []
     return max(
         tried.values(),
-        key=lambda group: (len(group), sum(len(identical.places) for identical in group), -group[0].seed),
+        key=lambda group: (len(group), sum(len(identical.indices) for identical in group), -group[0].seed),
     )
 
 
@@ -171,7 +171,7 @@ class ClassFailure(OfIdenticalRuns):
 def class_values(study: Measured) -> dict[int, Floats]:
     """Return every bias that is a mean over classes, class by class: ``[trial, class]`` by the quantity's place."""
     layout = study.data.layout
-    places = [column for column in bias_places(study) if _is_mean(study, column)]
+    places = [column for column in bias_indices(study) if _is_mean(study, column)]
     if layout.task != "class" or not places:
         return {}
     cells, groups = layout.folded(study.data.tables[TEST], study.attribute)
@@ -192,11 +192,12 @@ def classes_of(study: Measured, sets: Sequence[IdenticalSet], values: Mapping[in
         for column, every in values.items():
             quantity = study.quantities[column]
             for number, name in enumerate(study.data.layout.classes):
-                series, repeats = known_series(every[identical.places, number], identical.repeats)
+                series, repeats = known_series(every[identical.indices, number], identical.repeats)
                 if not len(series):
                     continue
                 yield ClassRecord(
-                    **identical.said, seed=identical.seed, environment=identical.environment, measure=quantity.measure,
+                    **identical.record_fields, seed=identical.seed, environment=identical.environment,
+                    measure=quantity.measure,
                     alias=quantity.alias, attribute=quantity.attribute, class_=name, runs=len(series),
                     mean=series.mean, min=series.min, max=series.max, maxdiff=series.maxdiff, stdev=series.stdev,
                     lowest_run=repeats[int(series.values.argmin())], highest_run=repeats[int(series.values.argmax())],
@@ -217,7 +218,7 @@ def failures_of(study: Measured, sets: Sequence[IdenticalSet], values: Mapping[i
         return
     quantity, failures = study.quantities[column], []
     for identical in sets:
-        by_class, overall = values[column][identical.places], study.values[TEST][identical.places, column]
+        by_class, overall = values[column][identical.indices], study.values[TEST][identical.indices, column]
         with np.errstate(invalid="ignore"):
             # A rounding in the last digit does not decide.
             far = by_class - overall[:, None] >= FAR - 1e-12
@@ -225,11 +226,12 @@ def failures_of(study: Measured, sets: Sequence[IdenticalSet], values: Mapping[i
             above = np.where(np.isnan(by_class[:, number]), -np.inf, by_class[:, number] - overall)
             worst = int(above.argmax())
             failures.append((float(above[worst]), ClassFailure(
-                **identical.said, seed=identical.seed, environment=identical.environment, measure=quantity.measure,
+                **identical.record_fields, seed=identical.seed, environment=identical.environment,
+                measure=quantity.measure,
                 alias=quantity.alias, attribute=quantity.attribute, class_=study.data.layout.classes[number],
                 run=identical.repeats[worst], value=float(by_class[worst, number]), overall=float(overall[worst]),
                 lowest=float(np.nanmin(by_class[:, number])), failed=int(far[:, number].sum()),
-                runs=len(identical.places),
+                runs=len(identical.indices),
             )))  # fmt: skip
     yield from (failure for _, failure in sorted(failures, key=lambda pair: -pair[0]))
 
@@ -264,7 +266,7 @@ def _classes_on_both_sides(
     study: Measured, sets: Sequence[IdenticalSet], classes: Mapping[int, Floats]
 ) -> Iterator[BothSides]:
     bias_column = next(
-        (bias_place for bias_place in bias_places(study) if study.quantities[bias_place].measure == IMPACT), None
+        (bias_place for bias_place in bias_indices(study) if study.quantities[bias_place].measure == IMPACT), None
     )
     if bias_column is None:
         return
@@ -273,7 +275,7 @@ def _classes_on_both_sides(
         if bias_column in classes:
             values += [(name, classes[bias_column][:, number]) for number, name in enumerate(study.data.layout.classes)]
         for name, every in values:
-            both_sides = _judged(study, identical, bias_column, name, every[identical.places])
+            both_sides = _judged(study, identical, bias_column, name, every[identical.indices])
             if both_sides is not None:
                 yield both_sides
 
@@ -289,7 +291,7 @@ def _judged(
     quantity = study.quantities[column]
     low, high = defined[values[defined].argmin()], defined[values[defined].argmax()]
     return BothSides(
-        **identical.said, seed=identical.seed, environment=identical.environment, measure=quantity.measure,
+        **identical.record_fields, seed=identical.seed, environment=identical.environment, measure=quantity.measure,
         alias=quantity.alias,
         attribute=quantity.attribute, class_=name, runs=len(defined), within=len(defined) - broken, broken=broken,
         min=float(values[low]), max=float(values[high]), lowest_run=identical.repeats[low],
@@ -320,14 +322,15 @@ class RunsRecord(OfIdenticalRuns):
 def runs_of(study: Measured, sets: Sequence[IdenticalSet], classes: Mapping[int, Floats]) -> Iterator[RunsRecord]:
     """Yield a record for each set of identical runs, on each bias and on performance."""
     for identical in sets:
-        for column in (*bias_places(study), performance_place(study)):
+        for column in (*bias_indices(study), performance_index(study)):
             quantity = study.quantities[column]
-            values = study.values[TEST][identical.places, column]
+            values = study.values[TEST][identical.indices, column]
             series, _ = known_series(values, identical.repeats)
             relative = series.maxdiff / series.mean if len(series) and series.mean != 0 else math.nan
             name, spread, stdev = _most_varied(study, identical, classes.get(column))
             yield RunsRecord(
-                **identical.said, seed=identical.seed, environment=identical.environment, measure=quantity.measure,
+                **identical.record_fields, seed=identical.seed, environment=identical.environment,
+                measure=quantity.measure,
                 alias=quantity.alias, better=quantity.better, attribute=quantity.attribute, runs=len(series),
                 mean=series.mean, min=series.min, max=series.max, maxdiff=series.maxdiff, relative_maxdiff=relative,
                 stdev=series.stdev, class_=name, class_maxdiff=spread, class_stdev=stdev, repeats=identical.repeats,
@@ -342,7 +345,7 @@ def _most_varied(
     if every is None:
         return None, None, None
     class_series = [
-        known_series(every[identical.places, number], identical.repeats)[0] for number in range(every.shape[1])
+        known_series(every[identical.indices, number], identical.repeats)[0] for number in range(every.shape[1])
     ]
     spreads = np.array([series.maxdiff if len(series) > 1 else -1.0 for series in class_series])
     most = int(spreads.argmax())
@@ -351,7 +354,7 @@ def _most_varied(
     return study.data.layout.classes[most], class_series[most].maxdiff, class_series[most].stdev
 
 
-def told_of_one_seed(records: tuple[RunsRecord, ...]) -> list[RunsRecord]:
+def records_of_one_seed(records: tuple[RunsRecord, ...]) -> list[RunsRecord]:
     """Return of each technique and measure the records of one seed: the first that has the most runs."""
     best: dict[tuple[str, str, str, str], RunsRecord] = {}
     for record in records:
@@ -405,7 +408,7 @@ class Experiment:
 class Compared:
     """What the paper's rule says of one technique on one metric, and of its performance."""
 
-    found: EvidenceRecord
+    record: EvidenceRecord
     baseline: EvidenceRecord
     variance: SpreadChange | None
     performance: Verdict | None
@@ -447,7 +450,7 @@ def compared(table: Table, baselines: Mapping[str, str], performance: str) -> di
 def experiments_of(study: Measured, sets: Sequence[IdenticalSet]) -> Iterator[Experiment]:
     """Yield the experiments of every condition that has a baseline, over identical runs of the same seed."""
     above = {id(cell): base for cell, base in zip(study.cells, study.baselines, strict=True)}
-    biases, performance = bias_places(study), performance_place(study)
+    biases, performance = bias_indices(study), performance_index(study)
     for under in study.unders:
         representatives = one_of_each([identical for identical in sets if identical.cell.under == under])
         place_of = {id(identical.cell): str(index) for index, identical in enumerate(representatives)}
@@ -461,7 +464,7 @@ def experiments_of(study: Measured, sets: Sequence[IdenticalSet]) -> Iterator[Ex
         compared_names = set(baselines) | set(baselines.values())
         table = {
             str(index): {
-                str(number): study.values[TEST][identical.places, number].tolist() for number in (*biases, performance)
+                str(number): study.values[TEST][identical.indices, number].tolist() for number in (*biases, performance)
             }
             for index, identical in enumerate(representatives)
             if str(index) in compared_names
@@ -475,10 +478,11 @@ def experiments_of(study: Measured, sets: Sequence[IdenticalSet]) -> Iterator[Ex
 def _experiment(
     study: Measured, identical: IdenticalSet, base: IdenticalSet, column: int, compared_runs: Compared
 ) -> Experiment:
-    quantity, experiment = study.quantities[column], compared_runs.found
+    quantity, experiment = study.quantities[column], compared_runs.record
     assert experiment.verdict is not None
     return Experiment(
-        **identical.said, baseline=base.cell.name, seed=identical.seed, measure=quantity.measure, alias=quantity.alias,
+        **identical.record_fields, baseline=base.cell.name, seed=identical.seed, measure=quantity.measure,
+        alias=quantity.alias,
         attribute=quantity.attribute, runs=experiment.runs, baseline_runs=compared_runs.baseline.runs,
         mean=experiment.mean,
         baseline_mean=compared_runs.baseline.mean, verdict=experiment.verdict, p=_number(experiment.p),

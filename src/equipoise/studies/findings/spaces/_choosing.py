@@ -27,7 +27,7 @@ from equipoise.studies.analysis import (
     Under,
 )
 from equipoise.studies.findings.spaces._result import SpaceSetting
-from equipoise.studies.findings.spaces._values import KeptArrays
+from equipoise.studies.findings.spaces._values import StoredArrays
 from equipoise.studies.plans import Trial
 from equipoise.studies.storage import EvaluationLabels
 from equipoise.tallies import (
@@ -67,7 +67,7 @@ class Choosing:
 class DevRows:
     """Dev rows whose class is known: their places in the split, classes and groups (-1 is none)."""
 
-    places: Codes
+    indices: Codes
     rows: int
     classes: Coded
     codes: Codes
@@ -78,7 +78,7 @@ class DevRows:
 def choosings_of(
     cells: Sequence[Cell],
     trials: Sequence[Trial],
-    arrays: KeptArrays,
+    arrays: StoredArrays,
     truth: EvaluationLabels,
     *,
     measure: str = DEFAULT,
@@ -124,7 +124,7 @@ def is_control(cell: Cell) -> bool:
     """Tell whether a treatment says of the setting that it is a control, which speaks for itself alone."""
     for named in cell.described.get("treatments", ()):
         with contextlib.suppress(EquipoiseError):  # one of a plug-in that is not here
-            says: Any = getattr(registry.get("treatment", named.name).thing, "is_control", None)
+            says: Any = getattr(registry.get("treatment", named.name).implementation, "is_control", None)
             if says is not None and says(named.settings):
                 return True
     return False
@@ -138,7 +138,7 @@ def dev_rows(truth: EvaluationLabels, attribute: Sequence[str] | None = None) ->
     names = list(dict.fromkeys(label for label in labels if None not in label))
     group_index = np.array([names.index(label) if label in names else -1 for label in labels], dtype=np.int64)
     dev = truth.of(DEV)
-    known_rows = np.flatnonzero(dev.known)
+    known_rows = np.flatnonzero(dev.is_known)
     return DevRows(
         known_rows, len(dev), Coded(dev.target[known_rows], truth.classes), group_index[dev.group[known_rows]],
         " & ".join(truth.attributes if attribute is None else attribute), tuple(map(group_name, names)),
@@ -152,7 +152,7 @@ class _Tried:
     cells: Sequence[Cell]
     values: Sequence[Mapping[int, Floats]]
     trials: Sequence[Trial]
-    kept: KeptArrays
+    stored_arrays: StoredArrays
 
     @property
     def seeds(self) -> list[int]:
@@ -177,10 +177,10 @@ class _Tried:
         return np.array(found, dtype=np.float64).reshape(len(self.cells), len(self.seeds), 1 + groups)
 
 
-def _values(cell: Cell, arrays: KeptArrays, rows: DevRows, measure: str) -> dict[int, Floats]:
+def _values(cell: Cell, arrays: StoredArrays, rows: DevRows, measure: str) -> dict[int, Floats]:
     """Return the measure by seed, of everyone and then of each group; repeats of a seed are averaged."""
     values_by_seed: dict[int, list[Floats]] = {}
-    for index, seed in zip(cell.places.tolist(), cell.seeds.tolist(), strict=True):
+    for index, seed in zip(cell.indices.tolist(), cell.seeds.tolist(), strict=True):
         points = arrays.read(DEV_EMBEDDING, index)
         if points is not None:
             values_by_seed.setdefault(seed, []).append(_measured(points, rows, measure))
@@ -193,10 +193,10 @@ def _measured(points: Any, rows: DevRows, measure: str) -> Floats:
             f"A trial kept an embedding of {len(points):,} dev rows",
             available=f"the {rows.rows:,} dev rows of the study",
         )
-    space = EmbeddingSpace(as_points(points)[rows.places], rows.classes)
+    space = EmbeddingSpace(as_points(points)[rows.indices], rows.classes)
     tally = EmbeddingTally(space, rows.codes, rows.groups)
     computed = get_measure(measure)
-    return np.concatenate([computed.by_class(tally.everyone), computed.by_class(tally)])
+    return np.concatenate([computed.by_class(tally.overall), computed.by_class(tally)])
 
 
 def _chosen(tried: _Tried, measure: str, rows: DevRows) -> Choosing:
@@ -244,8 +244,8 @@ def _reason(code: SpaceReason | None, *, control: bool) -> Reason | None:
 
 def _numbers(cell: Cell, tried: _Tried) -> dict[str, Any]:
     """Return the settings that differ among rivals, of the treatments and of the learner, by name."""
-    rival_settings = [dict(_settings(tried.trials[int(cell.places[0])])) for cell in tried.cells]
-    settings = dict(_settings(tried.trials[int(cell.places[0])]))
+    rival_settings = [dict(_settings(tried.trials[int(cell.indices[0])])) for cell in tried.cells]
+    settings = dict(_settings(tried.trials[int(cell.indices[0])]))
     return {
         name: value for name, value in settings.items() if any(other.get(name) != value for other in rival_settings)
     }
@@ -260,10 +260,10 @@ def _settings(trial: Trial) -> Iterator[tuple[str, Any]]:
 def _leakage(cell: Cell, tried: _Tried) -> dict[str, float]:
     """Return what a probe reads of each attribute, the mean over the seeds: by head, and attribute where several."""
     values_by_name: dict[str, list[float]] = {}
-    for index, seed in zip(cell.places.tolist(), cell.seeds.tolist(), strict=True):
+    for index, seed in zip(cell.indices.tolist(), cell.seeds.tolist(), strict=True):
         attributes = tried.trials[index].groups
         for head in HEADS if seed in tried.seeds else ():
-            array = tried.kept.read(f"leakage.{head}", index)
+            array = tried.stored_arrays.read(f"leakage.{head}", index)
             for name, value in zip(attributes, () if array is None else array.tolist(), strict=False):
                 values_by_name.setdefault(head if len(attributes) == 1 else f"{head} of {name}", []).append(value)
     return {name: float(np.mean(values)) for name, values in values_by_name.items()}

@@ -18,8 +18,8 @@ from equipoise.stats import (
     MIN_SEEDS,
     Change,
     paired_change,
+    satterthwaite_p,
     sources_interval,
-    sources_p,
 )
 from equipoise.studies.analysis import (
     SEEDS,
@@ -37,7 +37,7 @@ from equipoise.studies.findings.spaces._result import (
     EMBEDDING,
     HALVES,
     NEAREST,
-    OWN,
+    OWN_ROWS,
     ContrastKind,
     Side,
     SpaceContrast,
@@ -65,14 +65,14 @@ UNDEFINED = {
 
 def cells_with_spaces(spaces: Spaces) -> list[Cell]:
     """Return the cells of which a trial kept its space."""
-    there = np.array(spaces.places, dtype=np.int64)
-    return [cell for cell in spaces.study.cells if np.isin(cell.places, there).any()]
+    there = np.array(spaces.trials, dtype=np.int64)
+    return [cell for cell in spaces.study.cells if np.isin(cell.indices, there).any()]
 
 
 def records_of(spaces: Spaces) -> Iterator[SpaceRecord]:
     """Yield a record for each cell and number that any of its trials has."""
     for cell in cells_with_spaces(spaces):
-        own = spaces.values[cell.places]
+        own = spaces.values[cell.indices]
         units = units_of(spaces.values, cell)
         means = mean_intervals(units.values[0]).T.tolist()
         sources = _sources(spaces, cell)
@@ -108,7 +108,7 @@ def settings_of(source: str) -> dict[str, Any]:
 
 def _sources(spaces: Spaces, cell: Cell) -> set[tuple[str, str, str | None]]:
     """Return what a cell has numbers from: a classifier that was not asked for is no undefined number."""
-    defined = np.flatnonzero((~np.isnan(spaces.values[cell.places])).any(axis=0)).tolist()
+    defined = np.flatnonzero((~np.isnan(spaces.values[cell.indices])).any(axis=0)).tolist()
     return {
         (quantity.attribute, quantity.source, quantity.training)
         for quantity in (spaces.quantities[column] for column in defined)
@@ -188,7 +188,7 @@ def _between(spaces: Spaces, couples: Sequence[tuple[Cell, Cell | None]]) -> Ite
 
 def _trainings(spaces: Spaces) -> list[str]:
     """Return how classifiers were trained other than on own rows, balanced rows first."""
-    names = {quantity.training for quantity in spaces.quantities} - {None, OWN}
+    names = {quantity.training for quantity in spaces.quantities} - {None, OWN_ROWS}
     return sorted(map(str, names), key=lambda name: (name != BALANCED, name))
 
 
@@ -198,7 +198,7 @@ def _trained(spaces: Spaces, cells: Sequence[Cell], training: str) -> Iterator[_
     What was trained otherwise on balanced rows is compared with plain training on balanced rows.
     """
     places = {quantity: number for number, quantity in enumerate(spaces.quantities)}
-    versus = BALANCED if training.startswith(f"{BALANCED}_") else OWN
+    versus = BALANCED if training.startswith(f"{BALANCED}_") else OWN_ROWS
     for cell in cells:
         units = units_of(spaces.values, cell)
         for quantity, number in places.items():
@@ -246,7 +246,7 @@ def _p(change: Change) -> float:
     """Return Student's p of the mean difference of pairs; NaN of fewer than three."""
     if change.units < MIN_SEEDS:
         return math.nan
-    return float(sources_p(change.change, change.variances, change.degrees))
+    return float(satterthwaite_p(change.change, change.variances, change.degrees))
 
 
 def _verdict(

@@ -30,7 +30,7 @@ from equipoise.studies.findings.spaces._result import (
     HALVES,
     MAJORITISED,
     NEAREST,
-    OWN,
+    OWN_ROWS,
     ExamplePicture,
     Space,
     SpaceExample,
@@ -44,8 +44,8 @@ from equipoise.studies.findings.spaces._values import (
     TEST_EMBEDDING,
     UNIFORMITY,
     Grouping,
-    KeptArrays,
     Spaces,
+    StoredArrays,
     degree_of,
     groupings,
     spaces_of,
@@ -63,11 +63,11 @@ MOST_ATTRIBUTES = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Apart:
+class SeparatedSpaces:
     """Dev rows whose class is known, in two spaces: ``rows`` are places in the split, a code of -1 is no group."""
 
     cell: Cell
-    place: int
+    trial_index: int
     attribute: str
     groups: tuple[str, ...]
     rows: Codes
@@ -77,33 +77,33 @@ class Apart:
     sensitive: NDArray[np.float32]
 
 
-def aparts_of(spaces: Spaces) -> list[Apart]:
+def separated_spaces_of(spaces: Spaces) -> list[SeparatedSpaces]:
     """Return the spaces of one trial, one of each attribute; none where no trial kept a sensitive space.
 
     The trial is of the furthest imbalance and of the lowest seed that has them, and never of a control, in which
     nothing is held apart, or what was learnt is no attribute.
     """
-    arrays = spaces.study.data.kept
-    if arrays is None or arrays.truth is None or not any(name.startswith(SENSITIVE) for name in arrays.names):
+    arrays = spaces.study.data.stored_arrays
+    if arrays is None or arrays.labels is None or not any(name.startswith(SENSITIVE) for name in arrays.names):
         return []
     cells = [cell for cell in cells_with_spaces(spaces) if cell.chosen and not is_control(cell)]
     for cell in sorted(cells, key=lambda cell: -(degree_of(cell.described["condition"]) or 0.0)):
-        for index in cell.places[np.argsort(cell.seeds, kind="stable")].tolist():
+        for index in cell.indices[np.argsort(cell.seeds, kind="stable")].tolist():
             parted = list(_of_trial(spaces, arrays, cell, index))
             if parted:
                 return parted
     return []
 
 
-def _of_trial(spaces: Spaces, arrays: KeptArrays, cell: Cell, index: int) -> Iterator[Apart]:
-    assert arrays.truth is not None
+def _of_trial(spaces: Spaces, arrays: StoredArrays, cell: Cell, index: int) -> Iterator[SeparatedSpaces]:
+    assert arrays.labels is not None
     embedding: NDArray[np.float32] | None = None
     for number, attribute in enumerate(spaces.study.data.trials[index].groups[:MOST_ATTRIBUTES]):
         sensitive = arrays.read(f"{SENSITIVE}{number}", index)
         if sensitive is None:
             continue
         embedding = arrays.read(DEV_EMBEDDING, index) if embedding is None else embedding
-        rows = dev_rows(arrays.truth, (attribute,))
+        rows = dev_rows(arrays.labels, (attribute,))
         for points in (embedding, sensitive):
             if points is None or points.ndim != 2 or len(points) != rows.rows:
                 raise BadInput(
@@ -111,10 +111,10 @@ def _of_trial(spaces: Spaces, arrays: KeptArrays, cell: Cell, index: int) -> Ite
                     available=f"the {rows.rows:,} dev rows of the study",
                 )
         assert embedding is not None
-        if len(rows.places):
-            yield Apart(
-                cell, index, attribute, rows.groups, rows.places, rows.codes, rows.classes.codes,
-                embedding[rows.places].astype(np.float32), sensitive[rows.places].astype(np.float32),
+        if len(rows.indices):
+            yield SeparatedSpaces(
+                cell, index, attribute, rows.groups, rows.indices, rows.codes, rows.classes.codes,
+                embedding[rows.indices].astype(np.float32), sensitive[rows.indices].astype(np.float32),
             )  # fmt: skip
 
 
@@ -131,19 +131,19 @@ def maps_of(spaces: Spaces) -> Iterator[StudyMap]:
         return
     seed = min(seeds)
     for cell in cells:
-        index = int(cell.places[cell.runs_of(seed)[0]])
-        if index in spaces.places:
+        index = int(cell.indices[cell.runs_of(seed)[0]])
+        if index in spaces.trials:
             yield _map(spaces, cell, index)
 
 
-def sensitive_maps_of(spaces: Spaces, aparts: Sequence[Apart]) -> Iterator[StudyMap]:
+def sensitive_maps_of(spaces: Spaces, aparts: Sequence[SeparatedSpaces]) -> Iterator[StudyMap]:
     """Yield two maps an attribute: the dev rows in the space that is released, then in the sensitive one."""
     for parted in aparts:
         both: tuple[tuple[Space, NDArray[np.float32]], ...]
         both = (("embedding", parted.embedding), ("sensitive", parted.sensitive))
         for space, points in both:
             grouping = Grouping(parted.attribute, parted.codes, parted.groups)
-            study_map = _sampled_map(spaces, parted.cell, parted.place, grouping, points, DEV_POINTS)
+            study_map = _sampled_map(spaces, parted.cell, parted.trial_index, grouping, points, DEV_POINTS)
             yield replace(study_map, split="dev", space=space)
 
 
@@ -180,8 +180,8 @@ def _degree(cell: Cell) -> float:
 
 def _map(spaces: Spaces, cell: Cell, index: int) -> StudyMap:
     data = spaces.study.data
-    assert data.kept is not None
-    points = data.kept.read(TEST_EMBEDDING, index)
+    assert data.stored_arrays is not None
+    points = data.stored_arrays.read(TEST_EMBEDDING, index)
     assert points is not None
     return _sampled_map(spaces, cell, index, groupings(spaces.study, index)[0], points.astype(np.float32), POINTS)
 
@@ -209,7 +209,7 @@ SIDE, QUALITY = 64, 70
 NO_GROUP = "no group"
 
 
-def examples_of(data: StudyData, parted: Apart) -> SpaceExamples | None:
+def examples_of(data: StudyData, parted: SeparatedSpaces) -> SpaceExamples | None:
     """Return the examples, or why they cannot be shown; None where the cohort has none to show."""
     if data.pictures is None or len(parted.rows) <= NEIGHBOURS:
         return None
@@ -238,7 +238,7 @@ def nearest_of(points: NDArray[np.float32], query: int) -> list[int]:
     return [int(place) for place in np.argsort(distances, kind="stable")[:NEIGHBOURS]]
 
 
-def _examples(data: StudyData, parted: Apart) -> tuple[SpaceExample, ...]:
+def _examples(data: StudyData, parted: SeparatedSpaces) -> tuple[SpaceExample, ...]:
     chosen = [
         (query, nearest_of(parted.embedding, query), nearest_of(parted.sensitive, query))
         for query in queries_of(parted.codes)
@@ -258,7 +258,7 @@ def _examples(data: StudyData, parted: Apart) -> tuple[SpaceExample, ...]:
     return tuple(
         SpaceExample(
             condition=parted.cell.under.condition, learner=parted.cell.under.learner, treatment=parted.cell.treatment,
-            setting=parted.cell.setting, seed=data.trials[parted.place].seed, attribute=parted.attribute,
+            setting=parted.cell.setting, seed=data.trials[parted.trial_index].seed, attribute=parted.attribute,
             query=pictures_of_rows[query], embedding=tuple(pictures_of_rows[row] for row in near),
             sensitive=tuple(pictures_of_rows[row] for row in nearest_sensitive),
         )
@@ -287,7 +287,7 @@ TITLES = {
 DOMAIN_INDEPENDENT = "domain_independent"
 BALANCED_DOMAIN_INDEPENDENT, BALANCED_OVERSAMPLED = f"{BALANCED}_{DOMAIN_INDEPENDENT}", f"{BALANCED}_oversampled"
 TRAININGS = {
-    OWN: "own rows", BALANCED: "balanced rows", DOMAIN_INDEPENDENT: "domain-independent",
+    OWN_ROWS: "own rows", BALANCED: "balanced rows", DOMAIN_INDEPENDENT: "domain-independent",
     BALANCED_DOMAIN_INDEPENDENT: "domain-independent, balanced rows",
     BALANCED_OVERSAMPLED: "balanced, oversampled rows",
 }  # fmt: skip
@@ -352,7 +352,7 @@ def space_parts(study: Measured, *, threshold: float = 0.05, progress: Progress 
     spaces = spaces_of(study, progress)
     if spaces is None:
         return {}
-    aparts = aparts_of(spaces)
+    aparts = separated_spaces_of(spaces)
     return {
         "spaces": tuple(records_of(spaces)),
         "space_contrasts": tuple(contrasts_of(spaces, threshold=threshold)),
@@ -366,7 +366,7 @@ def chosen_by_spaces(
     data: StudyData, cells: Sequence[Cell], attribute: Attribute, measure: str
 ) -> tuple[Choosing, ...]:
     """Choose settings by their worst group on dev rows, where trials kept the spaces of these."""
-    arrays = data.kept
-    if arrays is None or arrays.truth is None:
+    arrays = data.stored_arrays
+    if arrays is None or arrays.labels is None:
         return ()
-    return choosings_of(cells, data.trials, arrays, arrays.truth, measure=measure, attribute=attribute)
+    return choosings_of(cells, data.trials, arrays, arrays.labels, measure=measure, attribute=attribute)

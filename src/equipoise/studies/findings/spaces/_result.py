@@ -19,7 +19,7 @@ Space = Literal["embedding", "sensitive"]
 # Where a number is read from: the space itself, what the learner predicts from it, or a classifier trained on it.
 EMBEDDING, NEAREST = "embedding", "nearest_training_row"
 # How a classifier was trained: on the trial's own rows, or on equally many of every class. There may be others.
-OWN, BALANCED = "own", "balanced"
+OWN_ROWS, BALANCED = "own", "balanced"
 # How groups become a gap.
 MAJORITISED, LARGEST, HALVES = "majoritised", "largest", "halves"
 

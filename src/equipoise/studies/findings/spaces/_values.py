@@ -20,7 +20,7 @@ from equipoise.foundation import (
     EquipoiseError,
     Floats,
     Progress,
-    write_whole,
+    write_file,
 )
 from equipoise.measures import (
     Better,
@@ -35,7 +35,7 @@ from equipoise.studies.analysis import (
     StudyData,
     TestRows,
 )
-from equipoise.studies.findings.spaces._result import EMBEDDING, HALVES, LARGEST, MAJORITISED, NEAREST, OWN, Kind
+from equipoise.studies.findings.spaces._result import EMBEDDING, HALVES, LARGEST, MAJORITISED, NEAREST, OWN_ROWS, Kind
 from equipoise.studies.plans import Named, Trial
 from equipoise.studies.storage import EvaluationLabels
 from equipoise.tallies import (
@@ -145,7 +145,8 @@ def sources_of(names: Sequence[str]) -> dict[tuple[str, str], str]:
         if len(parts) in (4, 5) and (parts[0], parts[-1]) == ("downstream", "test"):
             names_by_source[stored_classifier(parts[1], parts[3] if len(parts) == 5 else "").source, parts[2]] = name
     return {
-        key: names_by_source[key] for key in sorted(names_by_source, key=lambda key: (key[0], key[1] != OWN, key[1]))
+        key: names_by_source[key]
+        for key in sorted(names_by_source, key=lambda key: (key[0], key[1] != OWN_ROWS, key[1]))
     }
 
 
@@ -218,7 +219,7 @@ def _check_lengths(rows: int, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 def nearest(predicted: Codes) -> dict[tuple[str, str], Codes]:
     """Return the learner's own prediction, the class of the nearest training row, as a source."""
-    return {(NEAREST, OWN): predicted}
+    return {(NEAREST, OWN_ROWS): predicted}
 
 
 TEST_EMBEDDING = "embedding.test"
@@ -226,13 +227,13 @@ ENDING = ".spaces.json"
 
 
 @dataclass
-class Remembered:
+class ValueCache:
     """Numbers of trials by key, as a file beside the store; without a path they are kept for this report only."""
 
     path: Path | None = None
     # The test rows that the numbers are about: a store may hold trials of several cohorts.
     rows: str = ""
-    found: dict[str, Values] = field(default_factory=dict)
+    values: dict[str, Values] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.path is not None:
@@ -241,17 +242,17 @@ class Remembered:
 
     def get(self, trial: str) -> Values | None:
         """Return the numbers of a trial by its key, where they are known."""
-        return self.found.get(f"{self.rows} {trial}")
+        return self.values.get(f"{self.rows} {trial}")
 
     def add(self, trial: str, values: Values) -> None:
         """Keep the numbers of a trial."""
-        self.found[f"{self.rows} {trial}"] = values
+        self.values[f"{self.rows} {trial}"] = values
 
     def _read(self, content: Mapping[str, Any]) -> None:
         if content["made_with"] != made_with():
             return
         keys = [Key(*fields) for fields in content["keys"]]
-        self.found = {
+        self.values = {
             trial: {keys[index]: np.nan if value is None else float(value) for index, value in numbers}
             for trial, numbers in content["trials"].items()
         }
@@ -261,18 +262,19 @@ class Remembered:
         if self.path is None:
             return
         keys = {
-            key: index for index, key in enumerate(dict.fromkeys(k for numbers in self.found.values() for k in numbers))
+            key: index
+            for index, key in enumerate(dict.fromkeys(k for numbers in self.values.values() for k in numbers))
         }
         content = {
             "made_with": made_with(),
             "keys": list(keys),
             "trials": {
                 trial: [[keys[key], None if np.isnan(value) else value] for key, value in numbers.items()]
-                for trial, numbers in self.found.items()
+                for trial, numbers in self.values.items()
             },
         }
         with contextlib.suppress(OSError, BadInput):
-            write_whole(self.path, json.dumps(content, separators=(",", ":"), allow_nan=False), announced=False)
+            write_file(self.path, json.dumps(content, separators=(",", ":"), allow_nan=False), announced=False)
 
 
 def made_with() -> dict[str, object]:
@@ -281,14 +283,14 @@ def made_with() -> dict[str, object]:
 
 
 @dataclass(frozen=True, eq=False)
-class KeptArrays:
+class StoredArrays:
     """The further arrays of a study's trials: ``read(name, place)`` returns one of a trial; None where it has none."""
 
     names: tuple[str, ...]
     read: Callable[[str, int], NDArray[Any] | None]
     # Of dev rows too, where a setting is chosen by them.
-    truth: EvaluationLabels | None = None
-    remembered: Remembered = field(default_factory=Remembered)
+    labels: EvaluationLabels | None = None
+    cache: ValueCache = field(default_factory=ValueCache)
 
     @property
     def has_spaces(self) -> bool:
@@ -296,9 +298,9 @@ class KeptArrays:
         return TEST_EMBEDDING in self.names
 
 
-def remembered_beside(store: Path | None, rows: str) -> Remembered:
+def value_cache(store: Path | None, rows: str) -> ValueCache:
     """Return what was computed for the trials of a store before; a database without a file remembers nothing."""
-    return Remembered(None if store is None else store.with_name(store.name + ENDING), rows)
+    return ValueCache(None if store is None else store.with_name(store.name + ENDING), rows)
 
 
 @dataclass(frozen=True)
@@ -332,15 +334,15 @@ class SpaceQuantity:
 class Spaces:
     """Every number of every trial, ``values [trial, quantity]``: NaN where it is undefined or the trial has no space.
 
-    ``places`` are the trials that have one, by their positions in the study.
+    ``trials`` are the trials that have one, by their positions in the study.
     """
 
     study: Measured
-    places: tuple[int, ...]
+    trials: tuple[int, ...]
     quantities: tuple[SpaceQuantity, ...]
     values: Floats
 
-    def place(self, **fields: object) -> int | None:
+    def quantity_index(self, **fields: object) -> int | None:
         """Return where the quantity with these fields stands."""
         for number, quantity in enumerate(self.quantities):
             if all(getattr(quantity, name) == value for name, value in fields.items()):
@@ -364,7 +366,7 @@ def groupings(study: Measured, index: int) -> list[Grouping]:
 
 def spaces_of(study: Measured, progress: Progress | None = None) -> Spaces | None:
     """Compute (or remember) the numbers of every trial that kept its space; None where none did."""
-    data, arrays = study.data, study.data.kept
+    data, arrays = study.data, study.data.stored_arrays
     if arrays is None or data.rows is None or not data.has_spaces:
         return None
     values_by_trial = _values_by_trial(study, arrays, progress)
@@ -378,13 +380,13 @@ def spaces_of(study: Measured, progress: Progress | None = None) -> Spaces | Non
     return Spaces(study, tuple(values_by_trial), tuple(columns), values)
 
 
-def _values_by_trial(study: Measured, arrays: KeptArrays, progress: Progress | None) -> dict[int, Values]:
+def _values_by_trial(study: Measured, arrays: StoredArrays, progress: Progress | None) -> dict[int, Values]:
     """Return the numbers of every trial that kept its space, by its place."""
     values_by_trial: dict[int, Values] = {}
     trials, new = study.data.trials, False
     try:
         for index, trial in enumerate(trials):
-            trial_values = arrays.remembered.get(trial.key)
+            trial_values = arrays.cache.get(trial.key)
             if trial_values is None:
                 if progress is not None:
                     progress(f"spaces of {len(trials):,} trials", index / len(trials))
@@ -392,16 +394,16 @@ def _values_by_trial(study: Measured, arrays: KeptArrays, progress: Progress | N
                 if points is None:
                     continue
                 trial_values, new = _trial_values(study, arrays, index, points), True
-                arrays.remembered.add(trial.key, trial_values)
+                arrays.cache.add(trial.key, trial_values)
             values_by_trial[index] = trial_values
     finally:
         # What was computed before an interruption is not computed again.
         if new:
-            arrays.remembered.save()
+            arrays.cache.save()
     return values_by_trial
 
 
-def _trial_values(study: Measured, arrays: KeptArrays, index: int, points: NDArray[Any]) -> Values:
+def _trial_values(study: Measured, arrays: StoredArrays, index: int, points: NDArray[Any]) -> Values:
     data = study.data
     assert data.rows is not None
     guesses: dict[tuple[str, str], Codes] = {}

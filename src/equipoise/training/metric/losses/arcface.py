@@ -6,9 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from equipoise.foundation import BadInput, registered, require
-from equipoise.training._parameters import Parameter, Table
-from equipoise.training.metric._loss import Learnt, MetricLoss, enough_classes, leaf, own_stream
-from equipoise.training.metric._mining import Mined, full, picked
+from equipoise.training import Parameter, Table
+from equipoise.training.metric import (
+    LossTensors,
+    MetricLoss,
+    MinedTriplets,
+    check_class_count,
+    full_precision,
+    loss_generator,
+    take_entries,
+    trainable_tensor,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -34,27 +42,34 @@ class ArcFace(MetricLoss):
         self, seeds: int | Sequence[int], classes: int, width: int, *, dtype: str = "float32", device: str = "cpu"
     ) -> dict[str, torch.Tensor]:
         """Return the classes' vectors, uniform within 1 / sqrt(dimension) of 0."""
-        enough_classes(classes, "arcface")
+        check_class_count(classes, "arcface")
         reach = width**-0.5
         return {
-            "vectors": leaf(
-                lambda seed: own_stream(seed, "arcface").uniform(-reach, reach, (classes, width)), seeds, dtype, device
+            "vectors": trainable_tensor(
+                lambda seed: loss_generator(seed, "arcface").uniform(-reach, reach, (classes, width)),
+                seeds,
+                dtype,
+                device,
             )
         }
 
     def anchor_losses(
-        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+        self,
+        embeddings: torch.Tensor,
+        labels: torch.Tensor,
+        mined: MinedTriplets | None = None,
+        tensors: LossTensors | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the loss of each sample."""
-        if learnt is None:
-            raise BadInput("ArcFace was given no vectors", help="pass what start(...) returned, as learnt=.")
+        if tensors is None:
+            raise BadInput("ArcFace was given no vectors", help="pass what start(...) returned, as tensors=.")
         library = require("torch", extra="train", purpose="Metric learning")
-        vectors = library.nn.functional.normalize(learnt["vectors"], dim=-1)
-        rows = full(embeddings)
+        vectors = library.nn.functional.normalize(tensors["vectors"], dim=-1)
+        rows = full_precision(embeddings)
         # At 1 itself the slope of the arc cosine is infinite.
         top = min(1 - CLAMP, 1 - library.finfo(rows.dtype).eps / 2)
         cosines = (rows @ vectors.mT).clamp(CLAMP, top)
-        true = picked(cosines, labels)
+        true = take_entries(cosines, labels)
         wider = (true.acos() + self.values["margin"]).cos()
         logits = self.values["scale"] * cosines.scatter(-1, labels.unsqueeze(-1), wider.unsqueeze(-1))
         losses: torch.Tensor = logits.logsumexp(-1) - self.values["scale"] * wider

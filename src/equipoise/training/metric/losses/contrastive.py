@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from equipoise.foundation import registered
-from equipoise.training._parameters import Parameter, Table
-from equipoise.training.metric._loss import SMALL, Learnt, MetricLoss, triplet_squares
-from equipoise.training.metric._mining import Mined
+from equipoise.training import Parameter, Table
+from equipoise.training.metric import SMALLEST_SQUARE, LossTensors, MetricLoss, MinedTriplets, triplet_squares
 
 if TYPE_CHECKING:
     import torch
@@ -24,10 +23,14 @@ class Contrastive(MetricLoss):
     needs: ClassVar[Literal["triplets", "pairs", "nothing"]] = "triplets"
 
     def anchor_losses(
-        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+        self,
+        embeddings: torch.Tensor,
+        labels: torch.Tensor,
+        mined: MinedTriplets | None = None,
+        tensors: LossTensors | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the loss of each triplet."""
         near, far, mask = triplet_squares(embeddings, mined, "contrastive")
-        positive = ((near + SMALL).sqrt() - self.values["positive_margin"]).relu()
-        negative = (self.values["negative_margin"] - (far + SMALL).sqrt()).relu()
+        positive = ((near + SMALLEST_SQUARE).sqrt() - self.values["positive_margin"]).relu()
+        negative = (self.values["negative_margin"] - (far + SMALLEST_SQUARE).sqrt()).relu()
         return positive + negative, mask

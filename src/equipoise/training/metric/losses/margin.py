@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from equipoise.foundation import BadInput, registered
-from equipoise.training._parameters import Parameter, Table
-from equipoise.training.metric._loss import SMALL, Learnt, MetricLoss, given, leaf, triplet_squares
-from equipoise.training.metric._mining import Mined, taken
+from equipoise.training import Parameter, Table
+from equipoise.training.metric import (
+    SMALLEST_SQUARE,
+    LossTensors,
+    MetricLoss,
+    MinedTriplets,
+    check_mined,
+    take_rows,
+    trainable_tensor,
+    triplet_squares,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -35,19 +43,23 @@ class Margin(MetricLoss):
         self, seeds: int | Sequence[int], classes: int, width: int, *, dtype: str = "float32", device: str = "cpu"
     ) -> dict[str, torch.Tensor]:
         """Return beta, the same for every class at first."""
-        return {"beta": leaf(lambda seed: np.full(classes, self.values["boundary"]), seeds, dtype, device)}
+        return {"beta": trainable_tensor(lambda seed: np.full(classes, self.values["boundary"]), seeds, dtype, device)}
 
     def anchor_losses(
-        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+        self,
+        embeddings: torch.Tensor,
+        labels: torch.Tensor,
+        mined: MinedTriplets | None = None,
+        tensors: LossTensors | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the loss of each triplet."""
         near, far, mask = triplet_squares(embeddings, mined, "margin")
-        if learnt is None:
-            raise BadInput("The margin loss was given no beta", help="pass what start(...) returned, as learnt=.")
-        classes = labels.gather(-1, given(mined, "margin").anchors)
-        beta = taken(learnt["beta"].unsqueeze(-1), classes).squeeze(-1)
+        if tensors is None:
+            raise BadInput("The margin loss was given no beta", help="pass what start(...) returned, as tensors=.")
+        classes = labels.gather(-1, check_mined(mined, "margin").anchors)
+        beta = take_rows(tensors["beta"].unsqueeze(-1), classes).squeeze(-1)
         margin = self.values["margin"]
-        positive = ((near + SMALL).sqrt() - beta + margin).relu()
-        negative = (beta - (far + SMALL).sqrt() + margin).relu()
+        positive = ((near + SMALLEST_SQUARE).sqrt() - beta + margin).relu()
+        negative = (beta - (far + SMALLEST_SQUARE).sqrt() + margin).relu()
         terms: torch.Tensor = positive + negative
         return terms, (terms.detach() > 0) & mask

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from equipoise.foundation import registered, require
-from equipoise.training._parameters import Parameter, Table
-from equipoise.training.metric._loss import Learnt, MetricLoss, log_one_plus
-from equipoise.training.metric._mining import Mined, full, pairs_of
+from equipoise.training import Parameter, Table
+from equipoise.training.metric import LossTensors, MetricLoss, MinedTriplets, full_precision, log1p_sum_exp, pairs_of
 
 if TYPE_CHECKING:
     import torch
@@ -30,19 +29,23 @@ class MultiSimilarity(MetricLoss):
     }  # fmt: skip
 
     def anchor_losses(
-        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+        self,
+        embeddings: torch.Tensor,
+        labels: torch.Tensor,
+        mined: MinedTriplets | None = None,
+        tensors: LossTensors | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the loss of each anchor."""
         alpha, beta, base, slack = (self.values[name] for name in ("alpha", "beta", "base", "slack"))
-        rows = full(embeddings)
+        rows = full_precision(embeddings)
         likeness = rows @ rows.mT
-        positives, negatives = kept(likeness.detach(), labels, slack)
-        near = log_one_plus(-alpha * (likeness - base), positives) / alpha
-        far = log_one_plus(beta * (likeness - base), negatives) / beta
+        positives, negatives = informative_pairs(likeness.detach(), labels, slack)
+        near = log1p_sum_exp(-alpha * (likeness - base), positives) / alpha
+        far = log1p_sum_exp(beta * (likeness - base), negatives) / beta
         return near + far, positives.any(-1) & negatives.any(-1)
 
 
-def kept(likeness: torch.Tensor, labels: torch.Tensor, slack: float) -> tuple[torch.Tensor, torch.Tensor]:
+def informative_pairs(likeness: torch.Tensor, labels: torch.Tensor, slack: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Return which positives and which negatives every anchor keeps, ``[..., anchor, sample]``."""
     library = require("torch", extra="train", purpose="Metric learning")
     same_class, different_class = pairs_of(labels)

@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from equipoise.foundation import registered
-from equipoise.training._parameters import Parameter, Table
-from equipoise.training.metric._loss import Learnt, MetricLoss, given, log_one_plus, mean_where
-from equipoise.training.metric._mining import Mined, full, pairs_of, picked, taken
+from equipoise.training import Parameter, Table
+from equipoise.training.metric import (
+    LossTensors,
+    MetricLoss,
+    MinedTriplets,
+    check_mined,
+    full_precision,
+    log1p_sum_exp,
+    masked_mean,
+    pairs_of,
+    take_entries,
+    take_rows,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -27,26 +37,34 @@ class NPair(MetricLoss):
     unit_length: ClassVar[bool] = False
 
     def __call__(
-        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+        self,
+        embeddings: torch.Tensor,
+        labels: torch.Tensor,
+        mined: MinedTriplets | None = None,
+        learnt: LossTensors | None = None,
     ) -> torch.Tensor:
         """Return the loss of each head."""
-        terms, lengths, mask = self._terms(embeddings, labels, given(mined, "n_pair"))
-        return mean_where(terms, mask) + lengths * mask.any(-1)
+        terms, lengths, mask = self._terms(embeddings, labels, check_mined(mined, "n_pair"))
+        return masked_mean(terms, mask) + lengths * mask.any(-1)
 
     def anchor_losses(
-        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+        self,
+        embeddings: torch.Tensor,
+        labels: torch.Tensor,
+        mined: MinedTriplets | None = None,
+        tensors: LossTensors | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the loss of each anchor."""
-        terms, lengths, mask = self._terms(embeddings, labels, given(mined, "n_pair"))
+        terms, lengths, mask = self._terms(embeddings, labels, check_mined(mined, "n_pair"))
         return terms + lengths.unsqueeze(-1), mask
 
     def _terms(
-        self, embeddings: torch.Tensor, labels: torch.Tensor, triplets: Mined
+        self, embeddings: torch.Tensor, labels: torch.Tensor, triplets: MinedTriplets
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return the term of each anchor, the weighted mean length of the batch, and which anchors there are."""
-        rows = full(embeddings)
-        products = taken(rows @ rows.mT, triplets.anchors)
-        different_class = taken(pairs_of(labels)[1], triplets.anchors)
-        terms = log_one_plus(products - picked(products, triplets.positives).unsqueeze(-1), different_class)
+        rows = full_precision(embeddings)
+        products = take_rows(rows @ rows.mT, triplets.anchors)
+        different_class = take_rows(pairs_of(labels)[1], triplets.anchors)
+        terms = log1p_sum_exp(products - take_entries(products, triplets.positives).unsqueeze(-1), different_class)
         lengths: torch.Tensor = self.values["norm_weight"] * rows.norm(dim=-1).mean(-1)
-        return terms, lengths, triplets.there
+        return terms, lengths, triplets.mask

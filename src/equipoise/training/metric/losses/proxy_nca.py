@@ -6,9 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from equipoise.foundation import BadInput, registered, require
-from equipoise.training._parameters import Parameter, Table
-from equipoise.training.metric._loss import Learnt, MetricLoss, enough_classes, leaf, own_stream
-from equipoise.training.metric._mining import Mined, full, picked
+from equipoise.training import Parameter, Table
+from equipoise.training.metric import (
+    LossTensors,
+    MetricLoss,
+    MinedTriplets,
+    check_class_count,
+    full_precision,
+    loss_generator,
+    take_entries,
+    trainable_tensor,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -33,26 +41,30 @@ class ProxyNCA(MetricLoss):
         self, seeds: int | Sequence[int], classes: int, width: int, *, dtype: str = "float32", device: str = "cpu"
     ) -> dict[str, torch.Tensor]:
         """Return the proxies, normal with a spread of 1/8."""
-        enough_classes(classes, "proxy_nca")
+        check_class_count(classes, "proxy_nca")
         return {
-            "proxies": leaf(
-                lambda seed: SPREAD * own_stream(seed, "proxy_nca").standard_normal((classes, width)),
+            "proxies": trainable_tensor(
+                lambda seed: SPREAD * loss_generator(seed, "proxy_nca").standard_normal((classes, width)),
                 seeds, dtype, device,
             )
         }  # fmt: skip
 
     def anchor_losses(
-        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+        self,
+        embeddings: torch.Tensor,
+        labels: torch.Tensor,
+        mined: MinedTriplets | None = None,
+        tensors: LossTensors | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the loss of each sample."""
-        if learnt is None:
-            raise BadInput("Proxy-NCA was given no proxies", help="pass what start(...) returned, as learnt=.")
+        if tensors is None:
+            raise BadInput("Proxy-NCA was given no proxies", help="pass what start(...) returned, as tensors=.")
         library = require("torch", extra="train", purpose="Metric learning")
         rows, proxies = (
             self.values["scale"] * library.nn.functional.normalize(values, dim=-1)
-            for values in (full(embeddings), learnt["proxies"])
+            for values in (full_precision(embeddings), tensors["proxies"])
         )
         squares = rows.square().sum(-1, keepdim=True) + proxies.square().sum(-1).unsqueeze(-2) - 2 * rows @ proxies.mT
         rest = (-squares).scatter(-1, labels.unsqueeze(-1), -library.inf).logsumexp(-1)
-        losses: torch.Tensor = picked(squares, labels) + rest
+        losses: torch.Tensor = take_entries(squares, labels) + rest
         return losses, None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from equipoise.foundation import registered
-from equipoise.training._parameters import Parameter, Table
-from equipoise.training.metric._loss import Learnt, MetricLoss, triplet_squares
-from equipoise.training.metric._mining import Mined
+from equipoise.training import Parameter, Table
+from equipoise.training.metric import LossTensors, MetricLoss, MinedTriplets, triplet_squares
 
 if TYPE_CHECKING:
     import torch
@@ -23,7 +22,11 @@ class Triplet(MetricLoss):
     needs: ClassVar[Literal["triplets", "pairs", "nothing"]] = "triplets"
 
     def anchor_losses(
-        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+        self,
+        embeddings: torch.Tensor,
+        labels: torch.Tensor,
+        mined: MinedTriplets | None = None,
+        tensors: LossTensors | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the loss of each triplet."""
         near, far, mask = triplet_squares(embeddings, mined, "triplet")

@@ -6,8 +6,16 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation import BadInput, registered, require
-from equipoise.training._parameters import Given, Parameter, Table
-from equipoise.training.metric._mining import Mined, Miner, drawn, everybody, pairs_of, squared_distances, whole_weights
+from equipoise.training import FreeParameter, Parameter, Table
+from equipoise.training.metric import (
+    MinedTriplets,
+    Miner,
+    all_positions,
+    integer_weights,
+    pairs_of,
+    sample_columns,
+    squared_distances,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -24,7 +32,7 @@ class DistanceWeighted(Miner):
 
     parameters: ClassVar[Table] = {
         "floor": Parameter("smaller distances count as this", 0.5, least=1e-6, low=0.1, high=1.0, most=2),
-        "cut": Given("distance beyond which a negative is left out", "a number above 0, or None for no cut"),
+        "cut": FreeParameter("distance beyond which a negative is left out", "a number above 0, or None for no cut"),
     }
 
     def __init__(self, **values: Any) -> None:
@@ -34,16 +42,16 @@ class DistanceWeighted(Miner):
         if cut is not None and not (number and 0 < cut < math.inf):
             raise BadInput(f"cut is {cut!r}", available="a number above 0, or None for no cut", help="1.4 is usual.")
 
-    def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> Mined:
+    def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> MinedTriplets:
         """Return a triplet for every anchor."""
         same_class, different_class = pairs_of(labels)
         squares = squared_distances(embeddings)
         if self.values["cut"] is not None:
             different_class &= squares <= self.values["cut"] ** 2
-        weights = whole_weights(self.log_weights(squares, embeddings.shape[-1]), different_class)
-        positives, with_positive = drawn(same_class.long(), uniforms[..., 0, :])
-        negatives, with_negative = drawn(weights, uniforms[..., 1, :])
-        return Mined(everybody(labels), positives, negatives, with_positive & with_negative)
+        weights = integer_weights(self.log_weights(squares, embeddings.shape[-1]), different_class)
+        positives, with_positive = sample_columns(same_class.long(), uniforms[..., 0, :])
+        negatives, with_negative = sample_columns(weights, uniforms[..., 1, :])
+        return MinedTriplets(all_positions(labels), positives, negatives, with_positive & with_negative)
 
     def log_weights(self, squares: torch.Tensor, width: int) -> torch.Tensor:
         """Return the logarithms of weights, up to a constant, from squared distances."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from equipoise.foundation import registered
-from equipoise.training.metric._mining import Mined, Miner, drawn, everybody, pairs_of
+from equipoise.training.metric import MinedTriplets, Miner, all_positions, pairs_of, sample_columns
 
 if TYPE_CHECKING:
     import torch
@@ -17,8 +17,8 @@ class NPairs(Miner):
 
     gives: ClassVar[str] = "pairs"
 
-    def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> Mined:
+    def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> MinedTriplets:
         """Return a pair for every anchor."""
         same_class, different_class = pairs_of(labels)
-        positives, with_positive = drawn(same_class.long(), uniforms[..., 0, :])
-        return Mined(everybody(labels), positives, None, with_positive & different_class.any(-1))
+        positives, with_positive = sample_columns(same_class.long(), uniforms[..., 0, :])
+        return MinedTriplets(all_positions(labels), positives, None, with_positive & different_class.any(-1))

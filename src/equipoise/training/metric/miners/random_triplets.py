@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from equipoise.foundation import registered, require
-from equipoise.training.metric._mining import Mined, Miner, pairs_of, taken
+from equipoise.training.metric import MinedTriplets, Miner, pairs_of, take_rows
 
 if TYPE_CHECKING:
     import torch
@@ -18,7 +18,7 @@ class RandomTriplets(Miner):
     The triplets are numbered, numbers are drawn, and a number is read as its triplet: the triplets are never listed.
     """
 
-    def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> Mined:
+    def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> MinedTriplets:
         """Return the triplets; any anchor may come several times, or not at all."""
         library = require("torch", extra="train", purpose="Mining")
         same_class, different_class = (pairs.cumsum(-1) for pairs in pairs_of(labels))
@@ -32,12 +32,12 @@ class RandomTriplets(Miner):
         choices = negatives_each.gather(-1, anchors).clamp_min_(1)
         places = [
             # The first place at which so many of the pairs have been passed.
-            library.searchsorted(taken(passed, anchors), rank.unsqueeze(-1) + 1).squeeze(-1)
+            library.searchsorted(take_rows(passed, anchors), rank.unsqueeze(-1) + 1).squeeze(-1)
             for passed, rank in ((same_class, rest // choices), (different_class, rest % choices))
         ]
         positives, negatives = (position.clamp_max_(labels.shape[-1] - 1) for position in places)
         mask = library.arange(labels.shape[-1], device=labels.device) < total
-        return Mined(anchors, positives, negatives, mask)
+        return MinedTriplets(anchors, positives, negatives, mask)
 
 
 def distinct_numbers(total: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:

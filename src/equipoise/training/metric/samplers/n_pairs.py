@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation import BadInput, registered, stream
-from equipoise.training._dataset import Codes
-from equipoise.training.metric._sampler import ByClass, Sampler, steps_of
+from equipoise.training import Codes
+from equipoise.training.metric import ByClass, Sampler, steps_of
 
 PAIR = 2
 
@@ -48,5 +48,5 @@ class NPairBatches(Sampler):
         # A step of 1 to size - 1 onwards, and round: every other row alike.
         second = (first + generator.integers(1, sizes)) % sizes
         pairs = np.stack([first, second], axis=-1) + classes.begins[chosen_classes][..., None]
-        chosen: Codes = classes.places[pairs].reshape(steps, batch_size)
+        chosen: Codes = classes.positions[pairs].reshape(steps, batch_size)
         return chosen

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation import BadInput, registered, stream
-from equipoise.training._dataset import Codes
-from equipoise.training._parameters import Parameter, Table
-from equipoise.training.metric._sampler import ByClass, Sampler, steps_of
+from equipoise.training import Codes, Parameter, Table
+from equipoise.training.metric import ByClass, Sampler, steps_of
 
 
 @registered("sampler", "samples_per_class", alias="SPC", paper="000")
@@ -21,7 +20,7 @@ class SamplesPerClass(Sampler):
     """
 
     parameters: ClassVar[Table] = {
-        "per_class": Parameter("rows of a class that is drawn, n", 2, least=1, low=2, high=8, whole=True),
+        "per_class": Parameter("rows of a class that is drawn, n", 2, least=1, low=2, high=8, integer=True),
     }
 
     def batches(
@@ -38,8 +37,8 @@ class SamplesPerClass(Sampler):
         steps = steps_of(len(labels), batch_size, number, "samples_per_class")
         generator = stream(seed, "samples per class", epoch)
         if weights is not None:
-            return classes.drawn(weights, (steps, batch_size // number), number, generator).reshape(steps, batch_size)
+            return classes.sample(weights, (steps, batch_size // number), number, generator).reshape(steps, batch_size)
         chosen_classes = generator.integers(len(classes.sizes), size=(steps, batch_size // number, 1))
         within = generator.integers(classes.sizes[chosen_classes], size=(*chosen_classes.shape[:2], number))
-        chosen: Codes = classes.places[classes.begins[chosen_classes] + within].reshape(steps, batch_size)
+        chosen: Codes = classes.positions[classes.begins[chosen_classes] + within].reshape(steps, batch_size)
         return chosen
