@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput, Cohort
-from equipoise.training import QUARTERS, encode_dataset
+from equipoise.training import BIN_NAMES, encode_dataset, target_bins
 
 SPLIT = ["train"] * 6 + ["dev"] * 3 + ["test"] * 3
 
@@ -79,7 +79,7 @@ def test_groups_cross_and_what_training_rows_do_not_have_has_no_code() -> None:
 def test_a_regression_has_numbers_and_quarters_of_the_training_targets() -> None:
     numbers = np.array([1.0, 2, 3, 4, 5, 6, -100, 100, np.nan, 1, 1, 1])
     dataset = encode_dataset(cohort(task="regression", columns={"income": numbers}), "sex")
-    assert dataset.classes == QUARTERS
+    assert dataset.classes == BIN_NAMES[4]
     assert dataset.task == "regression"
     assert dataset.train.cell.tolist() == [0, 0, 1, 2, 3, 3]  # type: ignore[union-attr]
     assert dataset.dev.cell.tolist() == [0, 3, -1]  # type: ignore[union-attr]
@@ -87,6 +87,49 @@ def test_a_regression_has_numbers_and_quarters_of_the_training_targets() -> None
     equal = np.array([1.0] * 5 + [9.0] + [1.0] * 6)
     tied = encode_dataset(cohort(task="regression", columns={"income": equal}), "sex")
     assert tied.classes == ("highest quarter",)  # all three quartiles are 1
+
+
+@pytest.mark.parametrize("quantiles", [4, 10])
+@pytest.mark.parametrize("ties", [False, True])
+def test_targets_are_cut_at_the_quantiles_of_training_rows(quantiles: int, ties: bool) -> None:
+    generator = np.random.default_rng(quantiles)
+    numbers = generator.exponential(size=203)
+    if ties:
+        numbers = np.round(numbers * 2)
+    numbers[[7, 190]] = np.nan
+    train = np.arange(150)
+    codes, names = target_bins(numbers, train, quantiles)
+    trained = sorted(number for number in numbers[train].tolist() if number == number)
+
+    def edge(share: float) -> float:
+        """A sample quantile between two sorted values, by hand."""
+        place = share * (len(trained) - 1)
+        low = int(place)
+        high = min(low + 1, len(trained) - 1)
+        return trained[low] + (place - low) * (trained[high] - trained[low])
+
+    edges = [edge(part / quantiles) for part in range(1, quantiles)]
+    parts = [sum(number >= at for at in edges) if number == number else -1 for number in numbers.tolist()]
+    used = sorted({part for row, part in enumerate(parts) if row < 150 and part >= 0})
+    assert names == tuple(BIN_NAMES[quantiles][part] for part in used)
+    assert (len(names) == quantiles) is not ties
+    assert codes.tolist() == [used.index(part) if part >= 0 else -1 for part in parts]
+    if not ties:
+        sizes = np.bincount(codes[train][codes[train] >= 0])
+        assert sizes.max() - sizes.min() <= 1
+
+
+def test_a_cohort_says_into_how_many_parts_its_numbers_are_cut() -> None:
+    numbers = np.arange(12.0)
+    data = cohort(task="regression", columns={"income": numbers})
+    tenths = encode_dataset(replace(data, quantiles=10), "sex")
+    assert set(tenths.classes) < set(BIN_NAMES[10])
+    assert tenths.train.cell.tolist() == list(range(6))  # type: ignore[union-attr]
+    for wrong in (3, 0, "4", True):
+        with pytest.raises(BadInput, match=r"4 \(quarters\) or 10"):
+            replace(data, quantiles=wrong)
+    with pytest.raises(BadInput, match="quantiles is 10, and the cohort is a class task"):
+        cohort(quantiles=10)
 
 
 def test_a_matrix_of_numbers_passes_as_it_is() -> None:

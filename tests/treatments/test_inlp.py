@@ -17,7 +17,7 @@ from equipoise.measures._classification import distance_to_optimum
 from equipoise.training import UNDEFINED, Rows
 from equipoise.treatments import IterativeNullSpaceProjection, inlp
 from equipoise.treatments._linear_head import NullSpace
-from equipoise.treatments.inlp import linear_svm
+from equipoise.treatments.inlp import linear_regressors, linear_svm
 from helpers.cases.treatment import representations
 
 
@@ -32,6 +32,45 @@ def test_the_svm_is_scikit_learns(groups: int) -> None:
         slow = LinearSVC(C=0.1, class_weight="balanced", dual=False, tol=1e-10, max_iter=10_000).fit(rows, side)
         assert weight == pytest.approx(slow.coef_[0], abs=1e-4)
         assert biases[index] == pytest.approx(slow.intercept_[0], abs=1e-4)
+
+
+@pytest.mark.parametrize("groups", [2, 3, 4])
+def test_the_linear_regressors_are_least_squares_with_balanced_sides(groups: int) -> None:
+    found = representations(groups=groups, rows=300)
+    rows, codes = found.train.inputs.astype(np.float64), found.train.group
+    kept = np.ones(len(rows), dtype=bool)
+    kept[np.flatnonzero(codes == 0)[:60]] = False  # sides of different sizes
+    rows, codes = rows[kept], codes[kept]
+    weights, biases = linear_regressors(rows, codes)
+    assert len(weights) == (1 if groups == 2 else groups)
+    for index, weight in enumerate(weights):
+        side = codes == (1 if groups == 2 else index)
+        # The normal equations, row by row.
+        gram, moment = np.zeros((rows.shape[1] + 1,) * 2), np.zeros(rows.shape[1] + 1)
+        for row, member in zip(rows, side, strict=True):
+            extended = np.append(row, 1.0)
+            counts = 1 / side.sum() if member else 1 / (~side).sum()
+            gram += counts * np.outer(extended, extended)
+            moment += counts * (1.0 if member else -1.0) * extended
+        slow = np.linalg.solve(gram, moment)
+        assert np.append(weight, biases[index]) == pytest.approx(slow, abs=1e-8)
+        counts = np.where(side, 1 / side.sum(), 1 / (~side).sum())
+        model = LinearRegression().fit(rows, np.where(side, 1.0, -1.0), sample_weight=counts)
+        assert weight == pytest.approx(model.coef_, abs=1e-8)
+        assert biases[index] == pytest.approx(model.intercept_, abs=1e-8)
+
+
+def test_a_linear_regressor_takes_nothing_from_directions_that_are_gone() -> None:
+    found = representations(rows=400)
+    rows, codes = found.train.inputs.astype(np.float64), found.train.group
+    gone = np.linalg.qr(np.random.default_rng(1).normal(size=(rows.shape[1], 2)))[0].T
+    left = (rows - (rows @ gone.T) @ gone).astype(np.float32).astype(np.float64)  # with the digits of a network
+    weights, biases = linear_regressors(left, codes)
+    assert np.abs(gone @ weights[0]).max() < 1e-5 * np.linalg.norm(weights[0])
+    kept = scipy.linalg.null_space(gone)
+    counts = np.where(codes == 1, 1 / (codes == 1).sum(), 1 / (codes == 0).sum())
+    model = LinearRegression().fit(left @ kept, 2.0 * codes - 1, sample_weight=counts)
+    assert left @ weights[0] + biases[0] == pytest.approx(model.predict(left @ kept), abs=1e-4)
 
 
 def by_the_authors(directions: list[Any], columns: int) -> Any:
@@ -74,7 +113,9 @@ def search_of(found: Any, **values: Any) -> tuple[Any, list[NullSpace]]:
     return search, list(search.spaces(int(treatment.values["iterations"])))
 
 
-@pytest.mark.parametrize("values", [{}, {"classifier": "logistic"}, {"conditional_on_class": True}])
+@pytest.mark.parametrize(
+    "values", [{}, {"classifier": "logistic"}, {"classifier": "least_squares"}, {"conditional_on_class": True}]
+)
 @pytest.mark.parametrize("groups", [2, 3])
 def test_what_is_left_no_longer_tells_the_group(values: dict[str, Any], groups: int) -> None:
     # Class and group are independent: what hides the one does not hide the other.
@@ -100,6 +141,19 @@ def test_the_first_direction_is_that_of_the_classifier_and_the_second_that_of_on
         own = model.coef_[0] / np.linalg.norm(model.coef_[0])
         assert abs(own @ space.basis[number]) == pytest.approx(1, abs=1e-6)
         rows = rows - np.outer(rows @ own, own)
+
+
+def test_each_direction_of_least_squares_is_that_of_a_regression_on_what_is_left() -> None:
+    found = representations(rows=400)
+    rows, group = found.train.inputs.astype(np.float64), found.train.group
+    counts = np.where(group == 1, 1 / (group == 1).sum(), 1 / (group == 0).sum())
+    _, spaces = search_of(found, classifier="least_squares", iterations=3)
+    for number, space in enumerate(spaces):
+        model = LinearRegression().fit(rows, group, sample_weight=counts)
+        own = model.coef_ / np.linalg.norm(model.coef_)
+        assert abs(own @ space.basis[number]) == pytest.approx(1, abs=1e-6)
+        rows = rows - np.outer(rows @ own, own)
+    assert spaces
 
 
 def test_conditional_classifiers_see_one_class_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,6 +277,25 @@ def test_a_regression_ends_in_least_squares() -> None:
     slow = LinearRegression().fit(train, found.train.target).predict(dev)
     assert ended.dev.values == pytest.approx(slow, abs=1e-4)
     assert np.corrcoef(ended.dev.values, found.dev.target)[0, 1] > 0.9
+
+
+def test_a_regression_is_least_squares_throughout_where_that_is_asked_for() -> None:
+    found = representations(task="regression")
+    ended = IterativeNullSpaceProjection(iterations=2, classifier="least_squares").after(
+        replace(found, selection="last")
+    )
+    _, spaces = search_of(found, iterations=2, classifier="least_squares")
+    rows, group = found.train.inputs.astype(np.float64), found.train.group
+    counts = np.where(group == 1, 1 / (group == 1).sum(), 1 / (group == 0).sum())
+    gone = []
+    for _ in spaces:
+        direction = LinearRegression().fit(rows, group, sample_weight=counts).coef_
+        gone.append(direction)
+        unit = direction / np.linalg.norm(direction)
+        rows = rows - np.outer(rows @ unit, unit)
+    left = by_the_authors([np.atleast_2d(one) for one in gone], rows.shape[1])
+    slow = LinearRegression().fit(found.train.inputs @ left, found.train.target)
+    assert ended.dev.values == pytest.approx(slow.predict(found.dev.inputs @ left), abs=1e-3)
 
 
 def test_an_empty_cell_is_passed_over_and_a_class_of_one_group_is_not_drawn() -> None:

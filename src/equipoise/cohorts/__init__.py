@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from equipoise.cohorts._array_files import array_names as array_names
     from equipoise.cohorts._array_files import file_ending as file_ending
     from equipoise.cohorts._array_files import read_array as read_array
+    from equipoise.cohorts._cohort import DECILES as DECILES
+    from equipoise.cohorts._cohort import QUARTILES as QUARTILES
     from equipoise.cohorts._cohort import Cohort as Cohort
     from equipoise.cohorts._cohort import CohortCard as CohortCard
     from equipoise.cohorts._cohort import Task as Task
@@ -70,8 +72,8 @@ if TYPE_CHECKING:
 _MODULES = {
     "_array_files": ("NPY", "PICKLE_ENDINGS", "PICKLE_REASON", "array_names", "file_ending", "read_array"),
     "_cohort": (
-        "Cohort", "CohortCard", "Task", "cohort_card", "columns_of", "columns_text", "with_extra_columns",
-        "with_pictures", "with_roles",
+        "Cohort", "CohortCard", "DECILES", "QUARTILES", "Task", "cohort_card", "columns_of", "columns_text",
+        "with_extra_columns", "with_pictures", "with_roles",
     ),
     "_embeddings": ("Embedding", "open_embedding", "working_dtype"),
     "_factors": ("Factor", "FactorCodes", "LOWER_HALF", "UPPER_HALF", "codes_of_cells"),

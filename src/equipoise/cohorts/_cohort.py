@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 
 Task = Literal["class", "multilabel", "regression"]
+# Into how many parts the target of a regression is cut.
+QUARTILES, DECILES = 4, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,8 @@ class Cohort:
     ``pictures`` says that rows may be shown as examples in reports: the column that holds their pictures, or what
     reads them by position when they are asked for. It is for pictures of things, and never of people; it is no part of
     what names the data. ``labels`` are the columns of a target with several labels a row (``task="multilabel"``), each
-    0/1, true/false or yes/no; ``target`` is then what they are called together.
+    0/1, true/false or yes/no; ``target`` is then what they are called together. ``quantiles`` says into how many
+    parts the target of a regression is cut where a method or a condition needs classes: 4 (quarters) or 10 (tenths).
     """
 
     name: str
@@ -80,6 +83,7 @@ class Cohort:
     datasheet: str = field(default="", repr=False)
     pictures: str | Callable[[NDArray[np.int64]], NDArray[np.uint8]] | None = field(default=None, repr=False)
     labels: tuple[str, ...] = ()
+    quantiles: int = QUARTILES
 
     def __post_init__(self) -> None:
         self._make_plain()
@@ -91,6 +95,7 @@ class Cohort:
                 help="add task='multilabel'.",
             )
         _check_labels(self.labels, self.features)
+        _check_quantiles(self.quantiles, self.task)
         optional = (self.split, self.weight, self.prediction, self.score, self.cluster)
         named = [name for name in (*optional, self.pictures) if isinstance(name, str)]
         table.check_columns([*self.target_columns, *self.groups, *self.features, *named])
@@ -228,6 +233,17 @@ class Cohort:
         """
         flat = {name: column for name, column in self.columns.items() if column.ndim <= 2}
         return make_frame({name: column.tolist() for name, column in flat.items()}, backend)
+
+
+def _check_quantiles(quantiles: object, task: Task) -> None:
+    if isinstance(quantiles, bool) or quantiles not in (QUARTILES, DECILES):
+        raise BadInput(f"quantiles is {quantiles!r}", available=f"{QUARTILES} (quarters) or {DECILES} (tenths)")
+    if quantiles != QUARTILES and task != "regression":
+        raise BadInput(
+            f"quantiles is {quantiles!r}, and the cohort is a {task} task",
+            available="a regression, whose target is cut into quarters or tenths",
+            help="leave quantiles out.",
+        )
 
 
 def _check_labels(labels: Sequence[str], features: Sequence[str]) -> None:

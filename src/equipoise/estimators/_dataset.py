@@ -30,7 +30,7 @@ from equipoise.tallies import (
     presence_codes,
     row_group_codes,
 )
-from equipoise.training import ALL_ROWS, Codes, EncodedDataset, Rows, check_labels_vary, quarters_of
+from equipoise.training import ALL_ROWS, Codes, EncodedDataset, Rows, check_labels_vary, target_bins
 
 EVERYONE = "everyone"
 
@@ -119,7 +119,7 @@ def _several(y: object) -> Targets:
 
 def _numbers(column: NDArray[Any]) -> Targets:
     numbers = check_array(column, ensure_2d=False, dtype=np.float64, input_name="y")
-    cell, names = quarters_of(numbers, np.arange(len(numbers)))
+    cell, names = target_bins(numbers, np.arange(len(numbers)))
     return Targets(numbers.astype(np.float32), cell, names, task="regression")
 
 

@@ -176,6 +176,10 @@ class CohortPlan(BaseModel):
     split: str | None = Field(None, description="The column that says train, dev or test (of a file).")
     favourable: str | int | float | bool | None = Field(None, description="The class people want to get.")
     task: Literal["class", "regression", "multilabel"] = Field("class", description="What is predicted (of a file).")
+    quantiles: Literal[4, 10] | None = Field(
+        None,
+        description="Into how many parts the target of a regression is cut where classes are needed: 4 (usual) or 10.",
+    )
     cluster: str | None = Field(None, description="The column of rows that belong together (of a file).")
     pictures: str | None = Field(
         None, description="The column of picture files, relative to the file; they are then the only feature."
@@ -432,7 +436,8 @@ def _registered(plan_entry: CohortPlan, plan: Path) -> Cohort:
     if extra is not None:
         cohort = with_extra_columns(cohort, extra)
     favourable = None if plan_entry.favourable is None else str(plan_entry.favourable)
-    return with_roles(cohort, target=plan_entry.target, groups=names_of(plan_entry.groups), favourable=favourable)
+    cohort = with_roles(cohort, target=plan_entry.target, groups=names_of(plan_entry.groups), favourable=favourable)
+    return cohort if plan_entry.quantiles is None else replace(cohort, quantiles=plan_entry.quantiles)
 
 
 def _extra(plan_entry: CohortPlan, plan: Path) -> str | None:
@@ -455,6 +460,8 @@ def _of_file(plan_entry: CohortPlan, table: str, extra: str | None) -> Cohort:
         roles["features"] = tuple(names_of(plan_entry.features))
     if plan_entry.favourable is not None:
         roles["favourable"] = str(plan_entry.favourable)
+    if plan_entry.quantiles is not None:
+        roles["quantiles"] = plan_entry.quantiles
     name = plan_entry.name or Path(table).stem
     groups = names_of(plan_entry.groups)
     # Groups that the further columns hold are not there yet; the target stands in for them.

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from equipoise.training._compatibility import required as required
     from equipoise.training._compatibility import tasks_of as tasks_of
     from equipoise.training._dataset import ALL_ROWS as ALL_ROWS
-    from equipoise.training._dataset import QUARTERS as QUARTERS
+    from equipoise.training._dataset import BIN_NAMES as BIN_NAMES
     from equipoise.training._dataset import Codes as Codes
     from equipoise.training._dataset import EncodedDataset as EncodedDataset
     from equipoise.training._dataset import Epoch as Epoch
@@ -55,12 +55,13 @@ if TYPE_CHECKING:
     from equipoise.training._dataset import Rows as Rows
     from equipoise.training._dataset import Selection as Selection
     from equipoise.training._dataset import Settings as Settings
+    from equipoise.training._dataset import bin_edges as bin_edges
     from equipoise.training._dataset import check_labels_vary as check_labels_vary
     from equipoise.training._dataset import encode_dataset as encode_dataset
     from equipoise.training._dataset import encoder_of as encoder_of
     from equipoise.training._dataset import known_targets as known_targets
     from equipoise.training._dataset import label_codes as label_codes
-    from equipoise.training._dataset import quarters_of as quarters_of
+    from equipoise.training._dataset import target_bins as target_bins
     from equipoise.training._extract import extract as extract
     from equipoise.training._input_encoder import InputEncoder as InputEncoder
     from equipoise.training._learner import Learner as Learner
@@ -165,9 +166,9 @@ _MODULES = {
         "required", "tasks_of",
     ),
     "_dataset": (
-        "ALL_ROWS", "Codes", "Epoch", "Job", "EncodedDataset", "Outcome", "Precision", "Predicted", "QUARTERS",
-        "Rounding", "Rows", "Selection", "Settings", "check_labels_vary", "encoder_of", "known_targets",
-        "label_codes", "encode_dataset", "quarters_of",
+        "ALL_ROWS", "BIN_NAMES", "Codes", "Epoch", "Job", "EncodedDataset", "Outcome", "Precision", "Predicted",
+        "Rounding", "Rows", "Selection", "Settings", "bin_edges", "check_labels_vary", "encoder_of", "known_targets",
+        "label_codes", "encode_dataset", "target_bins",
     ),
     "_extract": ("extract",),
     "_input_encoder": ("InputEncoder",),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts import Cohort, Task
+from equipoise.cohorts import DECILES, QUARTILES, Cohort, Task
 from equipoise.foundation import (
     BadInput,
     listing,
@@ -60,7 +60,7 @@ class Rows:
     ids: Codes
     target: NDArray[Any] | None = None
     group: Codes | None = None
-    # Classes of the target: the codes themselves, or the quarter of the training targets that a number falls into. Rows
+    # Classes of the target: the codes themselves, or the part of the training targets that a number falls into. Rows
     # of several labels have no class: all that are known stand in one cell.
     cell: Codes | None = None
 
@@ -193,7 +193,14 @@ class Outcome:
 
 
 SPLITS = ("train", "dev", "test")
-QUARTERS = ("lowest quarter", "second quarter", "third quarter", "highest quarter")
+# What the parts of the target of a regression are called, by how many there are.
+BIN_NAMES = {
+    QUARTILES: ("lowest quarter", "second quarter", "third quarter", "highest quarter"),
+    DECILES: (
+        "lowest tenth", "second tenth", "third tenth", "fourth tenth", "fifth tenth", "sixth tenth", "seventh tenth",
+        "eighth tenth", "ninth tenth", "highest tenth",
+    ),
+}  # fmt: skip
 
 
 def encode_dataset(
@@ -304,32 +311,38 @@ def check_labels_vary(present: NDArray[Any], labels: Sequence[str], where: str) 
 
 
 def _numbers(cohort: Cohort, train: Codes) -> tuple[NDArray[Any], Codes, tuple[str, ...]]:
-    """Return the targets, and the quarter of the training targets that each falls into."""
+    """Return the targets, and the part of the training targets that each falls into."""
     numbers = as_numbers(cohort[cohort.target])
     if numbers is None or not np.isfinite(numbers[train]).any():
         raise BadInput(
             f"The target {cohort.target!r} of a regression holds no numbers", available="a column of numbers"
         )
-    cell, quarters = quarters_of(numbers, train)
-    return np.where(np.isfinite(numbers), numbers, np.nan).astype(np.float32), cell, quarters
+    cell, bins = target_bins(numbers, train, cohort.quantiles)
+    return np.where(np.isfinite(numbers), numbers, np.nan).astype(np.float32), cell, bins
 
 
-def quarters_of(numbers: NDArray[np.float64], train: Codes) -> tuple[Codes, tuple[str, ...]]:
-    """Return the quarter of the training targets that each number falls into, -1 where it is missing, and their names.
+def target_bins(
+    numbers: NDArray[np.float64], train: Codes, quantiles: int = QUARTILES
+) -> tuple[Codes, tuple[str, ...]]:
+    """Return the part of the training targets that each number falls into, -1 where it is missing, and their names.
 
-    >>> quarters_of(np.array([1.0, 2.0, 3.0, 4.0, np.nan]), np.arange(4))[0].tolist()
+    The parts are quarters or tenths (``quantiles``), cut at sample quantiles (Han et al. 2022, section 3.3).
+
+    >>> target_bins(np.array([1.0, 2.0, 3.0, 4.0, np.nan]), np.arange(4))[0].tolist()
     [0, 1, 2, 3, -1]
     """
     is_finite = np.isfinite(numbers)
-    trained = numbers[train][is_finite[train]]
-    edges = np.quantile(trained, [0.25, 0.5, 0.75])
-    cell = np.where(is_finite, np.searchsorted(edges, numbers, side="right"), -1)
-    # Many equal targets may leave a quarter without rows.
+    cell = np.where(is_finite, np.searchsorted(bin_edges(numbers[train], quantiles), numbers, side="right"), -1)
+    # Many equal targets may leave a part without rows.
     present = np.unique(cell[train][is_finite[train]])
-    recode = np.searchsorted(present, np.arange(len(QUARTERS))).clip(max=len(present) - 1)
-    return np.where(is_finite, recode[cell], -1).astype(np.int64), tuple(
-        QUARTERS[quarter] for quarter in present.tolist()
-    )
+    recode = np.searchsorted(present, np.arange(quantiles)).clip(max=len(present) - 1)
+    names = tuple(BIN_NAMES[quantiles][place] for place in present.tolist())
+    return np.where(is_finite, recode[cell], -1).astype(np.int64), names
+
+
+def bin_edges(numbers: NDArray[np.float64], quantiles: int) -> NDArray[np.float64]:
+    """Return the numbers at which targets are cut into equally filled parts; an edge belongs to the part above it."""
+    return np.asarray(np.quantile(numbers[np.isfinite(numbers)], np.arange(1, quantiles) / quantiles))
 
 
 def _group_columns(cohort: Cohort, group: str | Sequence[str] | None) -> tuple[str, ...]:

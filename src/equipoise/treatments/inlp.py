@@ -52,16 +52,21 @@ class IterativeNullSpaceProjection(Treatment):
     With ``iterations = 0`` nothing is taken away, and the logistic regression is fitted on the hidden layer as it is:
     the control, which tells what of INLP's effect is that of its classifier. A study with INLP has it as well.
 
-    The classifier is a linear SVM with C = 0.1 (scikit-learn's ``LinearSVC`` to four digits). Where dev groups are told
-    no better than by chance (mean recall at most 1/G) every further classifier would be the same. From an embedding
-    directions are taken away and no classifier is fitted: dev rows choose by the class of their nearest training row.
+    The classifier is a linear SVM with C = 0.1 (scikit-learn's ``LinearSVC`` to four digits). With ``least_squares`` it
+    is a linear regression of the group (1 and -1, balanced, without a penalty; one for each of three groups or more),
+    and its direction is taken away: with a number as the target all of INLP is then least squares. Where dev groups
+    are told no better than by chance (mean recall at most 1/G) every further classifier would be the same. From an
+    embedding directions are taken away and no classifier is fitted: dev rows choose by the class of their nearest
+    training row.
     """
 
     not_for_labels: ClassVar[str] = "the classifier that it fits on the hidden layer tells one class per row"
     parameters: ClassVar[Table] = {
         "iterations": Parameter("most classifiers of the group", 300, least=0, low=300, high=300, integer=True),
         "classifier": Choice(
-            "linear SVM (the paper), or logistic regression (the authors' code)", "svm", ("svm", "logistic")
+            "linear SVM (the paper), logistic regression (the authors' code), or a linear regression of the group",
+            "svm",
+            ("svm", "logistic", "least_squares"),
         ),
         "conditional_on_class": Choice("whether each classifier sees one class only", False),
     }
@@ -181,6 +186,8 @@ class _Search:
         codes = self.train_group[train]
         if self.classifier == "svm":
             weights, biases = linear_svm(self.train[train], codes, STRENGTH)
+        elif self.classifier == "least_squares":
+            weights, biases = linear_regressors(self.train[train], codes)
         else:
             weights, biases = _logistic(self.train[train], codes)
         outputs = self.dev[dev] @ weights.T + biases
@@ -226,6 +233,37 @@ def _classes_of_several_groups(group: Codes, cell: Codes, representations: Repre
     return list(several)
 
 
+def _sides(codes: Codes) -> tuple[Floats, Floats]:
+    """Return 1 or -1 ``[machine, row]``, the side of each row, and what rows count so that both sides count the same.
+
+    One machine tells two groups apart (the second against the first); of more, each has one, in the order of the codes.
+    """
+    present = np.unique(codes)
+    sides = present[1:] if len(present) == 2 else present
+    member = codes == sides[:, None]
+    share = member.mean(axis=1, keepdims=True)
+    return np.where(member, 1.0, -1.0), np.where(member, 0.5 / share, 0.5 / (1.0 - share))
+
+
+def linear_regressors(rows: Floats, codes: Codes) -> tuple[Floats, Floats]:
+    """Return weights and biases as ``linear_svm`` does, of linear regressions of 1 and -1 by least squares.
+
+    Each minimises sum_i s_i (w . x_i + b - t_i)^2 with s_i the inverse of the side's share, halved. Directions in which
+    rows do not vary, such as those that are gone already, have no part in w.
+    """
+    signs, balance = _sides(codes)
+    weights, biases = np.zeros((len(signs), rows.shape[1])), np.zeros(len(signs))
+    for machine, (sign, counts) in enumerate(zip(signs, balance / len(codes), strict=True)):
+        mean, roots = counts @ rows, np.sqrt(counts)
+        # Balanced sides: the mean of 1 and -1 is 0.
+        weights[machine] = np.linalg.lstsq((rows - mean) * roots[:, None], sign * roots, rcond=FLAT)[0]
+        biases[machine] = -weights[machine] @ mean
+    return weights, biases
+
+
+# Rows that vary by less than this in a direction, against the one in which they vary most, do not vary in it: a hidden
+# layer has the digits of float32.
+FLAT = 1e-6
 MOST_SVM_STEPS = 2_000
 
 
@@ -237,13 +275,9 @@ def linear_svm(rows: Floats, codes: Codes, strength: float) -> tuple[Floats, Flo
     side's share, halved: scikit-learn's ``LinearSVC(C, class_weight="balanced", dual=False)``, which takes several
     times as long on the dense rows of a hidden layer (a test holds the two equal).
     """
-    present = np.unique(codes)
-    sides = present[1:] if len(present) == 2 else present
-    member = codes == sides[:, None]  # [machine, row]
-    signs = np.where(member, 1.0, -1.0)
-    share = member.mean(axis=1, keepdims=True)
-    costs = strength * np.where(member, 0.5 / share, 0.5 / (1.0 - share))
-    shape = (len(sides), rows.shape[1] + 1)
+    signs, balance = _sides(codes)
+    costs = strength * balance
+    shape = (len(signs), rows.shape[1] + 1)
 
     def objective(point: Floats) -> tuple[float, Floats]:
         machines = point.reshape(shape)

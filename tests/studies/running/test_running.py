@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from equipoise.studies.running._environment import available_cores, environment,
 from equipoise.studies.running._progress import Standing, duration, seconds_left, standing
 from equipoise.studies.running._running import beating, enter, run_in_store, trained, work_through
 from equipoise.studies.storage import CellStatus, Status
+from equipoise.training import BIN_NAMES
 from helpers.cases.plan import PLAN, by_the_mean, cohort, columns, threshold, write_people, write_plan
 
 pytest.importorskip("sqlalchemy")
@@ -258,18 +260,39 @@ def test_an_estimator_is_a_learner_and_refuses_what_acts_during_training(tmp_pat
         Study(cohort(), group="sex", learner=3)
 
 
-def test_a_regression_is_studied_under_conditions_on_its_quarters(tmp_path: Path) -> None:
+@pytest.mark.parametrize("quantiles", [4, 10])
+def test_a_regression_is_studied_under_conditions_on_parts_of_its_target(quantiles: int, tmp_path: Path) -> None:
     data = {**columns(), "hired": columns()["a"] * 2 + columns()["b"]}
-    people = equipoise.Cohort("n", data, "hired", ("sex",), ("a", "b"), split="split", task="regression")
+    people = equipoise.Cohort(
+        "n", data, "hired", ("sex",), ("a", "b"), split="split", task="regression", quantiles=quantiles
+    )
     study = Study(
         people, conditions=["as_given", {"name": "interpolation", "mode": "JB", "alpha": 1}], seeds=1,
         learner={"name": "mlp", "width": 4, "epochs": 2},
     )  # fmt: skip
-    assert study.dataset.classes == ("lowest quarter", "second quarter", "third quarter", "highest quarter")
+    assert study.dataset.classes == BIN_NAMES[quantiles]
     run_in_store(study, tmp_path / "s.db")
     assert study.status(tmp_path / "s.db").done == 2
     counts = np.bincount(study.dataset.train.cell[study.work.draws[list(study.work.draws)[1]]])
     assert np.ptp(counts) <= 1
+    quarters = Study(replace(people, quantiles=4), seeds=1, learner={"name": "mlp", "width": 4, "epochs": 2})
+    assert (quarters.fingerprint == study.fingerprint) is (quantiles == 4)
+
+
+def test_a_plan_says_into_how_many_parts_a_target_is_cut(tmp_path: Path) -> None:
+    write_people(tmp_path / "people.csv")
+    plan = tmp_path / "plan.toml"
+
+    def planned(task: str, quantiles: int) -> equipoise.Cohort:
+        roles = f'file = "people.csv"\ntarget = "a"\ngroups = "sex"\ntask = "{task}"\nquantiles = {quantiles}'
+        plan.write_text(f"[cohort]\n{roles}\n", encoding="utf-8")
+        return read_plan(plan).cohort()
+
+    assert planned("regression", 10).quantiles == 10
+    with pytest.raises(BadInput, match=r"(?s)plan.toml.*quantiles is 10, and the cohort is a class task"):
+        planned("class", 10)
+    with pytest.raises(BadInput, match=r"(?s)plan.toml.*quantiles is 5.*4 or 10"):
+        planned("regression", 5)
 
 
 def test_treatments_compose_in_order(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from equipoise.foundation import BadInput
 from equipoise.measures import distance_to_optimum
 from equipoise.measures._scores import BY_NAME
 from equipoise.studies.storage._labels import Names, Readouts, decoded, encoded, evaluation_labels, readout
-from equipoise.training import Predicted, encode_dataset
+from equipoise.training import BIN_NAMES, Predicted, encode_dataset
 from helpers.cases.store import GROUPS, Predicting, trial, truth
 
 
@@ -160,12 +161,14 @@ def test_a_class_that_no_training_row_has_counts_as_a_mistake() -> None:
     assert counts.sum() == 59  # one test row has no target
 
 
-def test_the_quarters_are_those_of_the_training_targets() -> None:
-    cohort = people("regression")
+@pytest.mark.parametrize("quantiles", [4, 10])
+def test_the_parts_are_those_of_the_training_targets(quantiles: int) -> None:
+    cohort = replace(people("regression"), quantiles=quantiles)
     found = evaluation_labels(cohort, fingerprint="sha256:x", classes=())
-    edges = np.quantile(cohort["target"][cohort["split"] == "train"], [0.25, 0.5, 0.75])
+    edges = np.quantile(cohort["target"][cohort["split"] == "train"], np.arange(1, quantiles) / quantiles)
     values = cohort["target"][cohort["split"] == "test"]
     np.testing.assert_array_equal(found.of("test").cell, [sum(value >= edge for edge in edges) for value in values])
+    assert found.classes == BIN_NAMES[quantiles]
     np.testing.assert_allclose(found.of("test").target, values)
     assert found.pivot == pytest.approx(cohort["target"][cohort["split"] != "train"].mean())
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts import Cohort
+from equipoise.cohorts import QUARTILES, Cohort
 from equipoise.conditions import (
     Condition,
     Feasibility,
@@ -44,7 +44,9 @@ from equipoise.training import Codes, EncodedDataset
 def trained_fingerprint(cohort: Cohort) -> str:
     """Name what a trial is trained and judged on: features, target, groups and splits, row by row."""
     assert cohort.split is not None, "splits are decided first"
-    parts = [cohort.task.encode(), *(name.encode() for name in (*cohort.target_columns, *cohort.groups))]
+    # Quarters were there first, and do not change a name.
+    cut = [] if cohort.quantiles == QUARTILES else [f"quantiles {cohort.quantiles}".encode()]
+    parts = [cohort.task.encode(), *cut, *(name.encode() for name in (*cohort.target_columns, *cohort.groups))]
     columns = dict.fromkeys((*cohort.features, *cohort.target_columns, *cohort.groups))
     # The splits by what they are, not by the name of the column they stand in.
     return fingerprint_of([*parts, *_columns(cohort, columns), *_values(cohort[cohort.split])])

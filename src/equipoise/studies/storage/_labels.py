@@ -32,7 +32,7 @@ from equipoise.tallies import (
     residual_moments,
     residual_sums,
 )
-from equipoise.training import QUARTERS, Predicted, known_targets, label_codes
+from equipoise.training import BIN_NAMES, Predicted, bin_edges, known_targets, label_codes
 
 Codes = NDArray[np.int64]
 # The splits that a trial predicts.
@@ -158,8 +158,8 @@ def evaluation_labels(
 
     ``classes`` are those of the training dataset, whose codes predictions have. A class that no training row has
     follows them, so that its rows count as mistakes. Of several labels they are the labels. Numbers of a regression are
-    cut where the training targets'
-    quarters end. All group columns are crossed, but where that makes too many counts: then the ``needed`` ones.
+    cut where the parts of the training targets end (quarters, or tenths). All group columns are crossed, but where that
+    makes too many counts: then the ``needed`` ones.
     """
     rows = {split: rows_of(cohort, split) for split in PREDICTED}
     judged = np.concatenate(list(rows.values()))
@@ -173,9 +173,8 @@ def evaluation_labels(
     names: tuple[str, ...]
     cell = pivot = None
     if cohort.task == "regression":
-        target, names = _numbers(cohort), QUARTERS
-        trained = target[rows_of(cohort, "train")]
-        edges = np.quantile(trained[np.isfinite(trained)], [0.25, 0.5, 0.75])
+        target, names = _numbers(cohort), BIN_NAMES[cohort.quantiles]
+        edges = bin_edges(target[rows_of(cohort, "train")], cohort.quantiles)
         cell = np.searchsorted(edges, target[judged], side="right")
         pivot = float(np.nanmean(target[judged])) if np.isfinite(target[judged]).any() else 0.0
     elif cohort.task == "multilabel":
