@@ -109,7 +109,9 @@ def test_the_way_of_a_reference_is_that_of_a_loop_and_decides_nothing(guard: flo
         ways.append(sum(abs(b - a) for (a, b), both in counted if all(both)))
     assert beside.reference_change == pytest.approx(np.mean(ways), abs=1e-6)
     assert np.isnan(alone.reference_change)
-    same = ("variation", "low", "high", "way", "steadiness", "chance", "rank_among_random", "verdict", "reason")
+    same = (
+        "variation", "low", "high", "total_change", "steadiness", "chance", "rank_among_random", "verdict", "reason",
+    )  # fmt: skip
     assert [getattr(beside, name) for name in same] == [getattr(alone, name) for name in same]
 
 

@@ -127,7 +127,7 @@ def test_the_authors_fit_has_right_angles_and_repeats(monkeypatch: pytest.Monkey
         ({"attributes": {"some": np.array(["yes", None] * 400, dtype=object)}}, "missing or not finite"),
         ({"attributes": {"some": np.array(["yes", np.nan] * 400, dtype=object)}}, "missing or not finite"),
         ({"attributes": {"angle": np.full(ROWS, np.nan)}, "circular": ["angle"]}, "missing or not finite"),
-        ({"how": "svm"}, "fit 'svm' not found"),
+        ({"method": "svm"}, "fit 'svm' not found"),
         ({"held_out": 1.0}, "held_out is 1.0"),
         ({"latents": np.full((ROWS, SIZE), np.nan)}, "of finite numbers"),
         ({"attributes": {f"n{at}": planted()[0][:, 0] + at for at in range(7)}}, "in 6 dimensions"),

@@ -142,8 +142,8 @@ def undefined() -> Investigation:
     """A direction of which nothing is left beside the target, so that none of its numbers is defined."""
     nan = float("nan")
     bare = shown(
-        "direction 1", plane=None, kept=0.0, variation=nan, low=nan, high=nan, way=nan, steadiness=nan, chance=nan,
-        chance_high=nan, rank_among_random=None, random_directions=0,
+        "direction 1", plane=None, cosine_kept=0.0, variation=nan, low=nan, high=nan, total_change=nan, steadiness=nan,
+        chance=nan, chance_high=nan, rank_among_random=None, random_directions=0,
         verdict="nothing found", reason=because(DiscoveryReason.KNOWN_ALREADY),
     )  # fmt: skip
     return investigation(
@@ -176,7 +176,7 @@ def hostile() -> Investigation:
         ),
         notes=(bad, names[1]),
         target=bad,
-        asked={
+        run_spec={
             "classifier": {"output": 0, "class": bad, "names": names, "logits": bad},
             "generator": {"prior": bad, "latent_size": 6},
             "surrogate": {"latents": bad},

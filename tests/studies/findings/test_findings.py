@@ -43,7 +43,7 @@ def test_flips_are_counted_for_everyone_and_each_group_and_rows_only_when_asked(
                 assert sum(r.flipped for r in own if r.attribute == attribute) == everyone.flipped
     _, shown = flips_of(data, cells, [("sex",)], show_rows=True)
     assert len(shown) == sum(record.flipped for record in records if record.group is None)
-    assert all(sum(times for _, times in row.predictions) == 3 and len(row.predictions) > 1 for row in shown)
+    assert all(sum(times for _, times in row.said) == 3 and len(row.said) > 1 for row in shown)
 
 
 def test_ranks_follow_the_means_and_probabilities_add_up() -> None:

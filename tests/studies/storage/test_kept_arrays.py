@@ -38,7 +38,7 @@ def test_arrays_come_back_from_a_store_as_they_were(tmp_path: Path) -> None:
     with open_store(tmp_path / "trials.db", plan="p") as store:
         store.plan(planned(4))
         assert store.stored_array_names() == {}
-        store.add([DONE(trial(0), kept=kept()), DONE(trial(1)), failed(trial(0, "untreated"))], DONE.truth)
+        store.add([DONE(trial(0), arrays=kept()), DONE(trial(1)), failed(trial(0, "untreated"))], DONE.truth)
         assert store.stored_array_names() == dict.fromkeys(sorted(kept()), 1)
         keys = [trial(1).key, trial(0).key, trial(0, "untreated").key]
         found = {name: store.stored_arrays(keys, name) for name in kept()}
@@ -52,7 +52,7 @@ def test_arrays_come_back_from_a_store_as_they_were(tmp_path: Path) -> None:
 def test_large_arrays_lie_in_files_beside_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artefacts, "MOST_IN_DATABASE", 300)
     with open_store(tmp_path / "trials.db") as store:
-        store.add([DONE(trial(0), kept=kept())], DONE.truth)
+        store.add([DONE(trial(0), arrays=kept())], DONE.truth)
         (file,) = (tmp_path / "trials.db.artefacts").rglob("*kept.embedding.test*")
         np.testing.assert_array_equal(
             store.stored_arrays([trial(0).key], "embedding.test")[trial(0).key], kept()["embedding.test"]
@@ -63,7 +63,7 @@ def test_large_arrays_lie_in_files_beside_the_store(tmp_path: Path, monkeypatch:
 
 
 def test_arrays_travel_in_trial_files_and_are_merged(tmp_path: Path) -> None:
-    recorded = DONE(trial(0), scores=True, kept=kept())
+    recorded = DONE(trial(0), scores=True, arrays=kept())
     same(kept(), read_trial(write_trial(tmp_path / "files", recorded)).arrays)
     write_trial(tmp_path / "files", DONE(trial(1)))
     with open_store(tmp_path / "trials.db") as store:
@@ -73,13 +73,13 @@ def test_arrays_travel_in_trial_files_and_are_merged(tmp_path: Path) -> None:
 
 
 def test_a_file_without_scores_has_the_arrays_all_the_same(tmp_path: Path) -> None:
-    shorter = _without_scores(DONE(trial(0), scores=True, kept=kept()))
+    shorter = _without_scores(DONE(trial(0), scores=True, arrays=kept()))
     assert shorter.predictions["test"].scores is None
     same(kept(), read_trial(write_trial(tmp_path, shorter)).arrays)
 
 
 def test_an_array_that_was_changed_in_a_file_is_noticed(tmp_path: Path) -> None:
-    path = write_trial(tmp_path, DONE(trial(0), kept={"embedding.test": np.full((40, 6), 0.25, dtype=np.float16)}))
+    path = write_trial(tmp_path, DONE(trial(0), arrays={"embedding.test": np.full((40, 6), 0.25, dtype=np.float16)}))
     whole = path.read_bytes()
     place = whole.index(np.full(4, 0.25, dtype=np.float16).tobytes())
     path.write_bytes(whole[:place] + b"\x01" + whole[place + 1 :])
@@ -89,7 +89,7 @@ def test_an_array_that_was_changed_in_a_file_is_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", "A", ".dev", "a..b", "a" * 101])
 def test_a_name_that_is_no_plain_name_is_refused(tmp_path: Path, name: str) -> None:
-    recorded = DONE(trial(0), kept={name: np.zeros(3)})
+    recorded = DONE(trial(0), arrays={name: np.zeros(3)})
     with pytest.raises(BadInput, match="An array of a trial is named"):
         write_trial(tmp_path, recorded)
     with open_store(tmp_path / "trials.db") as store:
@@ -98,12 +98,12 @@ def test_a_name_that_is_no_plain_name_is_refused(tmp_path: Path, name: str) -> N
 
 def test_arrays_of_anything_but_numbers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="holds <U1"):
-        write_trial(tmp_path, DONE(trial(0), kept={"names": np.array(["a"])}))
+        write_trial(tmp_path, DONE(trial(0), arrays={"names": np.array(["a"])}))
 
 
 def test_a_trial_whose_numbers_are_not_finite_keeps_nothing(tmp_path: Path) -> None:
     numbers = Predicting(truth(task="regression"))
-    one = numbers(trial(0), kept=kept())
+    one = numbers(trial(0), arrays=kept())
     broken = replace(one.predictions["test"], values=one.predictions["test"].values * np.nan)
     with open_store(tmp_path / "trials.db") as store:
         store.add([replace(one, predictions={**one.predictions, "test": broken})], numbers.truth)
