@@ -87,6 +87,7 @@ bench-small: $(VENV)/.test $(VENV)/.train
 	$(BIN)/python benchmarks/discovery.py --surrogate --small
 	$(BIN)/python benchmarks/discovery.py --race --small --precision bfloat16
 	$(BIN)/python benchmarks/full_audit.py --rows 20000
+	$(BIN)/python benchmarks/growing_studies.py --small
 	$(BIN)/python benchmarks/backbones.py --small
 	$(BIN)/python benchmarks/evidence_speed.py --small
 	$(BIN)/python benchmarks/lfr_vs_aif360.py --small

@@ -32,8 +32,8 @@ from scipy import special
 from equipoise import Cohort, Study
 from equipoise.stats import (
     add_people_variance,
+    banerjee_critical_value,
     paired_change,
-    satterthwaite_critical_value,
 )
 from equipoise.studies.running import run_in_store
 
@@ -267,7 +267,7 @@ def simulate_test(seeds: int, ratio: float, simulations: int, effect: float = 0.
         values = generator.normal(size=(seeds, number)) + math.sqrt(people) * generator.normal(size=number)
         found = add_people_variance(paired_change(values + effect * total, np.zeros_like(values)), people)
         for name, level in LEVELS.items():
-            critical = satterthwaite_critical_value(found.variances, found.degrees, level)
+            critical = banerjee_critical_value(found.variances, found.degrees, level)
             rejected[name] += int((np.abs(found.change) > critical).sum())
     return [
         {"seeds": seeds, "ratio": ratio, "effect": effect, "level": name, "simulations": simulations,
@@ -287,7 +287,7 @@ def simulate_looks(simulations: int, looks: tuple[int, ...] = (5, 12, 20, 30), s
         for index, seeds in enumerate(looks):
             level = 0.05 / (index + 1 if divided else 1)
             change = paired_change(values[:seeds], np.zeros((seeds, simulations)))
-            found |= np.abs(change.change) > satterthwaite_critical_value(change.variances, change.degrees, level)
+            found |= np.abs(change.change) > banerjee_critical_value(change.variances, change.degrees, level)
         share = float(found.mean())
         rows.append({"looks": list(looks), "divided": divided, "simulations": simulations, "share": share,
                      "error": math.sqrt(share * (1 - share) / simulations)})  # fmt: skip

@@ -14,12 +14,12 @@ from scipy import optimize, stats
 from equipoise.stats import (
     LimitedBy,
     add_people_variance,
+    banerjee_critical_value,
+    banerjee_p,
     detection_power,
     limited_by,
     paired_change,
     people_variance,
-    satterthwaite_critical_value,
-    satterthwaite_p,
     seeds_to_detect,
     sources_interval,
     unpaired_change,
@@ -50,32 +50,32 @@ def slow_p(change: float, seeds: float, degrees: float, people: float) -> float:
 @pytest.mark.parametrize("people", [0.01, 0.25, 1.0, 4.0])
 @pytest.mark.parametrize("change", [0.5, 2.0, 8.0, 30.0])
 def test_p_is_the_smallest_level_at_which_the_change_holds(degrees: int, people: float, change: float) -> None:
-    found = float(satterthwaite_p(change, [1.0, people], [degrees, INFINITE]))
+    found = float(banerjee_p(change, [1.0, people], [degrees, INFINITE]))
     assert found == pytest.approx(slow_p(change, 1.0, degrees, people), rel=1e-8)
 
 
 def test_one_source_alone_is_student_or_normal() -> None:
     changes = np.array([0.0, 0.3, 2.0, 7.0, -7.0])
-    student = satterthwaite_p(changes, [0.5, 0.0], [4.0, INFINITE])
+    student = banerjee_p(changes, [0.5, 0.0], [4.0, INFINITE])
     np.testing.assert_allclose(student, 2 * stats.t.sf(np.abs(changes) / math.sqrt(0.5), 4), rtol=1e-9)
-    normal = satterthwaite_p(changes, [0.0, 0.5], [4.0, INFINITE])
+    normal = banerjee_p(changes, [0.0, 0.5], [4.0, INFINITE])
     np.testing.assert_allclose(normal, 2 * stats.norm.sf(np.abs(changes) / math.sqrt(0.5)), rtol=1e-9)
 
 
 def test_tiny_p_values_keep_their_order() -> None:
-    p = satterthwaite_p(np.array([10.0, 20.0, 30.0, 36.0]), [1e-4, 1.0], [30.0, INFINITE])
+    p = banerjee_p(np.array([10.0, 20.0, 30.0, 36.0]), [1e-4, 1.0], [30.0, INFINITE])
     assert (np.diff(p) < 0).all()
     assert 0 < p[-1] < 1e-80
 
 
 def test_without_any_variance_a_change_is_certain_and_none_is_none() -> None:
-    assert float(satterthwaite_p(0.1, [0.0, 0.0], [4.0, INFINITE])) == 0.0
-    assert float(satterthwaite_p(0.0, [0.0, 0.0], [4.0, INFINITE])) == 1.0
+    assert float(banerjee_p(0.1, [0.0, 0.0], [4.0, INFINITE])) == 0.0
+    assert float(banerjee_p(0.0, [0.0, 0.0], [4.0, INFINITE])) == 1.0
 
 
 def test_undefined_stays_undefined() -> None:
-    assert np.isnan(satterthwaite_p(np.nan, [1.0, 1.0], [4.0, INFINITE]))
-    assert np.isnan(satterthwaite_p(1.0, [np.nan, 1.0], [4.0, INFINITE]))
+    assert np.isnan(banerjee_p(np.nan, [1.0, 1.0], [4.0, INFINITE]))
+    assert np.isnan(banerjee_p(1.0, [np.nan, 1.0], [4.0, INFINITE]))
 
 
 positive = st.floats(1e-6, 1e3)
@@ -85,7 +85,7 @@ positive = st.floats(1e-6, 1e3)
 def test_a_change_is_significant_exactly_where_its_interval_excludes_0(
     change: float, seeds: float, people: float, degrees: int, level: float
 ) -> None:
-    p = float(satterthwaite_p(change, [seeds, people], [degrees, INFINITE]))
+    p = float(banerjee_p(change, [seeds, people], [degrees, INFINITE]))
     low, high = (float(end) for end in sources_interval(change, [seeds, people], [degrees, INFINITE], level))
     if abs(p - level) > 1e-7 * level:
         assert (p < level) == (low > 0 or high < 0)
@@ -93,9 +93,9 @@ def test_a_change_is_significant_exactly_where_its_interval_excludes_0(
 
 @given(positive, positive, st.integers(2, 60))
 def test_a_source_more_never_makes_a_change_more_significant(seeds: float, people: float, degrees: int) -> None:
-    both = float(satterthwaite_p(3.0, [seeds, people], [degrees, INFINITE]))
-    assert both >= float(satterthwaite_p(3.0, [seeds, 0.0], [degrees, INFINITE])) * (1 - 1e-9)
-    assert both >= float(satterthwaite_p(3.0, [0.0, people], [degrees, INFINITE])) * (1 - 1e-9)
+    both = float(banerjee_p(3.0, [seeds, people], [degrees, INFINITE]))
+    assert both >= float(banerjee_p(3.0, [seeds, 0.0], [degrees, INFINITE])) * (1 - 1e-9)
+    assert both >= float(banerjee_p(3.0, [0.0, people], [degrees, INFINITE])) * (1 - 1e-9)
 
 
 def test_paired_seeds_are_a_paired_t_test(generator: np.random.Generator) -> None:
@@ -103,7 +103,7 @@ def test_paired_seeds_are_a_paired_t_test(generator: np.random.Generator) -> Non
     found = paired_change(treated, baseline)
     oracle = stats.ttest_rel(treated, baseline)
     np.testing.assert_allclose(found.change, (treated - baseline).mean(axis=0))
-    np.testing.assert_allclose(satterthwaite_p(found.change, found.variances, found.degrees), oracle.pvalue, rtol=1e-8)
+    np.testing.assert_allclose(banerjee_p(found.change, found.variances, found.degrees), oracle.pvalue, rtol=1e-8)
     assert found.units.tolist() == [7.0, 7.0, 7.0]
 
 
@@ -123,7 +123,7 @@ def test_unpaired_runs_have_two_variances_with_their_own_degrees(generator: np.r
     assert found.degrees.tolist() == [4.0, 8.0]
     # It is never more significant than Welch's test.
     welch = stats.ttest_ind(treated, baseline, equal_var=False).pvalue
-    assert float(satterthwaite_p(found.change, found.variances, found.degrees)) >= welch
+    assert float(banerjee_p(found.change, found.variances, found.degrees)) >= welch
 
 
 def test_equal_runs_have_no_variance() -> None:
@@ -155,7 +155,7 @@ def test_power_is_the_share_of_simulations_that_reject(
     times, effect, level = 20_000, 1.5, 0.05 / 6
     values = effect + generator.normal(size=(seeds, times)) + math.sqrt(people) * generator.normal(size=times)
     found = add_people_variance(paired_change(values, np.zeros_like(values)), people)
-    rejected = (satterthwaite_p(found.change, found.variances, found.degrees) <= level).mean()
+    rejected = (banerjee_p(found.change, found.variances, found.degrees) <= level).mean()
     assert float(detection_power(effect, 1.0, people, seeds, level)) == pytest.approx(rejected, abs=0.012)
 
 
@@ -185,7 +185,7 @@ def test_a_true_null_is_rejected_at_most_as_often_as_stated(
     people = ratio**2 / seeds
     values = generator.normal(size=(seeds, times)) + math.sqrt(people) * generator.normal(size=times)
     found = add_people_variance(paired_change(values, np.zeros_like(values)), people)
-    p = satterthwaite_p(found.change, found.variances, found.degrees)
+    p = banerjee_p(found.change, found.variances, found.degrees)
     for level in (0.05, 0.05 / 6, 0.05 / 36):
         error = math.sqrt(level * (1 - level) / times)
         assert (p <= level).mean() <= level + 3 * error
@@ -193,7 +193,7 @@ def test_a_true_null_is_rejected_at_most_as_often_as_stated(
 
 def test_critical_values_are_the_ends_of_the_interval() -> None:
     low, high = sources_interval(0.5, [1.0, 2.0], [4.0, INFINITE], 0.01)
-    half = float(satterthwaite_critical_value([1.0, 2.0], [4.0, INFINITE], 0.01))
+    half = float(banerjee_critical_value([1.0, 2.0], [4.0, INFINITE], 0.01))
     assert (float(low), float(high)) == (0.5 - half, 0.5 + half)
 
 

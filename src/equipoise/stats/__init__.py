@@ -31,6 +31,13 @@ if TYPE_CHECKING:
     from equipoise.stats._group_means import RowMeans as RowMeans
     from equipoise.stats._group_means import clustered_rate as clustered_rate
     from equipoise.stats._group_means import clustered_trials as clustered_trials
+    from equipoise.stats._growing_studies import LOOKS as LOOKS
+    from equipoise.stats._growing_studies import SEEDS_SHARE as SEEDS_SHARE
+    from equipoise.stats._growing_studies import anytime_critical as anytime_critical
+    from equipoise.stats._growing_studies import anytime_p as anytime_p
+    from equipoise.stats._growing_studies import check_looks as check_looks
+    from equipoise.stats._growing_studies import looks_p as looks_p
+    from equipoise.stats._growing_studies import nominal_level as nominal_level
     from equipoise.stats._multiple_comparisons import CORRECTIONS as CORRECTIONS
     from equipoise.stats._multiple_comparisons import LEVEL as LEVEL
     from equipoise.stats._multiple_comparisons import MAX_PAIRED_GROUPS as MAX_PAIRED_GROUPS
@@ -128,12 +135,12 @@ if TYPE_CHECKING:
     from equipoise.stats._seeds_and_people import LimitedBy as LimitedBy
     from equipoise.stats._seeds_and_people import VarianceComponents as VarianceComponents
     from equipoise.stats._seeds_and_people import add_people_variance as add_people_variance
+    from equipoise.stats._seeds_and_people import banerjee_critical_value as banerjee_critical_value
+    from equipoise.stats._seeds_and_people import banerjee_p as banerjee_p
     from equipoise.stats._seeds_and_people import detection_power as detection_power
     from equipoise.stats._seeds_and_people import limited_by as limited_by
     from equipoise.stats._seeds_and_people import paired_change as paired_change
     from equipoise.stats._seeds_and_people import people_variance as people_variance
-    from equipoise.stats._seeds_and_people import satterthwaite_critical_value as satterthwaite_critical_value
-    from equipoise.stats._seeds_and_people import satterthwaite_p as satterthwaite_p
     from equipoise.stats._seeds_and_people import seeds_to_detect as seeds_to_detect
     from equipoise.stats._seeds_and_people import sources_interval as sources_interval
     from equipoise.stats._seeds_and_people import unpaired_change as unpaired_change
@@ -165,6 +172,9 @@ _MODULES = {
     "_group_means": (
         "ClusterMeans", "ComparisonSides", "ENOUGH_CLUSTERS", "GroupMeans", "MeanDifferences", "RowMeans",
         "clustered_rate", "clustered_trials",
+    ),
+    "_growing_studies": (
+        "LOOKS", "SEEDS_SHARE", "anytime_critical", "anytime_p", "check_looks", "looks_p", "nominal_level",
     ),
     "_power": (
         "Margin", "detectable_gap", "equivalence_p", "interval_within", "margin_ends", "people_needed", "power_of",
@@ -206,8 +216,8 @@ _MODULES = {
     "_seeds_and_people": (
         "Change", "FEW_SEEDS", "LimitedBy", "MAX_SEEDS", "MIN_SEEDS", "VarianceComponents", "add_people_variance",
         "detection_power", "limited_by", "paired_change", "people_variance", "seeds_to_detect",
-        "satterthwaite_critical_value",
-        "sources_interval", "satterthwaite_p", "unpaired_change", "variance_components",
+        "banerjee_critical_value",
+        "sources_interval", "banerjee_p", "unpaired_change", "variance_components",
     ),
 }  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -10,7 +10,7 @@ from scipy import special
 
 from equipoise.foundation import Floats
 from equipoise.stats._multiple_comparisons import LEVEL
-from equipoise.stats._seeds_and_people import satterthwaite_p
+from equipoise.stats._seeds_and_people import banerjee_p
 
 POWER = 0.8
 
@@ -137,7 +137,7 @@ def _one_sided(distance: Floats, error: Floats, degrees: Floats) -> Floats:
 
 
 def sources_equivalence_p(change: ArrayLike, variances: ArrayLike, degrees: ArrayLike, margin: Margin) -> Floats:
-    """Return the p-value of two one-sided tests of a change with several sources of variance (``satterthwaite_p``).
+    """Return the p-value of two one-sided tests of a change with several sources of variance (``banerjee_p``).
 
     Each side is half of the two-sided p of its distance from that end of the margin.
 
@@ -151,7 +151,7 @@ def sources_equivalence_p(change: ArrayLike, variances: ArrayLike, degrees: Arra
     x = np.asarray(change, dtype=np.float64)
     p_values = []
     for distance in (x - low, high - x):
-        half = satterthwaite_p(distance, variances, degrees) / 2
+        half = banerjee_p(distance, variances, degrees) / 2
         p_values.append(np.where(distance > 0, half, 1.0 - half))
     return np.maximum(*p_values)
 

@@ -77,7 +77,7 @@ def _quantiles(level: Floats, degrees: Floats) -> Floats:
     return _floats(np.where(finite, t, -special.ndtri(level / 2)))
 
 
-def satterthwaite_critical_value(variances: ArrayLike, degrees: ArrayLike, level: ArrayLike = 0.05) -> Floats:
+def banerjee_critical_value(variances: ArrayLike, degrees: ArrayLike, level: ArrayLike = 0.05) -> Floats:
     """Return the smallest change that is significant at a level, h(a) = sqrt(sum of q_i(a)^2 v_i).
 
     Parameters
@@ -96,9 +96,9 @@ def satterthwaite_critical_value(variances: ArrayLike, degrees: ArrayLike, level
 
     Examples
     --------
-    >>> round(float(satterthwaite_critical_value([1.0, 0.0], [4.0, float("inf")])), 3)
+    >>> round(float(banerjee_critical_value([1.0, 0.0], [4.0, float("inf")])), 3)
     2.776
-    >>> round(float(satterthwaite_critical_value([0.5, 0.5], [4.0, float("inf")])), 3)
+    >>> round(float(banerjee_critical_value([0.5, 0.5], [4.0, float("inf")])), 3)
     2.403
     """
     v, n = np.broadcast_arrays(_floats(variances), _floats(degrees))
@@ -108,7 +108,7 @@ def satterthwaite_critical_value(variances: ArrayLike, degrees: ArrayLike, level
         return _floats(np.sqrt((q**2 * v).sum(axis=-1)))
 
 
-def satterthwaite_p(change: ArrayLike, variances: ArrayLike, degrees: ArrayLike) -> Floats:
+def banerjee_p(change: ArrayLike, variances: ArrayLike, degrees: ArrayLike) -> Floats:
     """Return the two-sided p-value of a change: the smallest level at which it is significant.
 
     Parameters
@@ -116,7 +116,7 @@ def satterthwaite_p(change: ArrayLike, variances: ArrayLike, degrees: ArrayLike)
     change : array of shape (...)
         Estimated change.
     variances, degrees : array of shape (..., n_sources)
-        As of ``satterthwaite_critical_value``.
+        As of ``banerjee_critical_value``.
 
     Returns
     -------
@@ -125,9 +125,9 @@ def satterthwaite_p(change: ArrayLike, variances: ArrayLike, degrees: ArrayLike)
 
     Examples
     --------
-    >>> round(float(satterthwaite_p(2.776, [1.0, 0.0], [4.0, float("inf")])), 4)
+    >>> round(float(banerjee_p(2.776, [1.0, 0.0], [4.0, float("inf")])), 4)
     0.05
-    >>> float(satterthwaite_p(0.0, [1.0, 1.0], [4.0, float("inf")]))
+    >>> float(banerjee_p(0.0, [1.0, 1.0], [4.0, float("inf")]))
     1.0
     """
     v, n = np.broadcast_arrays(_floats(variances), _floats(degrees))
@@ -142,7 +142,7 @@ def satterthwaite_p(change: ArrayLike, variances: ArrayLike, degrees: ArrayLike)
         student = special.stdtr(np.where(np.isfinite(used), used, 1.0), -ratio)
         high = np.where(np.isfinite(used), np.log(np.maximum(2 * student, 1e-307)), low)
         if np.isfinite(used).any():
-            high = find_root(lambda logarithm: size - satterthwaite_critical_value(v, n, np.exp(logarithm)), low, high)
+            high = find_root(lambda logarithm: size - banerjee_critical_value(v, n, np.exp(logarithm)), low, high)
     p = np.where(total > 0, np.exp(high), np.where(size > 0, 0.0, 1.0))
     return np.where(np.isnan(size) | np.isnan(total), np.nan, np.minimum(p, 1.0))
 
@@ -158,7 +158,7 @@ def sources_interval(
     >>> round(float(low), 3), round(float(high), 3)
     (0.224, 5.776)
     """
-    half = satterthwaite_critical_value(variances, degrees, level)
+    half = banerjee_critical_value(variances, degrees, level)
     return _floats(_floats(change) - half), _floats(_floats(change) + half)
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from equipoise.studies._checking import status_of as status_of
     from equipoise.studies._diagnosing import Diagnosis as Diagnosis
     from equipoise.studies._diagnosing import diagnose as diagnose
+    from equipoise.studies._growing import check_fixed_seeds as check_fixed_seeds
+    from equipoise.studies._growing import run_study as run_study
     from equipoise.studies._options import FOR_CHECK as FOR_CHECK
     from equipoise.studies._options import FOR_DIAGNOSE as FOR_DIAGNOSE
     from equipoise.studies._options import FOR_EXPORT as FOR_EXPORT
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "_checking": ("Check", "check", "status_of"),
     "_diagnosing": ("Diagnosis", "diagnose"),
+    "_growing": ("check_fixed_seeds", "run_study"),
     "findings._result": ("StudyResult",),
     "_planfile": ("CohortPlan", "Plan", "planned_cohort", "read_plan", "schema_text"),
     "plans._naming": ("Trial",),

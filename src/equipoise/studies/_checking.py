@@ -87,6 +87,8 @@ class Check:
     problems: tuple[str, ...] = ()
     comparisons: int = 0
     power: PlanPower | None = None
+    # Of a study that adds seeds: after how many it may end.
+    looks: tuple[int, ...] = ()
 
     @property
     def can_decide(self) -> bool:
@@ -114,6 +116,11 @@ class Check:
             f"{_number(len(self.treatments), 'treatment')} x "
             f"{_number(self.seeds, 'seed')} x {_number(self.repeats, 'repeat')}.",
         ]
+        if self.looks:
+            sentences.append(
+                "These are the most: seeds are added until each comparison is decided, after "
+                f"{listing([str(look) for look in self.looks], len(self.looks))} seeds."
+            )
         sentences += [equal_words(condition, others) for condition, others in self.equal.items()]
         if self.added:
             sentences.append(
@@ -173,6 +180,7 @@ def check(
         treatments=tuple(" + ".join(map(str, arm.treatments)) for arm in study.arms),
         learners=len(study.learners),
         seeds=len(study.seeds),
+        looks=() if study.stopping is None else study.stopping.looks,
         repeats=study.repeats,
         performance=study.performance,
         performance_reason=study.performance_reason,

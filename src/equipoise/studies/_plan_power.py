@@ -24,6 +24,7 @@ from equipoise.stats import (
     LimitedBy,
     detection_power,
     limited_by,
+    nominal_level,
     seeds_to_detect,
 )
 from equipoise.studies.analysis import POWER, limit_reason
@@ -154,6 +155,8 @@ def plan_power(study: Study, comparisons: int, spreads: Spreads, threshold: floa
         return None
     seeds, repeats, effect = len(study.seeds), study.repeats, study.smallest_effect
     level = threshold / comparisons
+    if study.stopping is not None:
+        level = float(nominal_level(level, study.stopping.looks))
     single, people = spreads.pair**2, spreads.people**2
     number = float(seeds_to_detect(effect, single, people, level=level))
     enough = seeds >= MIN_SEEDS

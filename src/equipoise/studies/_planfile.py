@@ -21,6 +21,7 @@ from equipoise.measures import (
     Fairness,
     Performance,
 )
+from equipoise.stats import LOOKS
 from equipoise.studies.plans import BadPlan, ChooseBy, PlanPath
 from equipoise.training import Precision, Rounding, Selection, relative_to_plan
 
@@ -218,6 +219,24 @@ class TreatmentEntry(Entry):
     name: Names = Field(description="The registered name (equipoise list treatments), or several.")  # type: ignore[assignment]
 
 
+class StoppingPlan(BaseModel):
+    """When a study that adds seeds stops."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    rule: Literal["looks", "anytime"] = Field(
+        "looks",
+        description="looks tests at the looks alone, at one nominal level (Pocock); anytime is a confidence sequence.",
+    )
+    looks: Annotated[list[Positive], Field(min_length=1)] = Field(
+        list(LOOKS), description="Numbers of seeds at which comparisons are decided; the last is the budget."
+    )
+    seeds_share: Share | None = Field(
+        None,
+        description="With anytime: the part of the level that is spent on seeds, by default 0.8; people have the rest.",
+    )
+
+
 class StudyPlan(BaseModel):
     """A study: which trials there are. Paths are relative to the file itself."""
 
@@ -241,9 +260,12 @@ class StudyPlan(BaseModel):
         [TreatmentEntry(name="untreated")],
         description="The treatments of the bias, with the baseline they are compared with.",
     )
-    seeds: Positive | Annotated[list[Integer], Field(min_length=1)] = Field(
-        5, description="How many seeds (0, 1, ...), or which. A seed draws the rows and starts the network."
+    seeds: Positive | Annotated[list[Integer], Field(min_length=1)] | Literal["auto"] = Field(
+        5,
+        description="How many seeds (0, 1, ...), or which; auto adds paired seeds until each comparison is decided. "
+        "A seed draws the rows and starts the network.",
     )
+    stopping: StoppingPlan | None = Field(None, description='When a study with seeds = "auto" stops.')
     repeats: Positive = Field(1, description="Identical runs of each trial: the same seed again.")
     rounding: Rounding = Field(
         "native", description="native, jitter (another rounding each repeat), deterministic, or deterministic jitter."
@@ -329,6 +351,7 @@ class Plan:
                 if isinstance(content.learner, list)
                 else self._with_files(content.learner),
                 seeds=content.seeds,
+                stopping=None if content.stopping is None else content.stopping.model_dump(exclude_none=True),
                 repeats=content.repeats,
                 size=content.size,
                 rounding=content.rounding,

@@ -41,6 +41,7 @@ from equipoise.studies.plans import (
     named_functions,
     placed,
     stacked,
+    stopping_of,
     trained_fingerprint,
     trainings_of,
     with_splits,
@@ -79,6 +80,11 @@ class Study:
     ``smallest_effect`` is the change that is worth detecting: an inconclusive comparison says what would detect it.
     ``equivalence_margin`` is how far a change may go and still be irrelevant; the store records it before results are
     read. ``against`` names treatments that every other one is compared with besides the baseline, or "all".
+
+    ``seeds = "auto"`` adds paired seeds until each comparison of performance, fairness and their distance to the
+    optimum is decided (different, or within the margin), is limited by test people, or 20 seeds are spent.
+    ``stopping`` says how: ``rule`` ("looks" or "anytime"), ``looks`` ([5, 10, 15, 20]) and, with anytime,
+    ``seeds_share``.
     """
 
     def __init__(
@@ -93,7 +99,8 @@ class Study:
         hyper: Mapping[str, Any] | None = None,
         needs_group_at_prediction: bool = False,
         group: str | Sequence[str] | None = None,
-        seeds: int | Sequence[int] = 5,
+        seeds: int | Sequence[int] | Literal["auto"] = 5,
+        stopping: Mapping[str, Any] | None = None,
         repeats: int = 1,
         size: int | None = None,
         rounding: str = "native",
@@ -131,7 +138,9 @@ class Study:
         self._task: Task = cohort.task
         self._performance = _design.performance_of(performance, self._task)
         self.fairness: Fairness = _design.fairness_of(fairness, self._task)
-        self.seeds, self.repeats = _design.seeds_of(seeds), _design.positive_integer(repeats, "repeats")
+        self.stopping = stopping_of(seeds, stopping)
+        self.seeds = _design.seeds_of(self.stopping.most if self.stopping is not None else seeds)
+        self.repeats = _design.positive_integer(repeats, "repeats")
         self.size = None if size is None else _design.positive_integer(size, "size")
         self.stack = None if stack is None else _design.positive_integer(stack, "stack")
         self.functions = () if train is None else functions_of(train, version)
@@ -317,7 +326,7 @@ class Study:
         about |= {"sources": sources} if sources else {}
         if self.functions:
             # A function trains one trial at a time; a stack of several is recorded together.
-            stacks = stacked(cells_of(self.trials()), lambda cell: self.stack or 1)
+            stacks = stacked(cells_of(self.trials()), lambda cell: self.stack or 1, looks=self._looks)
             needs = bool(self.learners[0].values["needs_group_at_prediction"])
             return OwnWork(
                 self.dataset, stacks, draws, undrawn=undrawn, about=about,
@@ -329,7 +338,12 @@ class Study:
         if sources := _design.sources_of(self.learners):
             about["sources"] = sources
         work = Work(self.dataset, (), draws, undrawn=undrawn, learners=learners, about=about, partitions=partitions)
-        return replace(work, stacks=stacked(cells_of(self.trials()), lambda cell: self._stack_size(work, cell)))
+        cells = cells_of(self.trials())
+        return replace(work, stacks=stacked(cells, lambda cell: self._stack_size(work, cell), looks=self._looks))
+
+    @property
+    def _looks(self) -> tuple[int, ...]:
+        return () if self.stopping is None else self.stopping.looks
 
     def _draws(self) -> tuple[dict[str, Codes], dict[str, str], dict[str, Codes]]:
         """Draw the rows of every condition and seed; where that cannot be done the trials fail with the reason.
@@ -388,14 +402,15 @@ class Study:
         returned. ``artefacts`` is the folder for predictions that are too large for the store, by default beside it.
         ``keep_models`` keeps the weights of small networks in the store: ``refit`` then trains nothing.
         """
-        from equipoise.studies.running import run_in_store
+        from equipoise.studies._growing import check_fixed_seeds, run_study
 
         if to is not None:
             from equipoise.studies.running import run_to_folder
 
+            check_fixed_seeds(self, "run --to")
             run_to_folder(self.work, to, watcher=watcher)
             return None
-        run_in_store(self, store, workers=workers, watcher=watcher, artefacts=artefacts, keep_models=keep_models)
+        run_study(self, store, workers=workers, watcher=watcher, artefacts=artefacts, keep_models=keep_models)
         return self.result(store, artefacts=artefacts)
 
     def refit(

@@ -11,7 +11,7 @@ import pytest
 
 from equipoise import BadInput
 from equipoise.reports import page
-from equipoise.stats import benjamini_hochberg, satterthwaite_critical_value, satterthwaite_p, sources_interval
+from equipoise.stats import banerjee_critical_value, banerjee_p, benjamini_hochberg, sources_interval
 from equipoise.studies.analysis import TEST, resample_people
 from equipoise.studies.analysis._ranking import MOST_COMPARED
 from equipoise.studies.findings import ClaimKind, measure_study, result_of
@@ -40,7 +40,7 @@ def test_every_pair_of_treatments_is_compared_on_request_and_corrected_apart() -
     values = [found.values[TEST][found.cells[at].indices, place] for at in (first, second)]
     people = float(draws.variance_of_change(first, second, 6)[place])
     difference = values[0] - values[1]
-    expected = satterthwaite_p(difference.mean(), [difference.var(ddof=1) / 6, people], [5.0, math.inf])
+    expected = banerjee_p(difference.mean(), [difference.var(ddof=1) / 6, people], [5.0, math.inf])
     [one] = [c for c in asked.contrasts if (c.treatment, c.against, c.measure) == ("inlp", "adversarial", "accuracy")]
     assert one.p == pytest.approx(float(expected), rel=1e-6)
     assert any(words.startswith("Treatments compared with one another: ") for words in asked.words)
@@ -86,7 +86,7 @@ def test_the_set_that_may_be_best_and_its_intervals_are_those_of_all_pairs() -> 
                 )
                 people = float(draws.variance_of_change(i, j, 6)[place])
                 differences[i, j] = -own.mean()  # less distance is better
-                halves[i, j] = satterthwaite_critical_value(
+                halves[i, j] = banerjee_critical_value(
                     [own.var(ddof=1) / 6, people], [5.0, math.inf], 2 * 0.05 / (number - 1)
                 )
     for rank in result.distance_ranks[CONDITION_NAME, "mlp"]:

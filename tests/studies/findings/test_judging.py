@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from equipoise.reports import page
-from equipoise.stats import LimitedBy, benjamini_hochberg, people_variance, satterthwaite_p
+from equipoise.stats import LimitedBy, banerjee_p, benjamini_hochberg, people_variance
 from equipoise.studies import StudyResult
 from equipoise.studies.analysis import RERUNS, SEEDS, TEST, Undecided, resample_people
 from equipoise.studies.findings import (
@@ -56,7 +56,7 @@ def test_p_is_the_test_of_paired_seeds_and_of_people_who_all_seeds_share() -> No
         ]
         differences = np.array(sides[0]) - np.array(sides[1])
         people = float(draws.variance_of_change(1, 0, 5)[index])
-        expected = satterthwaite_p(differences.mean(), [differences.var(ddof=1) / 5, people], [4.0, math.inf])
+        expected = banerjee_p(differences.mean(), [differences.var(ddof=1) / 5, people], [4.0, math.inf])
         assert record.change == pytest.approx(differences.mean())
         assert record.p == pytest.approx(float(expected), rel=1e-6)
         assert record.p_runs == pytest.approx(float(stats.ttest_rel(*sides).pvalue), rel=1e-6)
@@ -139,7 +139,7 @@ def test_sides_without_a_seed_in_common_are_compared_by_their_own_spreads() -> N
     assert record.test == "unpaired seeds"
     assert "without pairing" in record.scope
     assert (record.p_runs or 0) >= stats.ttest_ind(*sides, equal_var=False).pvalue
-    slow = satterthwaite_p(
+    slow = banerjee_p(
         sides[0].mean() - sides[1].mean(), [side.var(ddof=1) / 6 for side in sides], [5.0, 5.0]
     )  # fmt: skip
     assert record.p_runs == pytest.approx(float(slow), rel=1e-6)

@@ -128,13 +128,13 @@ def _study(store: Path | None, *, quiet: bool) -> Result:
     """Run the study of the demo in a store that is kept, or in a temporary one, and report it."""
     from equipoise.cli.commands._study_console import study_progress
     from equipoise.foundation import command_line
-    from equipoise.studies.running import run_in_store
+    from equipoise.studies import run_study
 
     study = demo_study()
     with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
         where = Path(folder) / "study.db" if store is None else store
         with study_progress(quiet=quiet) as watcher:
-            run_in_store(study, where, workers=WORKERS, watcher=watcher)
+            run_study(study, where, workers=WORKERS, watcher=watcher)
         return study.result(where, command=command_line())
 
 

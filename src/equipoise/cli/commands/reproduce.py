@@ -87,9 +87,8 @@ def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
     """Check, run and report a plan in a folder; what is there already goes on where it was."""
     from equipoise.cli.commands._study_console import show_check, study_progress
     from equipoise.foundation import EquipoiseError, command_line
-    from equipoise.studies import check, read_plan
+    from equipoise.studies import check, read_plan, run_study
     from equipoise.studies.findings import reproduction_of
-    from equipoise.studies.running import run_in_store
 
     is_resumed = (folder / PLAN).exists()
     plan = _written(text, folder)
@@ -107,7 +106,7 @@ def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
         if not quiet:
             show_check(check(study, store))
         with study_progress(quiet=quiet) as watcher:
-            run_in_store(study, store, watcher=watcher)
+            run_study(study, store, watcher=watcher)
         result = study.result(store, command=["equipoise", "study", "report", plan.name])
     result.to_json(folder / "study.json")
     result.report(folder / "study.html")

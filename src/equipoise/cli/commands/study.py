@@ -88,8 +88,7 @@ def run(
         from equipoise.foundation import BadInput
 
         raise BadInput(f"{str(plan)!r} is a packed study", help="name a folder for its trials: --to DIR.")
-    from equipoise.studies import read_plan
-    from equipoise.studies.running import run_in_store
+    from equipoise.studies import read_plan, run_study
 
     read = read_plan(plan)
     where = _store(plan, values)
@@ -97,9 +96,9 @@ def run(
         study = read.study()
         with study_progress(quiet=values["quiet"]) as watcher:
             settings = arguments(STUDY_OPTIONS["run"], values, FOR_RUN)
-            run_in_store(study, where, **settings, watcher=watcher, on_change=show_change)
+            run_study(study, where, **settings, watcher=watcher, on_change=show_change)
     if not values["quiet"]:
-        _show_end(plan, where, study.plan_key)
+        _show_end(plan, where, study.plan_key, added=study.stopping is not None)
 
 
 def _run_to_folder(plan: Path, values: Mapping[str, Any]) -> None:
@@ -109,11 +108,13 @@ def _run_to_folder(plan: Path, values: Mapping[str, Any]) -> None:
     if is_pack(plan):
         work = unpack(plan)
     else:
-        from equipoise.studies import read_plan
+        from equipoise.studies import check_fixed_seeds, read_plan
 
         read = read_plan(plan)
         with read.located():
-            work = read.study().work
+            study = read.study()
+            check_fixed_seeds(study, "run --to")
+            work = study.work
     to, settings = values["to"], arguments(STUDY_OPTIONS["run"], values, FOR_FOLDER)
     with study_progress(quiet=values["quiet"]) as watcher:
         number = run_to_folder(work, to, part=part_of(values["part"]), watcher=watcher, **settings)
@@ -121,13 +122,18 @@ def _run_to_folder(plan: Path, values: Mapping[str, Any]) -> None:
         typer.echo(f"{number:,} trials were trained now; all files are in {to}. Next: equipoise study merge PLAN {to}")
 
 
-def _show_end(plan: Path, where: str, key: str) -> None:
+def _show_end(plan: Path, where: str, key: str, *, added: bool) -> None:
     from equipoise.cli.commands._study_console import show_status
     from equipoise.studies.storage import OUTAGE, open_store
 
     with open_store(where, create=False, read_only=True, plan=key, outage=OUTAGE) as opened:
         status = opened.status()
         show_status(status, cells=False)
+    if added and status.waiting:
+        typer.echo(
+            f"{status.waiting:,} trials of the budget were not needed: every comparison is decided, or limited by "
+            "test people."
+        )
     if status.failed:
         typer.echo(
             f"Why they failed: equipoise study status {plan} --failures; study run --retry-failed tries them again."
@@ -285,7 +291,7 @@ def worker(plan: PlanFile, *, values: dict[str, Any]) -> None:
     from dataclasses import replace
 
     from equipoise.cli.commands._study_console import study_progress
-    from equipoise.studies import read_plan
+    from equipoise.studies import read_plan, run_study
     from equipoise.studies.findings import check_same_plan
     from equipoise.studies.running import check_device, check_same_data, checkpoints_of, new_owner, work_through
     from equipoise.studies.storage import open_store
@@ -301,6 +307,9 @@ def worker(plan: PlanFile, *, values: dict[str, Any]) -> None:
             check_device(study.work)
             check_same_data(study.work, opened)
             check_same_plan(study, opened, to_train=True)
+            if study.stopping is not None:
+                run_study(study, _store(plan, values), watcher=watcher, **settings)
+                return
             work = replace(study.work, checkpoints=checkpoints_of(opened))
             work_through(work, study.labels, opened, new_owner(), watcher=watcher)
 
@@ -313,12 +322,14 @@ def pack(
     values: dict[str, Any],
 ) -> None:
     """Write what training needs, without test labels, for a machine that has torch and little else."""
-    from equipoise.studies import read_plan
+    from equipoise.studies import check_fixed_seeds, read_plan
     from equipoise.studies.running import pack as write_pack
 
     read = read_plan(plan)
     with read.located():
-        write_pack(read.study().work, folder)
+        study = read.study()
+        check_fixed_seeds(study, "pack")
+        write_pack(study.work, folder)
     if not values["quiet"]:
         typer.echo(f"Packed. There: equipoise study run {folder} --to OUT; here: equipoise study merge {plan} OUT")
 

@@ -169,9 +169,10 @@ def _next_steps(result: StudyResult) -> Iterator[str]:
         if needed.seeds is None:
             yield f"Add test people: no number of seeds would detect {change} with these."
         elif needed.seeds > runs:
+            setting = f"seeds = {needed.seeds}" if result.stopping is None else "more looks under [stopping]"
             yield (
-                f"Add seeds: about {needed.seeds:,} per treatment would detect {change} (seeds = {needed.seeds} in the "
-                "plan; study run keeps what is trained)."
+                f"Add seeds: about {needed.seeds:,} per treatment would detect {change} ({setting} in the plan; study "
+                "run keeps what is trained)."
             )
         if needed.seeds is not None and needed.limited_by is LimitedBy.BOTH:
             yield "Add test people as well: the people who were counted limit some comparisons."

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from equipoise.studies.analysis._verdicts import StudyTest as StudyTest
     from equipoise.studies.analysis._verdicts import Undecided as Undecided
     from equipoise.studies.analysis._verdicts import deciding_level as deciding_level
+    from equipoise.studies.analysis._verdicts import is_open as is_open
     from equipoise.studies.analysis._verdicts import judge as judge
     from equipoise.studies.analysis._verdicts import limit_reason as limit_reason
 
@@ -154,6 +155,7 @@ _MODULES = {
         "StudyTest",
         "Undecided",
         "deciding_level",
+        "is_open",
         "judge",
         "limit_reason",
     ),

@@ -13,9 +13,9 @@ from equipoise.stats import (
     MIN_SEEDS,
     Change,
     add_people_variance,
+    banerjee_critical_value,
     compare_with_best,
     paired_change,
-    satterthwaite_critical_value,
     share_of_best,
     tie_tolerance,
     winner_if_equal,
@@ -133,7 +133,7 @@ def with_best(
     changes = add_people_variance(changes, people_variance)
     untested = np.isnan(changes.change) | np.isnan(people_variance) | (changes.units < MIN_SEEDS)
     # One-sided at level / (number - 1) is two-sided at twice that.
-    half = satterthwaite_critical_value(changes.variances, changes.degrees, min(2 * level / (number - 1), 1.0))
+    half = banerjee_critical_value(changes.variances, changes.degrees, min(2 * level / (number - 1), 1.0))
     differences, halves = np.zeros((number, number, width)), np.full((number, number, width), np.inf)
     first, second = couples.T
     differences[first, second] = np.nan_to_num(changes.change)

@@ -36,18 +36,22 @@ from equipoise.stats import (
     MIN_SEEDS,
     Change,
     LimitedBy,
+    banerjee_p,
     detection_power,
     is_equivalent,
+    looks_p,
+    nominal_level,
     paired_change,
-    satterthwaite_p,
     seeds_to_detect,
     sources_equivalence_p,
     sources_interval,
     unpaired_change,
 )
 from equipoise.studies.analysis._cells import SEEDS, Cell, Units, series_of
+from equipoise.studies.analysis._looks import Looked, look_at
 from equipoise.studies.analysis._quantities import Quantity
 from equipoise.studies.analysis._reasons import StudyReason
+from equipoise.studies.plans import Stopping, StoppingRule
 
 POWER = 0.8
 # A change that is worth detecting unless the plan says otherwise: 2 points.
@@ -95,7 +99,7 @@ class Rules:
     """How a report decides: its threshold, the relevant effect, and the margin of equivalence if there is one.
 
     ``bounded`` says of each quantity whether its values have bounds: an effect in points means nothing to a measure in
-    the target's own unit.
+    the target's own unit. ``stopping`` says how seeds are added, where their number is not fixed.
     """
 
     threshold: float = 0.05
@@ -103,6 +107,12 @@ class Rules:
     margin: float | None = None
     margin_recorded: bool | None = None
     bounded: Callable[[Quantity], bool] = lambda quantity: True
+    stopping: Stopping | None = None
+
+    @property
+    def single_look(self) -> float:
+        """The threshold of a test of its own that is read at every look."""
+        return self.threshold if self.stopping is None else float(nominal_level(self.threshold, self.stopping.looks))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,13 +177,20 @@ class Tested:
     level: float
     low: Floats
     high: Floats
+    looked: Looked | None = None  # of seeds that are added until comparisons are decided
+
+    def level_of(self, units: Floats) -> Floats:
+        """Return the level of a single test with so many units that is as strict as these."""
+        return np.full(units.shape, self.level) if self.looked is None else self.looked.fixed_level(self.level, units)
 
 
-def run_tests(cases: Sequence[Case], threshold: float = 0.05) -> Tested:
+def run_tests(cases: Sequence[Case], threshold: float = 0.05, stopping: Stopping | None = None) -> Tested:
     """Test every change of every case, and correct over all of them together."""
     changes = stacked_changes([change_of(case) for case in cases])
     people_by_case = [np.zeros(changes.change.shape[1]) if case.people is None else case.people for case in cases]
     people = np.stack(people_by_case)
+    if stopping is not None:
+        return _run_looks(cases, look_at([case.units for case in cases], people, stopping), people, threshold)
     untested = np.isnan(people) & ~np.isnan(changes.change)
     undecidable = untested | (changes.units < MIN_SEEDS) | np.isnan(changes.change)
     changes = changes._replace(variances=np.concatenate([changes.variances, people[..., None]], axis=-1))
@@ -183,18 +200,51 @@ def run_tests(cases: Sequence[Case], threshold: float = 0.05) -> Tested:
     alone = changes.variances.copy()
     alone[..., -1] = 0.0
     few = changes.units < MIN_SEEDS
-    p = np.where(undecidable, np.nan, satterthwaite_p(changes.change, changes.variances, changes.degrees))
-    p_runs = np.where(few, np.nan, satterthwaite_p(changes.change, alone, changes.degrees))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        z = np.abs(changes.change) / np.sqrt(people)
-        p_people = np.where(people > 0, 2 * special.ndtr(-z), np.where(changes.change == 0, 1.0, 0.0))
-    has_people = np.array([case.people is not None for case in cases])[:, None]
-    p_people = np.where(has_people & ~np.isnan(people) & ~np.isnan(changes.change), p_people, np.nan)
+    p = np.where(undecidable, np.nan, banerjee_p(changes.change, changes.variances, changes.degrees))
+    p_runs = np.where(few, np.nan, banerjee_p(changes.change, alone, changes.degrees))
+    p_people = _people_p(cases, changes.change, people)
     adjusted = CORRECTIONS["bh"](p.reshape(-1)).reshape(p.shape)
     level = deciding_level(adjusted, threshold)
     low, high = sources_interval(changes.change, changes.variances, changes.degrees, level)
     low, high = (np.where(undecidable, np.nan, end) for end in (low, high))
     return Tested(changes, people, untested, p, adjusted, p_runs, p_people, level, low, high)
+
+
+def _run_looks(cases: Sequence[Case], looked: Looked, people: Floats, threshold: float) -> Tested:
+    """Test over all looks that are complete; each comparison says its change at the look that speaks."""
+    anytime = looked.stopping.rule is StoppingRule.ANYTIME
+    adjusted = CORRECTIONS["holm" if anytime else "bh"](looked.p.reshape(-1)).reshape(looked.p.shape)
+    level = (holm_level if anytime else deciding_level)(adjusted, threshold)
+    with np.errstate(invalid="ignore"):
+        changes = looked.change_at(looked.places(adjusted <= threshold * (1 + 1e-12)))
+    untested = np.isnan(people) & ~np.isnan(changes.change)
+    half = looked.critical(changes, level)
+    alone = changes.variances.copy()
+    alone[..., -1] = 0.0
+    p_runs = looks_p(banerjee_p(changes.change, alone, changes.degrees), looked.stopping.looks)
+    p_people = _people_p(cases, changes.change, people)
+    return Tested(changes, people, untested, looked.p, adjusted, p_runs, p_people, level,
+                  changes.change - half, changes.change + half, looked)  # fmt: skip
+
+
+def _people_p(cases: Sequence[Case], change: Floats, people: Floats) -> Floats:
+    """Return p-values of other test people alone; NaN where none were drawn."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        z = np.abs(change) / np.sqrt(people)
+        p = np.where(people > 0, 2 * special.ndtr(-z), np.where(change == 0, 1.0, 0.0))
+    has_people = np.array([case.people is not None for case in cases])[:, None]
+    return np.where(has_people & ~np.isnan(people) & ~np.isnan(change), p, np.nan)
+
+
+def holm_level(adjusted: Floats, threshold: float) -> float:
+    """Return the level that Holm's correction decides at: threshold / (m - R + 1) with R of m tests significant.
+
+    Every p that is significant is at most this, and every other is above it.
+    """
+    number = int((~np.isnan(adjusted)).sum())
+    with np.errstate(invalid="ignore"):
+        found = int((adjusted <= threshold * (1 + 1e-12)).sum())
+    return threshold / max(number - max(found, 1) + 1, 1)
 
 
 def deciding_level(adjusted: Floats, threshold: float) -> float:
@@ -240,15 +290,15 @@ def limits_of(tested: Tested, effects: Floats) -> Limits:
     people = np.nan_to_num(tested.people)
     open_ = ~np.isnan(tested.p) & ~np.isnan(effect)
     power, alone, ever = (np.full(shape, np.nan) for _ in range(3))
+    level = tested.level_of(tested.changes.units)
     for number in np.unique(tested.changes.units[open_]).astype(int).tolist():
         same_units = open_ & (tested.changes.units == number)
-        power[same_units] = detection_power(
-            effect[same_units], single[same_units], people[same_units], number, tested.level
-        )
-        alone[same_units] = detection_power(effect[same_units], single[same_units], 0.0, number, tested.level)
-    ever[open_] = detection_power(effect[open_], single[open_], people[open_], np.inf, tested.level)
+        arrays = effect[same_units], single[same_units], people[same_units]
+        power[same_units] = detection_power(*arrays, number, level[same_units])
+        alone[same_units] = detection_power(*arrays[:2], 0.0, number, level[same_units])
+    ever[open_] = detection_power(effect[open_], single[open_], people[open_], np.inf, level[open_])
     needed = np.full(shape, np.nan)
-    needed[open_] = seeds_to_detect(effect[open_], single[open_], people[open_], level=tested.level)
+    needed[open_] = seeds_to_detect(effect[open_], single[open_], people[open_], level=level[open_])
 
     def by(position: tuple[int, int]) -> LimitedBy | None:
         if not open_[position]:
@@ -269,7 +319,7 @@ def judge(
     rules = rules or Rules()
     if not cases:
         return []
-    tested = run_tests(cases, rules.threshold)
+    tested = run_tests(cases, rules.threshold, rules.stopping)
     effects = np.array([rules.smallest_effect if rules.bounded(quantity) else math.nan for quantity in quantities])
     limits = limits_of(tested, effects)
     equivalence = _equivalence(tested, quantities, rules)
@@ -292,6 +342,15 @@ def judge(
             for at in range(len(quantities))
         ])  # fmt: skip
     return judged
+
+
+def is_open(judged: Judged, stopping: Stopping) -> bool:
+    """Tell whether more seeds may decide a comparison: it is neither different nor equivalent, and seeds limit it."""
+    if judged.verdict in (Verdict.LOWER, Verdict.HIGHER) or judged.equivalent or judged.units >= stopping.most:
+        return False
+    if judged.undecided in (Undecided.NO_VALUES, Undecided.PEOPLE_UNTESTED):
+        return False
+    return judged.limited_by is not LimitedBy.PEOPLE
 
 
 def _ranks(cases: Sequence[Case], quantities: Sequence[Quantity]) -> list[list[Comparison]]:
@@ -320,8 +379,12 @@ def _equivalence(tested: Tested, quantities: Sequence[Quantity], rules: Rules) -
         bounded = np.broadcast_to([rules.bounded(quantity) for quantity in quantities], p.shape)
         testable = ~np.isnan(tested.p) & bounded
         changes = tested.changes
-        p[testable] = sources_equivalence_p(
-            changes.change[testable], changes.variances[testable], changes.degrees[testable], rules.margin
+        p[testable] = (
+            sources_equivalence_p(
+                changes.change[testable], changes.variances[testable], changes.degrees[testable], rules.margin
+            )
+            if tested.looked is None
+            else tested.looked.equivalence_p(rules.margin)[testable]
         )
     return p, CORRECTIONS["bh"](p.reshape(-1)).reshape(p.shape)
 
@@ -332,6 +395,9 @@ def _verdict(
     """Return the verdict, why it is undecided if it is, and the reasons for both."""
     change, adjusted = float(tested.changes.change[at]), float(tested.p_adjusted[at])
     number, unit = int(tested.changes.units[at]), case.units.unit
+    if rules.stopping is not None and number < MIN_SEEDS <= len(ranks.technique):
+        why = because(StudyReason.TOO_FEW_SEEDS, seeds=len(ranks.technique), least=rules.stopping.looks[0])
+        return Verdict.UNDECIDED, Undecided.TOO_FEW, why
     if math.isnan(change):
         empty = next((side for side in (ranks.technique, ranks.baseline) if not len(side)), None)
         name = case.cell.name if empty is None else empty.technique

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from equipoise.studies.findings._reading import data_of as data_of
     from equipoise.studies.findings._reading import layout_of as layout_of
     from equipoise.studies.findings._reading import read_study as read_study
+    from equipoise.studies.findings._reading import read_undecided as read_undecided
     from equipoise.studies.findings._reporting import measure_study as measure_study
     from equipoise.studies.findings._reporting import result_of as result_of
     from equipoise.studies.findings._result import SCHEMA as SCHEMA
@@ -128,7 +129,7 @@ _MODULES = {
     ),
     "_claims": ("Claim", "ClaimKind", "change_claims", "ranks_under", "seeds_needed"),
     "_exporting": ("check_ending", "write_table"),
-    "_reading": ("ReadingOptions", "check_same_plan", "data_of", "layout_of", "read_study"),
+    "_reading": ("ReadingOptions", "check_same_plan", "data_of", "layout_of", "read_study", "read_undecided"),
     "_reporting": ("measure_study", "result_of"),
     "_result": ("CellRecord", "ContrastRecord", "LabelRecord", "RankRecord", "SCHEMA", "StudyRecord", "StudyResult"),
     "_words": (

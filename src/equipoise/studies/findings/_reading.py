@@ -29,7 +29,7 @@ from equipoise.studies.analysis import (
     aucs_of,
     training_ends,
 )
-from equipoise.studies.findings._reporting import result_of
+from equipoise.studies.findings._reporting import result_of, undecided_trials
 from equipoise.studies.findings._result import LookRecord, Looks, StudyResult
 from equipoise.studies.findings._words import look_notes, note_texts
 from equipoise.studies.findings.spaces import StoredArrays, value_cache
@@ -117,19 +117,7 @@ def read_study(
     The store records that verdicts were read, unless ``count_look`` is False: nobody reads them then.
     """
     with open_store(os.fspath(store), create=False, read_only=True, plan=study.plan_key, artefacts=artefacts) as opened:
-        keys = check_same_plan(study, opened)
-        data = data_of(
-            opened,
-            name=study.name,
-            truth=study.labels,
-            ids=rows_of(study.cohort, TEST),
-            favourable=study.cohort.favourable,
-            compositions=compositions_of(study),
-            equal_conditions=_equal_conditions(study),
-            pictures=_pictures(study),
-            keys=keys,
-            **training_of(study),
-        )
+        data = _data_of_study(study, opened)
         if _chose_epochs_as_earlier(data.trials):
             chosen_by = {"pearson": "Pearson's r", "accuracy": "accuracy"}[study.earlier_performance]
             data = replace(data, notes=(*data.notes, EARLIER.format(performance=chosen_by)))
@@ -140,6 +128,9 @@ def read_study(
             data = replace(data, notes=(*data.notes, BALANCED))
         options = {"performance": study.performance, "fairness": study.fairness, **options}
         options = {"smallest_effect": study.smallest_effect, "against": study.against, **options}
+        if study.stopping is not None:
+            # Its tests take every look into account, however often it is read between them.
+            options, count_look = {"stopping": study.stopping, **options}, False
         margin = options.setdefault("equivalence_margin", study.equivalence_margin)
         options["margin_recorded"] = None if margin is None else opened.margins(study.name).get(margin) == 0
         now = _look(data)
@@ -153,6 +144,42 @@ def read_study(
             **{"every_setting": study.every_setting, **options},
         )  # fmt: skip
     return _with_looks(result, looks, now, study.name, store) if count_look else result
+
+
+def _data_of_study(study: Study, opened: Store) -> StudyData:
+    """Return the done trials of a study as arrays."""
+    keys = check_same_plan(study, opened)
+    data = data_of(
+        opened,
+        name=study.name,
+        truth=study.labels,
+        ids=rows_of(study.cohort, TEST),
+        favourable=study.cohort.favourable,
+        compositions=compositions_of(study),
+        equal_conditions=_equal_conditions(study),
+        pictures=_pictures(study),
+        keys=keys,
+        **training_of(study),
+    )
+    # Which of the others are needed is known when those that are done have been judged.
+    return data if study.stopping is None else replace(data, unfinished=0)
+
+
+def read_undecided(
+    study: Study, store: str | os.PathLike[str], *, artefacts: str | os.PathLike[str] | None = None
+) -> list[Trial]:
+    """Return the trials that are done of arms which more seeds may decide, in a study that adds seeds."""
+    assert study.stopping is not None
+    with open_store(os.fspath(store), create=False, read_only=True, plan=study.plan_key, artefacts=artefacts) as opened:
+        data = _data_of_study(study, opened)
+        if not len(data):
+            return []
+        return undecided_trials(
+            data, study.stopping, baseline=study.baseline, against=study.against, measures=study.measures or None,
+            every_setting=study.every_setting, choose_by=study.choose_by, performance=study.performance,
+            fairness=study.fairness, smallest_effect=study.smallest_effect,
+            equivalence_margin=study.equivalence_margin,
+        )  # fmt: skip
 
 
 def _look(data: StudyData) -> Look:

@@ -61,6 +61,7 @@ from equipoise.studies.analysis import (
     flips_of,
     front_of,
     is_bounded,
+    is_open,
     judge,
     label_quantities,
     main_measures_of,
@@ -86,6 +87,8 @@ from equipoise.studies.findings._result import (
     FailureRecord,
     LabelRecord,
     RankRecord,
+    SeedsOfArm,
+    StoppingRecord,
     StudyRecord,
     StudyResult,
 )
@@ -110,7 +113,7 @@ from equipoise.studies.findings.spaces import (
     space_notes,
     space_parts,
 )
-from equipoise.studies.plans import ALL, Named, alpha_of, condition_text
+from equipoise.studies.plans import ALL, Named, Stopping, StoppingRule, Trial, alpha_of, condition_text
 from equipoise.tallies import residual_moments
 
 
@@ -191,6 +194,7 @@ def result_of(
     equivalence_margin: float | None = None,
     margin_recorded: bool | None = None,
     against: str | Sequence[str] = (),
+    stopping: Stopping | None = None,
     looks: int = 1,
     seed: int = 0,
     command: Iterable[str] | None = None,
@@ -209,7 +213,8 @@ def result_of(
     ``smallest_effect`` is the change that is worth detecting, ``equivalence_margin`` how far one may go and still be
     irrelevant; ``margin_recorded`` says whether that was fixed before results were read. ``against`` names treatments
     that others are compared with besides the baseline ("all": every pair). The threshold is divided by ``looks``, how
-    often verdicts were read with data of their own.
+    often verdicts were read with data of their own. ``stopping`` says how seeds are added until comparisons are
+    decided: their tests then take all looks into account themselves.
     """
     study = measure_study(
         data, baseline=baseline, measures=measures, every_setting=every_setting, choose_by=choose_by,
@@ -220,12 +225,12 @@ def result_of(
     threshold /= looks
     rules = Rules(
         threshold=threshold, smallest_effect=smallest_effect, margin=equivalence_margin, bounded=is_bounded,
-        margin_recorded=margin_recorded,
+        margin_recorded=margin_recorded, stopping=stopping,
     )  # fmt: skip
     couples = _contrasted(study, resampled if people else None, against, baseline)
     contrasts = judge(couples, study.quantities, study.main.performances, rules)
     judged = _judged(study, resampled, rules, people=people)
-    ranks = _ranked(study, resampled if people else None, threshold, seed)
+    ranks = _ranked(study, resampled if people else None, rules.single_look, seed)
     records = tuple(records_of(study, resampled, judged, ranks))
     cells = tuple(cell_records_of(study))
     conditions = tuple(conditions_of(study))
@@ -242,7 +247,7 @@ def result_of(
         distance=study.main.distance,
         baseline=baseline,
         cells=cells,
-        ranks=tuple(rank_records_of(study, ranks, judged, threshold)),
+        ranks=tuple(rank_records_of(study, ranks, judged, rules.single_look)),
         alternatives=alternatives,
         conditions=conditions,
         flips=flips,
@@ -254,7 +259,8 @@ def result_of(
         contrasts=tuple(contrast_records_of(study, couples, contrasts)),
         labels=tuple(label_records_of(study)),
         **(identical_parts(study, seed=seed) if study.has_identical_runs else {}),
-        **(space_parts(study, threshold=threshold, progress=progress) if data.has_spaces else {}),
+        stopping=None if stopping is None else _stopping_record(study, stopping, judged, couples, contrasts),
+        **(space_parts(study, threshold=rules.single_look, progress=progress) if data.has_spaces else {}),
     )
     result = replace(result, differences=tuple(differences(result)))
     result = replace(result, claims=claims_of(result))
@@ -266,6 +272,79 @@ def result_of(
     notes += space_notes(result) if result.spaces else ()
     notes += choice_notes(study.choosings) if study.choosings else ()
     return replace(result, notes=tuple(notes))
+
+
+def undecided_trials(
+    data: StudyData,
+    stopping: Stopping,
+    *,
+    baseline: str = UNTREATED,
+    against: str | Sequence[str] = (),
+    threshold: float = 0.05,
+    smallest_effect: float = SMALLEST_EFFECT,
+    equivalence_margin: float | None = None,
+    seed: int = 0,
+    **how: Any,
+) -> list[Trial]:
+    """Return the trials of arms that have an undecided comparison which more seeds may decide; ``how`` as above."""
+    study = measure_study(data, baseline=baseline, **how)
+    resampled = resample_people(data, study.cells, study.quantities, seed=seed)
+    rules = Rules(
+        threshold=threshold, smallest_effect=smallest_effect, margin=equivalence_margin, bounded=is_bounded,
+        stopping=stopping,
+    )  # fmt: skip
+    couples = _contrasted(study, resampled if resampled.resampled else None, against, baseline)
+    contrasts = judge(couples, study.quantities, study.main.performances, rules)
+    judged = _judged(study, resampled, rules, people=resampled.resampled)
+    open_cells = _open_cells(study, stopping, judged, couples, contrasts)
+    # Of several settings of a treatment any may be chosen once there are more seeds.
+    names = {(cell.under, cell.treatment) for cell in open_cells}
+    return [
+        data.trials[place] for cell in study.cells if (cell.under, cell.treatment) in names for place in cell.indices
+    ]
+
+
+def _open_cells(
+    study: Measured, stopping: Stopping, judged: Mapping[int, Sequence[Judged]], couples: Sequence[Case],
+    contrasts: Sequence[Sequence[Judged]],
+) -> list[Cell]:  # fmt: skip
+    """Return both sides of every comparison of the main measures that more seeds may decide."""
+    main = study.main
+    columns = {study.quantity_index(performance) for performance in main.performances}
+    columns |= {
+        study.quantity_index(main.fairness, study.attribute),
+        study.quantity_index(main.distance, study.attribute),
+    }
+    cells: list[Cell] = []
+    for index, judgments in judged.items():
+        above = study.baselines[index]
+        if above is not None and any(is_open(judgments[column], stopping) for column in columns):
+            cells += [study.cells[index], above]
+    for couple, judgments in zip(couples, contrasts, strict=True):
+        if any(is_open(judgments[column], stopping) for column in columns):
+            cells += [couple.cell, couple.baseline]
+    return cells
+
+
+def _stopping_record(
+    study: Measured, stopping: Stopping, judged: Mapping[int, Sequence[Judged]], couples: Sequence[Case],
+    contrasts: Sequence[Sequence[Judged]],
+) -> StoppingRecord:  # fmt: skip
+    """Say how seeds were added, and to what."""
+    open_cells = {id(cell) for cell in _open_cells(study, stopping, judged, couples, contrasts)}
+    return StoppingRecord(
+        rule=stopping.rule,
+        looks=stopping.looks,
+        seeds_share=stopping.seeds_share if stopping.rule is StoppingRule.ANYTIME else None,
+        arms=tuple(
+            SeedsOfArm(
+                treatment=cell.treatment, condition=cell.under.condition, learner=cell.under.learner,
+                seeds=len(cell.distinct_seeds), undecided=id(cell) in open_cells,
+            )
+            for cell in study.cells
+            if cell.chosen
+        ),
+    )  # fmt: skip
 
 
 def _judged(study: Measured, resampled: Resampled, rules: Rules, *, people: bool) -> dict[int, list[Judged]]:
@@ -726,7 +805,8 @@ def provenance_of(
             "looks": looks,
             "smallest_effect": rules.smallest_effect,
             "equivalence_margin": rules.margin,
-            "correction": "bh",
+            "correction": "holm" if rules.stopping and rules.stopping.rule is StoppingRule.ANYTIME else "bh",
+            **({} if rules.stopping is None else {"stopping": rules.stopping.described()}),
             "environments": len(data.environments),
         },
     )

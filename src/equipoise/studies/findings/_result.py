@@ -379,6 +379,27 @@ class Looks:
     looks: tuple[LookRecord, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedsOfArm:
+    """How many seeds a treatment has under a condition, and whether a comparison of it is open."""
+
+    treatment: str
+    condition: str
+    learner: str
+    seeds: int
+    undecided: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppingRecord:
+    """How seeds were added until comparisons were decided: by which test, at which looks, and how many there are."""
+
+    rule: str
+    looks: tuple[int, ...]
+    seeds_share: float | None
+    arms: tuple[SeedsOfArm, ...]
+
+
 @dataclass(frozen=True, repr=False)
 class StudyResult(NarratedResult):
     """A study. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
@@ -413,6 +434,7 @@ class StudyResult(NarratedResult):
     labels: tuple[LabelRecord, ...] = field(default=(), repr=False)
     # How often verdicts were read; None where nothing counted it.
     looks: Looks | None = None
+    stopping: StoppingRecord | None = None
     # What is confirmed, and so may be said first.
     claims: tuple[Claim, ...] = ()
     # Of identical runs, where there are any.

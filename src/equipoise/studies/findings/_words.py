@@ -28,7 +28,14 @@ from equipoise.studies.analysis import (
 from equipoise.studies.plans import equal_words
 
 if TYPE_CHECKING:
-    from equipoise.studies.findings._result import Alternative, ConditionRecord, Looks, StudyRecord, StudyResult
+    from equipoise.studies.findings._result import (
+        Alternative,
+        ConditionRecord,
+        Looks,
+        StoppingRecord,
+        StudyRecord,
+        StudyResult,
+    )
 
 
 Under = tuple[str, str]
@@ -200,6 +207,8 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
             f"A change is tested once, over seeds (Student's t) and test people (z) together, two-sided, threshold "
             f"{threshold:g}, Benjamini-Hochberg over {len(judged):,} comparisons. Verdicts and intervals of changes "
             f"are the same test, at the level that decided ({level:.2g}). Rank tests are shown beside them as a check."
+            if result.stopping is None
+            else _growing_note(result.stopping, len(judged), threshold, level)
         )
         few = sum(record.few_seeds for record in judged)
         if few:
@@ -230,6 +239,8 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
         "Seconds are wall-clock times on a shared machine, not a result: they include whatever else ran at the time, "
         "and the first trials of a process also load its libraries."
     )
+    if result.stopping is not None:
+        yield from stopping_notes(result.stopping)
     yield from _collapsed_notes(result)
     yield from _unfinished_notes(result)
     if any(record.spread_note is SpreadNote.NEGATIVE for record in result.records):
@@ -243,6 +254,39 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
             "not kept."
         )
     yield from data.notes
+
+
+def _growing_note(stopping: StoppingRecord, comparisons: int, threshold: float, level: float) -> str:
+    """Say how a change is tested where seeds are added until it is decided."""
+    looks = listing([str(look) for look in stopping.looks], len(stopping.looks))
+    if stopping.rule == "anytime":
+        test = (
+            "by a confidence sequence over seeds (the t e-process, valid at any number of them), to which z times the "
+            f"standard error over test people is added; {stopping.seeds_share:.0%} of the level is spent on seeds. "
+            "Holm's correction"
+        )
+    else:
+        test = (
+            f"after {looks} pairs of seeds, over seeds (Student's t) and test people (z) together, at one nominal "
+            "level (Pocock), so that all looks together keep the threshold. Benjamini-Hochberg"
+        )
+    return (
+        f"Seeds were added until each comparison was decided. A change is tested {test} over {comparisons:,} "
+        f"comparisons, two-sided, threshold {threshold:g}. Verdicts and intervals of changes are the same test, at the "
+        f"level that decided ({level:.2g}) over all looks."
+    )
+
+
+def stopping_notes(stopping: StoppingRecord) -> Iterator[str]:
+    """Say how many seeds there are of each treatment, and which may get more."""
+    by_seeds: dict[int, list[str]] = {}
+    for arm in stopping.arms:
+        by_seeds.setdefault(arm.seeds, []).append(f"{arm.treatment} ({arm.condition})")
+    seeds = "; ".join(f"{number}: {listing(by_seeds[number], 6)}" for number in sorted(by_seeds))
+    yield f"Seeds of each treatment (at most {stopping.looks[-1]}): {seeds}."
+    undecided = [f"{arm.treatment} ({arm.condition})" for arm in stopping.arms if arm.undecided]
+    if undecided:
+        yield f"More seeds may decide {listing(undecided, 6)}: equipoise study run PLAN adds them."
 
 
 def look_notes(looks: Looks) -> Iterator[str]:

@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from equipoise.studies.plans._rows import rows_of as rows_of
     from equipoise.studies.plans._rows import trained_fingerprint as trained_fingerprint
     from equipoise.studies.plans._rows import with_splits as with_splits
+    from equipoise.studies.plans._stopping import AUTO as AUTO
+    from equipoise.studies.plans._stopping import Stopping as Stopping
+    from equipoise.studies.plans._stopping import StoppingRule as StoppingRule
+    from equipoise.studies.plans._stopping import stopping_of as stopping_of
     from equipoise.studies.plans._types import ConditionEntry as ConditionEntry
     from equipoise.studies.plans._types import LearnerEntry as LearnerEntry
     from equipoise.studies.plans._types import TreatmentEntry as TreatmentEntry
@@ -69,5 +73,6 @@ _MODULES = {
     ),
     "_types": ("ConditionEntry", "LearnerEntry", "TreatmentEntry"),
     "_rows": ("Drawing", "cluster_codes", "data_fingerprint", "rows_of", "trained_fingerprint", "with_splits"),
+    "_stopping": ("AUTO", "Stopping", "StoppingRule", "stopping_of"),
 }  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -298,7 +298,7 @@ def check_precision(learner: Named, options: TrainingOptions) -> None:
             )
 
 
-def seeds_of(requested: int | Sequence[int]) -> tuple[int, ...]:
+def seeds_of(requested: int | str | Sequence[int]) -> tuple[int, ...]:
     """Return the seeds: so many from 0 on, or those that are listed."""
     with placed("seeds"):
         seeds = (
@@ -485,15 +485,31 @@ def cell_kind(trial: Trial) -> str:
     )
 
 
-def stacked(cells: Sequence[Sequence[Trial]], largest: Callable[[Sequence[Trial]], int]) -> tuple[Stack, ...]:
-    """Cut cells into stacks of at most ``largest(cell)`` trainings, and let the cells take turns."""
+def stacked(
+    cells: Sequence[Sequence[Trial]], largest: Callable[[Sequence[Trial]], int], *, looks: Sequence[int] = ()
+) -> tuple[Stack, ...]:
+    """Cut cells into stacks of at most ``largest(cell)`` trainings, and let the cells take turns.
+
+    No stack reaches over one of the ``looks``, numbers of seeds after which a study may end.
+    """
     parts = [
         (turn, index, part)
         for index, cell in enumerate(cells)
-        for turn, part in enumerate(_parts(cell, max(largest(cell), 1)))
+        for turn, part in enumerate(
+            part for batch in _batches(cell, looks) for part in _parts(batch, max(largest(batch), 1))
+        )
     ]
     parts.sort(key=lambda part: part[:2])
     return tuple(Stack(number, cell, tuple(part)) for number, (_, cell, part) in enumerate(parts))
+
+
+def _batches(cell: Sequence[Trial], looks: Sequence[int]) -> list[list[Trial]]:
+    """Return the trials of a cell from one look to the next."""
+    if not looks:
+        return [list(cell)]
+    bounds = [0, *looks]
+    batches = [[trial for trial in cell if first <= trial.seed < end] for first, end in itertools.pairwise(bounds)]
+    return [batch for batch in batches if batch]
 
 
 def trainings_of(cell: Sequence[Trial]) -> list[tuple[Trial, ...]]:

@@ -58,15 +58,17 @@ def run_in_store(
     checkpoints: str | os.PathLike[str] | None = None,
     on_change: Callable[[PlanChange], None] | None = None,
     keep_models: bool = False,
+    stages: Callable[[Store], Iterator[Sequence[Stack]]] | None = None,
 ) -> None:
     """Train every trial of a study that its store has not, and record it there.
 
     ``artefacts`` is the folder for what is too large for the store, and ``checkpoints`` the one in which long trainings
     keep where they are; by default both are beside the store. ``on_change`` is told where trials that were done under
     the study's name do not fit it any more, before anything is trained; by default that is a warning. ``keep_models``
-    keeps the weights of perceptrons that are trained now, up to 4 MiB each.
+    keeps the weights of perceptrons that are trained now, up to 4 MiB each. ``stages`` yields the stacks to train, a
+    stage after another, where what is trained next depends on what is done.
     """
-    from equipoise.studies.storage import open_store
+    from equipoise.studies.storage import open_store, plan_key
 
     refuse_within_a_worker()
     if workers < 1:
@@ -82,18 +84,34 @@ def run_in_store(
             store.forget_failed()
         free_dead(store)
         work = replace(study.work, checkpoints=checkpoints_of(store, checkpoints), keep_models=keep_models)
-        shared = workers > 1 and _is_importable(study)
-        if shared:
-            from equipoise.studies.running._workers import NotTransferable, StoreAccess, run_workers
+        if stages is None:
+            _train_plan(study, work, store, os.fspath(where), study.plan_key, workers, watcher, artefacts)
+            return
+        for stacks in stages(store):
+            key = plan_key(study.name, (trial.key for stack in stacks for trial in stack.trials))
+            with open_store(os.fspath(where), plan=key, artefacts=artefacts) as stage:
+                enter_stacks(study, stage, stacks)
+                enter_stacks(study, store, study.stacks())  # who asks by the name alone is told of all of it
+                part = replace(work, stacks=tuple(stacks))
+                _train_plan(study, part, stage, os.fspath(where), key, workers, watcher, artefacts)
 
-            try:
-                place = StoreAccess(os.fspath(where), study.plan_key, artefacts)
-                run_workers(work, study.labels, store, place, workers, watcher)
-            except NotTransferable as error:
-                warnings.warn(f"{error}. One worker runs here.", stacklevel=3)
-                shared = False
-        if not shared:
-            work_through(work, study.labels, store, new_owner(), watcher=watcher)
+
+def _train_plan(
+    study: Study, work: Work, store: Store, where: str, key: str, workers: int, watcher: Watcher | None,
+    artefacts: str | os.PathLike[str] | None,
+) -> None:  # fmt: skip
+    """Train what is open of the plan of this key."""
+    shared = workers > 1 and _is_importable(study)
+    if shared:
+        from equipoise.studies.running._workers import NotTransferable, StoreAccess, run_workers
+
+        try:
+            run_workers(work, study.labels, store, StoreAccess(where, key, artefacts), workers, watcher)
+        except NotTransferable as error:
+            warnings.warn(f"{error}. One worker runs here.", stacklevel=4)
+            shared = False
+    if not shared:
+        work_through(work, study.labels, store, new_owner(), watcher=watcher)
 
 
 def change_of(study: Study, store: Store) -> PlanChange | None:
@@ -120,8 +138,13 @@ def enter(study: Study, store: Store) -> int:
     warn_of_changed_sources(study.work, store)
     if study.equivalence_margin is not None:
         store.remember_margin(study.name, study.equivalence_margin)
+    return enter_stacks(study, store, study.stacks())
+
+
+def enter_stacks(study: Study, store: Store, stacks: Sequence[Stack]) -> int:
+    """Make some stacks of a study the store's plan; return how many trials are new."""
     labels = cell_labels(study)
-    return store.plan([(trial, stack.number, labels[stack.cell]) for stack in study.stacks() for trial in stack.trials])
+    return store.plan([(trial, stack.number, labels[stack.cell]) for stack in stacks for trial in stack.trials])
 
 
 def cell_labels(study: Study) -> dict[int, str]:

@@ -17,8 +17,8 @@ from equipoise.stats import (
     CORRECTIONS,
     MIN_SEEDS,
     Change,
+    banerjee_p,
     paired_change,
-    satterthwaite_p,
     sources_interval,
 )
 from equipoise.studies.analysis import (
@@ -246,7 +246,7 @@ def _p(change: Change) -> float:
     """Return Student's p of the mean difference of pairs; NaN of fewer than three."""
     if change.units < MIN_SEEDS:
         return math.nan
-    return float(satterthwaite_p(change.change, change.variances, change.degrees))
+    return float(banerjee_p(change.change, change.variances, change.degrees))
 
 
 def _verdict(
