@@ -101,6 +101,8 @@ if TYPE_CHECKING:
     from equipoise.stats._proportions import sample_estimate as sample_estimate
     from equipoise.stats._proportions import score_statistic as score_statistic
     from equipoise.stats._proportions import wilson as wilson
+    from equipoise.stats._resampled_t import ResampledT as ResampledT
+    from equipoise.stats._resampled_t import corrected_resampled_t as corrected_resampled_t
     from equipoise.stats._resampling import MIN_UNITS as MIN_UNITS
     from equipoise.stats._resampling import MOST_BLOCKS as MOST_BLOCKS
     from equipoise.stats._resampling import MOST_DENSE_CLASSES as MOST_DENSE_CLASSES
@@ -198,6 +200,7 @@ _MODULES = {
         "ENOUGH_EXTREME_DRAWS", "NullSample", "SequentialTests", "draw_limits", "draws_needed", "limited_by_draws",
         "permutation_p", "rank_among", "sequential_permutation",
     ),
+    "_resampled_t": ("ResampledT", "corrected_resampled_t"),
     "_resampling": (
         "MIN_UNITS", "MOST_BLOCKS", "MOST_DENSE_CLASSES", "TABLE_BATCH", "block_p", "bootstrap_counts",
         "bootstrap_totals", "clustered_null", "jackknife", "null_totals", "percentiles", "permuted_tables",

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from equipoise.studies._checking import Check as Check
     from equipoise.studies._checking import check as check
     from equipoise.studies._checking import status_of as status_of
+    from equipoise.studies._cross_validation import CrossValidation as CrossValidation
+    from equipoise.studies._cross_validation import FoldComparison as FoldComparison
+    from equipoise.studies._cross_validation import cross_validate as cross_validate
     from equipoise.studies._diagnosing import Diagnosis as Diagnosis
     from equipoise.studies._diagnosing import diagnose as diagnose
     from equipoise.studies._growing import check_fixed_seeds as check_fixed_seeds
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "_checking": ("Check", "check", "status_of"),
+    "_cross_validation": ("CrossValidation", "FoldComparison", "cross_validate"),
     "_diagnosing": ("Diagnosis", "diagnose"),
     "_growing": ("check_fixed_seeds", "run_study"),
     "findings._result": ("StudyResult",),
