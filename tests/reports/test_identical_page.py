@@ -17,7 +17,7 @@ from equipoise.reports import charts_of, page, show
 from equipoise.reports.charts.chart import INK
 from equipoise.reports.charts.matrix import COSTLY, MOVES
 from equipoise.reports.charts.strips import MOST_LINES
-from equipoise.reports.narrative.study import WHOLE, as_evidence
+from equipoise.reports.narrative.study import OVERALL, as_evidence
 from equipoise.studies.findings import result_of
 from equipoise.studies.findings.identical._paper import Reproduction, reproduction_of
 from helpers.cases.study import TECHNIQUES, demo, hostile, picture_data, pictures, plain, settings
@@ -114,7 +114,7 @@ def test_the_runs_of_a_study_are_evidence_with_the_studys_verdicts() -> None:
     }
     assert all(len(run.values) == 3 for run in adapted.runs), "one seed of each"
     sides = as_evidence(pictures(), MOST_LINES).straddling
-    assert sides[0].by == WHOLE
+    assert sides[0].by == OVERALL
 
 
 def test_of_several_seeds_the_section_says_which_is_drawn() -> None:

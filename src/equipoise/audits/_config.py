@@ -24,7 +24,7 @@ Name = str | int | float | bool
 Names = str | list[str]
 PAIRS: dict[str, Any] = {"reference": dict[str, Name], "bin": dict[str, str | list[float]]}
 # Names that a model has already.
-TAKEN = ("schema", "json")
+RESERVED_NAMES = ("schema", "json")
 
 DATA = Option(name="data", kind="input", help="CSV, Parquet (file, folder or glob) or Arrow.")
 CONFIG_OPTIONS = (DATA, *AUDIT_OPTIONS)
@@ -44,7 +44,7 @@ def _field(option: Option) -> tuple[Any, Any]:
         kind = Literal[option.choices]
         kind = kind if option.default is not None else kind | None
     default = {"texts": [], "pairs": {}}.get(option.kind, option.default)
-    return kind, Field(default, alias=option.name if option.name in TAKEN else None, description=option.help)
+    return kind, Field(default, alias=option.name if option.name in RESERVED_NAMES else None, description=option.help)
 
 
 AuditConfig: type[BaseModel] = create_model(  # type: ignore[call-overload]
@@ -52,7 +52,9 @@ AuditConfig: type[BaseModel] = create_model(  # type: ignore[call-overload]
     __config__=ConfigDict(extra="forbid", strict=True, title="An audit to run again"),
     __doc__="An audit. Keys are the options of `equipoise audit`, with _ for -; paths are relative to the file itself.",
     schema_=(Literal["equipoise.audit-config/1"], Field(SCHEMA, alias="schema", description="The form of this file.")),
-    **{f"{option.name}_" if option.name in TAKEN else option.name: _field(option) for option in CONFIG_OPTIONS},
+    **{
+        f"{option.name}_" if option.name in RESERVED_NAMES else option.name: _field(option) for option in CONFIG_OPTIONS
+    },
 )
 
 KEYS = tuple(field.alias or name for name, field in AuditConfig.model_fields.items())

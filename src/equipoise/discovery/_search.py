@@ -30,7 +30,7 @@ from equipoise.training import StackedAdam
 
 PICTURES = 2
 # A command line says how a classifier is read, and nothing of the reference beside it.
-OWN_WORDS = (
+CLASSIFIER_HELP = (
     "give a Classifier, which declares how its output is read: Classifier(module, output=..., logits=True, size=..., "
     "resize=True)."
 )
@@ -69,7 +69,7 @@ def _check_reference(reference: Classifier, images: Any) -> None:
         of_reading = error.help.startswith("Classifier(")
         raise BadInput(
             error.given.replace("he classifier", "he reference"), available=error.available,
-            help=OWN_WORDS if of_reading else error.help,
+            help=CLASSIFIER_HELP if of_reading else error.help,
         ) from error  # fmt: skip
 
 

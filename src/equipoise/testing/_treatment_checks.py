@@ -40,7 +40,7 @@ QUICK_ON_PICTURES = {
 }  # fmt: skip
 QUICK_METRIC = {"embedding_size": 8, "batch_size": 32, "epochs": 6, "learning_rate": 0.02}
 # How much of the way from guessing to knowing a treated learner must come.
-LEARNT = 0.5
+LEAST_CORRECT = 0.5
 # Full trainings of the same trial in two stacks differ by rounding, which training magnifies.
 MAGNIFIED = 1e-3
 
@@ -183,7 +183,7 @@ class _Checked:
         regression = cohort.dataset.task == "regression"
         guess = 0.0 if regression else 1 / len(cohort.dataset.classes)
         accuracy = cohort.correct(ended.test.values, among)
-        enough = guess + LEARNT * (1 - guess)
+        enough = guess + LEAST_CORRECT * (1 - guess)
         assert accuracy > enough, (
             f"with {self.name} a planted signal is not learnt: {accuracy:.2f}, not above {enough:.2f}"
         )

@@ -13,7 +13,7 @@ from equipoise.training import Codes, TrainingRows
 if TYPE_CHECKING:
     import torch
 
-WAY_OUT = (
+HELP = (
     "merge the group or the class with another, choose a condition that gives every cell rows, or a treatment that "
     "does not need them (see docs/guide/treatments.md)."
 )
@@ -28,7 +28,7 @@ def refuse_empty_cells(rows: TrainingRows, treatment: str) -> None:
         raise BadInput(
             f"The treatment {treatment} has no training rows of {names} (class / group)",
             available="at least one training row of every group in every class",
-            help=WAY_OUT,
+            help=HELP,
         )
 
 

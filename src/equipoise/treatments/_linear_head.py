@@ -81,7 +81,7 @@ class NullSpaceProjection(Transformation):
         return cls(checked_array(state, "basis", (None, None), "the directions of a projection"))
 
 
-WHAT = "the saved linear head"
+MODEL_ROLE = "the saved linear head"
 # The first head begins from nothing; the others from one that has one direction more.
 FIRST_STEPS, LATER_STEPS = 100, 20
 
@@ -133,12 +133,12 @@ class LinearHead(PostProcessor):
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> LinearHead:
         """Make it again from its state."""
-        weights = checked_array(state, "weights", (None, None), WHAT)
-        biases = checked_array(state, "biases", (len(weights),), WHAT)
-        basis = checked_array(state, "basis", (None, weights.shape[1]), WHAT)
+        weights = checked_array(state, "weights", (None, None), MODEL_ROLE)
+        biases = checked_array(state, "biases", (len(weights),), MODEL_ROLE)
+        basis = checked_array(state, "basis", (None, weights.shape[1]), MODEL_ROLE)
         finite = np.isfinite(weights).all() and np.isfinite(basis).all() and not np.isnan(biases).any()
         if not isinstance(state.get("regression"), bool) or not finite or not len(weights):
-            raise BadInput(f"The numbers of {WHAT} are not all finite, or it says not what they are for")
+            raise BadInput(f"The numbers of {MODEL_ROLE} are not all finite, or it says not what they are for")
         return cls(weights, biases, state["regression"], basis)
 
 

@@ -26,7 +26,7 @@ from equipoise.treatments._readout import ByCell, Floats, OutputsByGroup, arrang
 if TYPE_CHECKING:
     import torch
 
-KNOWN, SUM = "known_domain", "sum"
+KNOWN_DOMAIN, SUM = "known_domain", "sum"
 
 
 @treatment("domain_independent", alias="S-DI", stage="in", paper="004", extra="train")
@@ -42,12 +42,12 @@ class DomainIndependent(OutputsByGroup):
     """
 
     parameters: ClassVar[Table] = {
-        "readout": Readout("how a class is predicted from the outputs", SUM, (KNOWN, SUM)),
+        "readout": Readout("how a class is predicted from the outputs", SUM, (KNOWN_DOMAIN, SUM)),
     }
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
-        self.needs_group_at_prediction = self.values["readout"] == KNOWN
+        self.needs_group_at_prediction = self.values["readout"] == KNOWN_DOMAIN
 
     @classmethod
     def during(cls, trials: Sequence[DomainIndependent], context: TrainingContext) -> OneSoftmaxEach:
@@ -59,7 +59,7 @@ class DomainIndependent(OutputsByGroup):
         readout = ReadByGroup(self.values["readout"], len(outputs.groups), len(outputs.classes))
         if not readout.needs_group:
             return Afterwards(readout.predict(outputs.dev), readout.predict(outputs.test), postprocessor=readout)
-        groups = groups_of_test(outputs, KNOWN)
+        groups = groups_of_test(outputs, KNOWN_DOMAIN)
         dev, test = readout.predict(outputs.dev, outputs.dev_group), readout.predict(outputs.test, groups)
         return Afterwards(dev, test, (*_unknown(groups), *_unseen(outputs)), postprocessor=readout)
 
@@ -69,11 +69,11 @@ class ReadByGroup(ByCell):
     """A softmax for every group, read by that of the row's own group or by the sum of the logits."""
 
     kind: ClassVar[str] = "domain_independent"
-    readouts: ClassVar[tuple[str, ...]] = (KNOWN, SUM)
+    readouts: ClassVar[tuple[str, ...]] = (KNOWN_DOMAIN, SUM)
 
     def __init__(self, readout: str, groups: int, classes: int) -> None:
         super().__init__(readout, groups, classes)
-        self.needs_group = readout == KNOWN
+        self.needs_group = readout == KNOWN_DOMAIN
 
     def predict(self, values: NDArray[np.float32], group: Codes | None = None) -> Predicted:
         """Return classes and probabilities from outputs ``[row, output]``."""

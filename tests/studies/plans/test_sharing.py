@@ -20,7 +20,7 @@ from equipoise.studies.plans import (
 )
 from equipoise.studies.plans._naming import kind_of, unread
 from equipoise.studies.running import pack, run_to_folder, unpack
-from equipoise.studies.running._running import APART, cell_labels, run_in_store, trained
+from equipoise.studies.running._running import SEPARATE_STACKS, cell_labels, run_in_store, trained
 from equipoise.testing import planted_pictures
 from helpers.cases.plan import cohort
 
@@ -222,15 +222,15 @@ def test_a_readout_that_is_trained_after_the_others_says_that_its_network_is_ano
     pytest.importorskip("torch")
     made = study(seeds=1, repeats=1, treatments=TREATMENTS[1:2])
     *others, last = made.trials()
-    assert all(APART not in one.notes for one in trained(made.work, made.trials()))
+    assert all(SEPARATE_STACKS not in one.notes for one in trained(made.work, made.trials()))
     (alone,) = trained(made.work, [last])
-    assert (alone.trial.key, alone.notes[-1]) == (last.key, APART)
-    assert all(one.notes[-1] == APART for one in trained(made.work, others))
+    assert (alone.trial.key, alone.notes[-1]) == (last.key, SEPARATE_STACKS)
+    assert all(one.notes[-1] == SEPARATE_STACKS for one in trained(made.work, others))
 
 
 def test_under_deterministic_rounding_the_network_is_the_same() -> None:
     pytest.importorskip("torch")
     made = study(seeds=1, repeats=1, treatments=TREATMENTS[2:], rounding="deterministic")
     both, (alone,) = (trained(made.work, asked) for asked in (made.trials(), made.trials()[1:]))
-    assert APART not in alone.notes
+    assert SEPARATE_STACKS not in alone.notes
     assert np.array_equal(alone.predictions["test"].scores, both[1].predictions["test"].scores)

@@ -21,7 +21,7 @@ from equipoise.foundation import BadInput, plural, require
 
 Pictures = NDArray[np.uint8]
 # Luminance by ITU-R 601-2 in 16 binary places, as Pillow computes it.
-RED, GREEN, BLUE, HALF, PLACES = 19_595, 38_470, 7_471, 32_768, 16
+RED, GREEN, BLUE, HALF, FRACTION_BITS = 19_595, 38_470, 7_471, 32_768, 16
 AT_ONCE = 1_000
 
 
@@ -33,7 +33,7 @@ def grey(pictures: Pictures) -> Pictures:
     greyed = np.empty_like(pictures)
     for part in _slices(len(pictures)):
         red, green, blue = np.moveaxis(pictures[part].astype(np.uint32), -1, 0)
-        greyed[part] = ((RED * red + GREEN * green + BLUE * blue + HALF) >> PLACES)[..., None]
+        greyed[part] = ((RED * red + GREEN * green + BLUE * blue + HALF) >> FRACTION_BITS)[..., None]
     return greyed
 
 

@@ -26,7 +26,7 @@ from equipoise.cohorts.sources._known_files import describe_copies
 from equipoise.foundation import BadInput, cohort
 
 FEATURES, THUMBS = "cars196_effnetlite0_u8.npz", "cars196_thumbs_48.npz"
-KNOWN = {
+KNOWN_CHECKSUMS = {
     FEATURES: "1e7531ad49d4e0aef9f021d86a24f9fbf35fed52ee536036292062ab0a6e6495",
     THUMBS: "d305916581c027c25f37f89d8bd0f3d2de520d9f967e46b9b51105c4c7152a6c",
 }
@@ -84,7 +84,9 @@ def cars196(path: str | os.PathLike[str] | None = None, *, pixels: Pixels | bool
         groups=("body", "make", "year"),
         features=tuple(inputs),
         split="split",
-        datasheet=DATASHEET.format(inputs=input_text + describe_copies(files, KNOWN, has_all_rows=len(rows) == ROWS)),
+        datasheet=DATASHEET.format(
+            inputs=input_text + describe_copies(files, KNOWN_CHECKSUMS, has_all_rows=len(rows) == ROWS)
+        ),
         pictures=shown_pictures(file, len(rows), kind, THUMBS, SIDE),
     )
 

@@ -29,7 +29,7 @@ from equipoise.cohorts.sources._voting import halved
 from equipoise.foundation import BadInput, cohort, stream
 
 FILE = "coil20_64.npz"
-KNOWN = {FILE: "848d98a757a181773d8174c36f750f1088e710b099fd890a716c7db2b8eb99e2"}
+KNOWN_CHECKSUMS = {FILE: "848d98a757a181773d8174c36f750f1088e710b099fd890a716c7db2b8eb99e2"}
 OBJECTS, POSES, SIDE = 20, 72, 64
 SOURCE = Source(
     cohort="coil20", files=(FILE,),
@@ -76,7 +76,7 @@ def coil20(path: str | os.PathLike[str] | None = None, *, rows: int | None = Non
         features=(IMAGE,),
         split="split",
         datasheet=DATASHEET.format(
-            rows=len(chosen), copies=describe_copies([file], KNOWN, has_all_rows=number == OBJECTS * POSES)
+            rows=len(chosen), copies=describe_copies([file], KNOWN_CHECKSUMS, has_all_rows=number == OBJECTS * POSES)
         ),
         pictures=IMAGE,
     )

@@ -33,19 +33,21 @@ without a usable count of rapes, many of them in the Midwest, were left out by U
 
 TARGET = "ViolentCrimesPerPop"
 GROUP = "Black"
-PLACE = ("state", "communityname", "fold")
+PLACE_COLUMNS = ("state", "communityname", "fold")
 LEAKS = "class"
 
 
 @cohort("communities_crime", paper="Redmond and Baveja 2002", licence="not stated (UCI's original: CC BY 4.0)")
 def communities_crime(path: str | os.PathLike[str] | None = None, *, download: bool = False) -> Cohort:
     """Violent crime per head in communities of the USA, a regression (UCI Communities and Crime)."""
-    sheet = read_sheet(find_file(SOURCE, path, download=download), SOURCE.cohort, needed=[TARGET, GROUP, *PLACE])
-    features = tuple(name for name in sheet.fields if name not in {TARGET, GROUP, LEAKS, *PLACE})
+    sheet = read_sheet(
+        find_file(SOURCE, path, download=download), SOURCE.cohort, needed=[TARGET, GROUP, *PLACE_COLUMNS]
+    )
+    features = tuple(name for name in sheet.fields if name not in {TARGET, GROUP, LEAKS, *PLACE_COLUMNS})
     return Cohort(
         name="communities_crime",
         columns={
-            **{name: sheet.words(name) for name in PLACE},
+            **{name: sheet.words(name) for name in PLACE_COLUMNS},
             **{name: sheet.numbers(name) for name in (*features, TARGET)},
             GROUP: sheet.zeros_and_ones(GROUP),
         },

@@ -32,7 +32,7 @@ from equipoise.foundation import BadInput, cohort
 
 FEATURES, THUMBS = "cub200_effnetlite0_u8.npz", "cub200_thumbs_64.npz"
 ATTRIBUTES = "cub200_class_attributes.npz"
-KNOWN = {
+KNOWN_CHECKSUMS = {
     FEATURES: "e8c7a2e2dd82cf37870e1e0d41f9385d94fb2465e4ee751643b2104bc96725d6",
     THUMBS: "838006c07eb3e41d226ccc85cab29da070cc0c2ee78f4f26c6fc9f68540a4a97",
     ATTRIBUTES: "19841901df1d329bf62f390831c6b0d63a4a7879ab611ac9026ef594aaa17701",
@@ -108,7 +108,7 @@ def _of_arrays(file: Path, pixels: str, resize: int | None, colour: str | None) 
     colours = rows.each(read_class_colours(file.with_name(ATTRIBUTES), rows.classes))
     inputs = read_inputs(file, len(rows), pixels, THUMBS, SIDE)
     files = [file, file.with_name(ATTRIBUTES), *([] if pixels == "features" else [file.with_name(THUMBS)])]
-    copies = describe_copies(files, KNOWN, has_all_rows=len(rows) == ROWS)
+    copies = describe_copies(files, KNOWN_CHECKSUMS, has_all_rows=len(rows) == ROWS)
     input_text = (
         EXTRACTED if pixels == "features" else f"Pictures: {SIDE} x {SIDE}, the centre square, WebP with losses.\n"
     )

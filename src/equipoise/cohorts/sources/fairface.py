@@ -24,7 +24,7 @@ from equipoise.cohorts.sources._known_files import describe_copies
 from equipoise.foundation import BadInput, cohort
 
 TRAIN, TEST = "fairface_train_64.npz", "fairface_val_64.npz"
-KNOWN = {
+KNOWN_CHECKSUMS = {
     TRAIN: "6873c9c112a961aa7caa794944e0e48e13088abc68c638235dab7aa6bf2f9066",
     TEST: "1cdfb9b0533eae6e1a781cd4422c773a78e615e1da336f4b1833b91d7e559cec",
 }
@@ -75,7 +75,7 @@ def fairface(path: str | os.PathLike[str] | None = None, side: int = SIDE) -> Co
     pictures = np.empty((sum(numbers), SIDE, SIDE, 3), dtype=np.uint8)
     read_singly(files[0], pictures[: numbers[0]])
     read_singly(files[1], pictures[numbers[0] :])
-    copies = describe_copies(files, KNOWN, has_all_rows=sum(numbers) == ROWS)
+    copies = describe_copies(files, KNOWN_CHECKSUMS, has_all_rows=sum(numbers) == ROWS)
     return Cohort(
         name="fairface",
         columns={

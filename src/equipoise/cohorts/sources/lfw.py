@@ -25,7 +25,7 @@ from equipoise.cohorts.sources._voting import halved, voted
 from equipoise.foundation import BadInput, cohort, stream
 
 LABELS, THUMBS, EMBEDDING = "lfw_labels.npz", "lfw_deepfunneled_64.npz", "lfw_dlib128_f16.npz"
-KNOWN = {
+KNOWN_CHECKSUMS = {
     LABELS: "a1ef75ddb504ce3ea5f890c97713a1ac874c7e47ecf887df1f39111cb44237c6",
     THUMBS: "4772b806088e10e8429e28305131de0ff3cea4d9df1439ad30f72fecaeffaf77",
     EMBEDDING: "1967fa7c22a5ced37627478ff653c3c9638f1e371f22fb7e9978ad4a760efbb6",
@@ -75,7 +75,7 @@ def lfw(
     )  # fmt: skip
     gender = [GENDERS.get(code) for code in _column(labels_file, "gender_male", person).tolist()]
     inputs, input_text, file = _inputs(labels_file, len(person), kind)
-    input_text += describe_copies([labels_file, file], KNOWN, has_all_rows=len(person) == ROWS)
+    input_text += describe_copies([labels_file, file], KNOWN_CHECKSUMS, has_all_rows=len(person) == ROWS)
     people = np.array(names, dtype=object)[person]
     chosen = _rows_of_frequent_people(person, least)
     if len(chosen) < len(person):

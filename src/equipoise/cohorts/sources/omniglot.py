@@ -25,7 +25,7 @@ from equipoise.foundation import (
 )
 
 FILE = "omniglot_28x28.npz"
-KNOWN = {FILE: "439db90d18bb98f2bdc2e19195ed656811a6cbe87967e3bdbff329146d8e78e2"}
+KNOWN_CHECKSUMS = {FILE: "439db90d18bb98f2bdc2e19195ed656811a6cbe87967e3bdbff329146d8e78e2"}
 ROWS, SIDE = 32_460, 28
 SOURCE = Source(
     cohort="omniglot", files=(FILE,),
@@ -81,6 +81,6 @@ def omniglot(path: str | os.PathLike[str] | None = None, *, part: Part = "all", 
         groups=("alphabet",),
         features=(IMAGE,),
         split="split",
-        datasheet=DATASHEET.format(copies=describe_copies([file], KNOWN, has_all_rows=len(chosen) == ROWS)),
+        datasheet=DATASHEET.format(copies=describe_copies([file], KNOWN_CHECKSUMS, has_all_rows=len(chosen) == ROWS)),
         pictures=IMAGE,
     )

@@ -14,7 +14,7 @@ from equipoise.tallies import label_of
 
 POINTS, TARGET, GROUP = "cls", "valence", "gender"
 ENDINGS = (PARQUET, ".pickle")
-HOW = (
+INSTRUCTIONS = (
     "The files are not published: ask the authors for the posts, and keep valence_arousal_{split}_{fold}.pickle with "
     "the columns cls, valence and gender for train, dev and test."
 )
@@ -41,12 +41,14 @@ def valence_arousal(path: str | os.PathLike[str] | None = None, *, fold: int = 0
     source = Source(
         cohort="valence_arousal",
         files=tuple(f"{pattern.format(split='train')}{ending}" for ending in ENDINGS),
-        instructions=HOW,
+        instructions=INSTRUCTIONS,
     )
     file = find_file(source, path)
     if file.name not in source.files:
-        raise BadInput(f"{file.name} is not a file of fold {fold}", available=" or ".join(source.files), help=HOW)
-    columns = read_split_files(file, pattern + file.suffix, POINTS, [TARGET, GROUP], HOW)
+        raise BadInput(
+            f"{file.name} is not a file of fold {fold}", available=" or ".join(source.files), help=INSTRUCTIONS
+        )
+    columns = read_split_files(file, pattern + file.suffix, POINTS, [TARGET, GROUP], INSTRUCTIONS)
     return Cohort(
         name="valence_arousal",
         columns={

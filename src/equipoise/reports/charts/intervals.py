@@ -74,13 +74,13 @@ SPREADS = {
     "other seeds": ("spread_seeds", Look(INK, "#FFFFFF", SHAPES[2])),
 }
 MOST_STUDY_LINES, MOST_PANELS = 32, 4
-THERE, FRESH = "on the people it was chosen on", "on fresh people"
-FAIREST_LOOKS = {THERE: REFERENCE, FRESH: Look("#0072B2", "#0072B2", "circle")}
+SELECTION_SAMPLE, FRESH = "on the people it was chosen on", "on fresh people"
+FAIREST_LOOKS = {SELECTION_SAMPLE: REFERENCE, FRESH: Look("#0072B2", "#0072B2", "circle")}
 FAIREST_NUMBERS = {
     "value": ("lower by (points)", ".2f"), "from": ("from", ".2f"), "to": ("to", ".2f"), "runs": ("runs", "d"),
 }  # fmt: skip
-PAPER, HERE = "the paper", "here"
-PAPER_LOOKS = {PAPER: REFERENCE, HERE: Look("#0072B2", "#0072B2", "circle")}
+PAPER, THIS_STUDY = "the paper", "here"
+PAPER_LOOKS = {PAPER: REFERENCE, THIS_STUDY: Look("#0072B2", "#0072B2", "circle")}
 PAPER_PANELS = {"maxdiff": "MaxDiff, mean over classes", "class_maxdiff": "MaxDiff of the most variable class"}
 
 
@@ -296,7 +296,7 @@ def _gains(index: int, record: FairestRecord, line: int, panel: int) -> list[Row
     }
     apparent, fresh = rounded(record.apparent, 100), rounded(record.honest, 100)
     return [
-        {**common, "what": THERE, "value": apparent, "from": apparent, "to": apparent},
+        {**common, "what": SELECTION_SAMPLE, "value": apparent, "from": apparent, "to": apparent},
         {**common, "what": FRESH, "value": fresh, "from": rounded(record.honest_low, 100),
          "to": rounded(record.honest_high, 100)},
     ]  # fmt: skip
@@ -308,7 +308,7 @@ def table_4(result: Reproduction) -> Chart | None:
     for index, technique in enumerate(result.techniques):
         line = lines.add(f"{technique.technique}  {technique.treatment}")
         for panel, name in enumerate(PAPER_PANELS):
-            for what, value in ((PAPER, getattr(technique, f"paper_{name}")), (HERE, getattr(technique, name))):
+            for what, value in ((PAPER, getattr(technique, f"paper_{name}")), (THIS_STUDY, getattr(technique, name))):
                 if value is not None:
                     number = rounded(value, 100)
                     row: Row = {

@@ -49,7 +49,7 @@ METHODS = {
     "search": "this search", "axes": "best axis", "pca": "best principal component", "hessian": "Hessian penalty",
     "random": "best random direction", "random orthogonal": "best random orthogonal direction",
 }  # fmt: skip
-ASKED = {
+RUN_SPEC_TITLES = {
     "investigation": "What was asked for", "surrogate": "Settings of the surrogate",
     "classifier": "How the classifier was read", "reference": "How the reference was read",
     "generator": "What latents were drawn",
@@ -575,7 +575,7 @@ def _method_section(investigation: Investigation, album: Album) -> Section:
     settings: list[tuple[str, object]] = [("Settings of the measurement", investigation.judging)]
     if investigation.verdict is not None:
         settings.insert(0, ("Settings of the search", investigation.search))
-    settings += [(ASKED.get(part, part), value) for part, value in investigation.run_spec.items() if value]
+    settings += [(RUN_SPEC_TITLES.get(part, part), value) for part, value in investigation.run_spec.items() if value]
     for title, value in settings:
         blocks.append(Details(title, (Terms(settings_terms(value)),)))
     return Section("how", "How it was done", tuple(blocks), short="Method")

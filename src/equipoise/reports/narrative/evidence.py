@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 
 # So many metrics of a technique, and names of a list, are written out.
-MOST_TOLD, MOST_NAMED = 3, 6
+MOST_LISTED, MOST_NAMED = 3, 6
 
 
 def evidence_story(result: EvidenceResult) -> Story:
@@ -130,11 +130,11 @@ def change_sentence(headline: TechniqueHeadline) -> Text:
 
 
 def _moved(effects: Sequence[Effect]) -> Iterator[Piece]:
-    for index, effect in enumerate(effects[:MOST_TOLD]):
+    for index, effect in enumerate(effects[:MOST_LISTED]):
         yield from () if index == 0 else (", ",)
         yield Name(effect.record.metric)
         yield f" from {effect.baseline:.4g} to {effect.record.mean:.4g}"
-    more = len(effects) - MOST_TOLD
+    more = len(effects) - MOST_LISTED
     yield from () if more <= 0 else (f" and {plural(more, 'more metric')}",)
 
 
@@ -167,7 +167,7 @@ def _variances(result: EvidenceResult) -> Iterator[Text]:
             if change.counted[2] == way:
                 named.setdefault(change.technique, []).append(change.metric)
         if named:
-            listed = [f"{technique} ({listing(metrics, MOST_TOLD)})" for technique, metrics in named.items()]
+            listed = [f"{technique} ({listing(metrics, MOST_LISTED)})" for technique, metrics in named.items()]
             yield f"Results {words} between runs than those of the baseline with {listing(listed, MOST_NAMED)}."
 
 

@@ -27,7 +27,7 @@ EXPLAINED = (
     "Every row of a strip is one picture, changed in small steps from left to right; all rows of a strip are changed "
     "in the same way."
 )
-HOW = (
+METHOD = (
     "Write one or two words beside the strip's letter, on paper or in the CSV that came with this page: name says what "
     "changes (“glasses”, “brightness”).",
     "confidence is 1 (a guess) to 5 (sure). changes_what has room for more: what is there on the left, what on the "
@@ -57,7 +57,7 @@ class NamingReport(Report):
 
 
 def _sections(sheet: Sheet) -> Iterator[Section]:
-    yield Section("how", "How to fill it in", (Bullets(HOW),), essential=True)
+    yield Section("how", "How to fill it in", (Bullets(METHOD),), essential=True)
     album = Album([strip for _, shown in sheet.lines for strip in shown.strips])
     for code, shown in sheet.lines:
         blanks = (Blank(f"name-{code}", "Name"), Blank(f"sure-{code}", "Confidence, 1 to 5", 1))

@@ -36,7 +36,7 @@ SPREADS = {
     "class_stdev": "its STDEV",
 }  # fmt: skip
 NOT_DECIDED = (ClaimVerdict.INCONCLUSIVE, ClaimVerdict.NOT_ENOUGH_DATA)
-SHOWN = {
+VERDICT_TEXTS = {
     ClaimVerdict.HOLDS: "● holds", ClaimVerdict.IN_PART: "◐ holds in part",
     ClaimVerdict.DOES_NOT_HOLD: "○ does not hold",
     ClaimVerdict.INCONCLUSIVE: "? inconclusive", ClaimVerdict.NOT_ENOUGH_DATA: "? not enough data",
@@ -116,7 +116,7 @@ def _sentence(claim: PaperClaim) -> Text:
 def _verdict(verdict: ClaimVerdict | None, *below: Text) -> Cell:
     if verdict is None:
         return quiet()
-    return Cell(SHOWN[verdict], below, meaning=Meaning.QUIET if verdict in NOT_DECIDED else None)
+    return Cell(VERDICT_TEXTS[verdict], below, meaning=Meaning.QUIET if verdict in NOT_DECIDED else None)
 
 
 def _as_trained(claim: PaperClaim) -> Iterator[Text]:

@@ -276,7 +276,7 @@ def _sections(result: StudyResult) -> Iterator[Section]:
 
 # Identical runs as evidence, for the charts of evidence.
 
-WHOLE = "as a whole"
+OVERALL = "as a whole"
 
 
 def as_evidence(result: StudyResult, most: int) -> EvidenceResult:
@@ -291,7 +291,7 @@ def as_evidence(result: StudyResult, most: int) -> EvidenceResult:
         straddling=tuple(
             Straddle(
                 _technique(result, sides.condition, sides.learner, sides.treatment), sides.alias or sides.measure,
-                WHOLE if sides.class_ is None else sides.class_, sides.runs, sides.within, sides.broken, sides.min,
+                OVERALL if sides.class_ is None else sides.class_, sides.runs, sides.within, sides.broken, sides.min,
                 sides.max, sides.complete,
             )
             for sides in result.both_sides

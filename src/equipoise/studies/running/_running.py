@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # How long a lease runs without a sign of life, in seconds, how often there is one, and how long to wait for others and
 # before the trials are counted again for who watches.
 LEASE, BEAT, PAUSE = 60.0, 10.0, 0.5
-APART = (
+SEPARATE_STACKS = (
     "Other readouts of this training were recorded before. The network used here was trained again, and may "
     "have rounded differently."
 )
@@ -318,7 +318,7 @@ def trained(work: Work, leased: Sequence[Trial], progress: Callable[[Progress], 
     records = recorded(trials, outcomes, environment(leased[0].device, **work.about))
     retrained = set() if whole_stack else _trained_separately(stack, keys)
     return [
-        replace(record, notes=(*record.notes, APART)) if record.trial.key in retrained else record
+        replace(record, notes=(*record.notes, SEPARATE_STACKS)) if record.trial.key in retrained else record
         for record in records
         if record.trial.key in keys
     ]

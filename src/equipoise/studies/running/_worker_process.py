@@ -22,7 +22,7 @@ STOPPED, INTERRUPTED = 2, 130
 REASON = ".reason"
 # What a worker takes over of the process that starts it, as multiprocessing does: where modules are found, and the
 # script in which the user may have registered something.
-TAKEN_OVER = ("sys_path", "sys_argv", "orig_dir", "dir", "init_main_from_name", "init_main_from_path")
+INHERITED = ("sys_path", "sys_argv", "orig_dir", "dir", "init_main_from_name", "init_main_from_path")
 # Python does not look for modules in the current folder (-P), but where the process that starts it does.
 START = (
     "import json, sys; folder, token = sys.argv[1:]; "
@@ -37,7 +37,7 @@ def process_preparation() -> dict[str, Any]:
     """Return what workers take over of this process; a script that is imported by a worker may not start a study."""
     refuse_within_a_worker()
     preparation: dict[str, Any] = spawn.get_preparation_data("worker")
-    return {name: preparation[name] for name in TAKEN_OVER if name in preparation}
+    return {name: preparation[name] for name in INHERITED if name in preparation}
 
 
 def refuse_within_a_worker() -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Pair = tuple[torch.Tensor, torch.Tensor]
 
 ALL_LAYERS = "all layers"
-WHAT = {
+KIND_NAMES = {
     "input": "the input of the network ({name})", "activation": "the output of layer {name}", "loss": "the loss",
     "gradient": "the gradient of {name}", "parameter": "the value of {name}",
 }  # fmt: skip
@@ -79,7 +79,7 @@ class Divergence:
         return {**_plain(asdict(self)), "words": list(self.words)}
 
     def _first(self) -> tuple[str, ...]:
-        subject = WHAT[self.kind].format(name=self.name)
+        subject = KIND_NAMES[self.kind].format(name=self.name)
         if self.step == 0:
             start = f"before the first step {subject} differed, {self._size()}."
             return (f"The two runs did not start from the same state: {start}",)
@@ -141,7 +141,7 @@ def _plain(value: Any) -> Any:
 # After the first difference, looks at how far apart the runs are grow sparser by this factor.
 SPARSER = 1.25
 # The whole numbers that have as many bytes as a number with a point.
-WHOLE = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
+INTEGER_TYPES = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 
 
 def first_difference(
@@ -321,7 +321,7 @@ def _bits(tensor: torch.Tensor) -> torch.Tensor:
     """Return the bits as whole numbers: equal NaNs are then equal, and the two zeros are not."""
     library = require("torch", extra="train", purpose="Comparing tensors")
     plain = tensor.detach()
-    return plain.view(getattr(library, WHOLE[plain.element_size()])) if plain.is_floating_point() else plain
+    return plain.view(getattr(library, INTEGER_TYPES[plain.element_size()])) if plain.is_floating_point() else plain
 
 
 def _units(tensor: torch.Tensor, other: torch.Tensor) -> float:

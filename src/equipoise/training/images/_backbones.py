@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 LARGE = 128
 # What stands in place of a network where there is none.
 NO_BACKBONE = "none"
-HOW = (
+NETWORK_FORMS = (
     f"factory(channels) that returns a torch module from pictures [row, channel, height, width] to features [row, "
     f"feature], by {FORM} or {FILE_FORM}, or as an object"
 )
@@ -70,7 +70,7 @@ class NetworkName(Choice):
     @property
     def allowed(self) -> str:
         """What may be given, in words."""
-        return f"{super().allowed}; or {HOW}"
+        return f"{super().allowed}; or {NETWORK_FORMS}"
 
 
 AUGMENTATION = Choice(
@@ -197,7 +197,7 @@ def described(values: Mapping[str, Any], name: str) -> dict[str, Any]:
 def verify(values: Mapping[str, Any], name: str) -> None:
     """Import a factory that is named, and see that the file of weights exists."""
     if is_user_network(values[name]):
-        factory_of(values[name], name, HOW)
+        factory_of(values[name], name, NETWORK_FORMS)
     if values["weights"] is not None:
         check_file(Path(values["weights"]))
 
@@ -206,7 +206,7 @@ def source(values: Mapping[str, Any], name: str) -> str | None:
     """Return a hash of the user's own code and of the file of weights, where there are any."""
     parts = []
     if is_user_network(values[name]):
-        parts.append(source_hash(factory_of(values[name], name, HOW)) or "")
+        parts.append(source_hash(factory_of(values[name], name, NETWORK_FORMS)) or "")
     if values["weights"] is not None:
         check_file(Path(values["weights"]))
         with open(values["weights"], "rb") as file:
@@ -226,7 +226,9 @@ def backbone(
     if not is_user_network(network):
         large = side >= LARGE and network in WITH_LARGE
         return build(network, channels, large=large, frozen_norm=frozen, pretrained=values.get("weights") is None)
-    module = build_network(factory_of(network, "network", HOW), (channels,), values.get("settings") or {}, HOW)
+    module = build_network(
+        factory_of(network, "network", NETWORK_FORMS), (channels,), values.get("settings") or {}, NETWORK_FORMS
+    )
     if frozen:
         freeze_norms(module)
     return module, None
@@ -273,7 +275,7 @@ def first_look(
                 raise BadInput(
                     f"The network {name} failed with pictures of the shape {list(pictures.shape)} "
                     f"({describe_error(error)})",
-                    available="pictures of 32 x 32 pixels and more" if name == EFFICIENTNET else HOW,
+                    available="pictures of 32 x 32 pixels and more" if name == EFFICIENTNET else NETWORK_FORMS,
                     help="size = 224 resizes them to ImageNet's size." if name == EFFICIENTNET else "",
                 ) from error
             features_of_mode[training] = checked(features, len(pictures), f"The network {name}")

@@ -29,7 +29,7 @@ SCHEMA = "equipoise.checkpoint/1"
 # The entry of the header that says what the training is and where it stands.
 ENTRY = "equipoise.checkpoint"
 SPLITS, WEIGHTS = ("dev", "test", "train"), "weights"
-WAY_OUT = "remove the file, or name another folder for checkpoints: the training then starts again."
+HELP = "remove the file, or name another folder for checkpoints: the training then starts again."
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +136,9 @@ def resume(folder: str, name: str, run: Run) -> Stand | None:
         with safe_open(str(path), framework="pt") as file:
             header = json.loads((file.metadata() or {}).get(ENTRY, "null"))
             if not isinstance(header, dict) or header.get("schema") != SCHEMA:
-                raise BadInput(f"{path.name} is not a checkpoint of this version", help=WAY_OUT)
+                raise BadInput(f"{path.name} is not a checkpoint of this version", help=HELP)
             if header["training"] != name:
-                raise BadInput(f"The checkpoint {path.name} is of another plan or trial", help=WAY_OUT)
+                raise BadInput(f"The checkpoint {path.name} is of another plan or trial", help=HELP)
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - it is no mapping
             stand = _stand(header, tensors)
             run.load(tensors)
@@ -146,7 +146,7 @@ def resume(folder: str, name: str, run: Run) -> Stand | None:
     except BadInput:
         raise
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise BadInput(f"The checkpoint {path.name} cannot be read ({error})", help=WAY_OUT) from error
+        raise BadInput(f"The checkpoint {path.name} cannot be read ({error})", help=HELP) from error
 
 
 def forget(folder: str, names: Sequence[str]) -> None:

@@ -42,7 +42,7 @@ SCALING = "scaling"
 MOST_PIXELS, MOST_SIDE = 100_000, 4_096
 # How a network of the user's own is named.
 USER_NETWORK = "module"
-WHAT = "the network on pictures"
+MODEL_ROLE = "the network on pictures"
 
 
 class PictureNetwork:
@@ -129,13 +129,15 @@ class PictureNetwork:
             "task": str, "network": Mapping, "size": list, "features": int, "outputs": int, "precision": str,
             "shown": Mapping,
         }  # fmt: skip
-        known_settings = checked_settings(settings, kinds, WHAT)
+        known_settings = checked_settings(settings, kinds, MODEL_ROLE)
         is_custom = is_user_network(known_settings["network"])
         size, outputs = _size(known_settings["size"]), checked_whole(known_settings["outputs"], "outputs", MOST_UNITS)
         if known_settings["precision"] not in PRECISIONS:
-            raise BadInput(f"The precision of {WHAT} is {known_settings['precision']!r}", available=listing(PRECISIONS))
+            raise BadInput(
+                f"The precision of {MODEL_ROLE} is {known_settings['precision']!r}", available=listing(PRECISIONS)
+            )
         if known_settings["task"] not in TASKS:
-            raise BadInput(f"The task of {WHAT} is {known_settings['task']!r}", available=listing(TASKS))
+            raise BadInput(f"The task of {MODEL_ROLE} is {known_settings['task']!r}", available=listing(TASKS))
         precision: Any = known_settings["precision"]
         numerics = Settings(precision=precision)
         with preserved_generators():
@@ -156,7 +158,7 @@ class PictureNetwork:
             for name in ("mean", "scale")
         )
         if not (scale > 0).all():
-            raise BadInput(f"The scaling of {WHAT} is not above 0", help="save it again.")
+            raise BadInput(f"The scaling of {MODEL_ROLE} is not above 0", help="save it again.")
         network, head = (_placed(part, numerics) for part in (network, head))
         inputs = PictureInputs(_view(known_settings["shown"], size), Scaling(mean, scale), numerics)
         reader = PictureReader(

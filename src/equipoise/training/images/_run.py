@@ -70,7 +70,7 @@ PLAIN = (
 )
 OUTSIDE = "it draws from Python's or numpy's generator"
 # How parts of callbacks are called that are tensors and no layer.
-BESIDE = "beside"
+SIDE_PART = "beside"
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,8 @@ class Run:
     def _add(self, name: str, part: Part) -> None:
         """Put a part of a callback where optimisers and checkpoints look for it."""
         lone = isinstance(part.layer, LoneLinear)
-        number_beside = sum(name.startswith(BESIDE) for name in self._names.values())
-        part_name = self._names[name] = name if lone else f"{BESIDE} {number_beside}"
+        number_beside = sum(name.startswith(SIDE_PART) for name in self._names.values())
+        part_name = self._names[name] = name if lone else f"{SIDE_PART} {number_beside}"
         self.parts[part_name] = part.layer.module if lone else held_values(part.tensors)
         descent, rate = self.recipe.descent, self.rate
         if part.rate is not None:
@@ -300,7 +300,7 @@ class Run:
     def _leaves(self) -> Leaves:
         part_leaves = {name: list(self.parts[part].parameters()) for name, part in self._names.items()}
         network = [leaf for name in (NETWORK, HEAD) for leaf in self.parts[name].parameters()]
-        lone = {name for name, part in self._names.items() if not part.startswith(BESIDE)}
+        lone = {name for name, part in self._names.items() if not part.startswith(SIDE_PART)}
         return Leaves({NETWORK: network, **part_leaves}, lone | {NETWORK})
 
     def _batch(self, phase: str, positions: torch.Tensor, repeat: int) -> Batch:

@@ -40,7 +40,7 @@ from equipoise.training.learners.mlp import PRECISIONS, RECIPE, REGRESSION, outp
 if TYPE_CHECKING:
     import torch
 
-HOW = f"factory(features, classes) that returns a torch module, by {FORM} or {FILE_FORM}, or as an object"
+FACTORY_FORMS = f"factory(features, classes) that returns a torch module, by {FORM} or {FILE_FORM}, or as an object"
 
 
 @learner("module", paper="field", extra="train")
@@ -48,7 +48,7 @@ class Module(Learner):
     """A torch module of your own, made by factory(features, classes), that returns logits or (logits, hidden)."""
 
     parameters: ClassVar[Table] = {
-        "factory": FreeParameter("what makes the network", HOW, grid=True),
+        "factory": FreeParameter("what makes the network", FACTORY_FORMS, grid=True),
         "settings": FreeParameter(
             "further arguments of the factory", 'names and values, such as {"width": 32}', grid=True
         ),
@@ -70,7 +70,9 @@ class Module(Learner):
         if isinstance(completed_values["factory"], str):
             name_parts(completed_values["factory"], "factory")
         elif not callable(completed_values["factory"]):
-            raise BadInput(f"The factory of the learner module is {completed_values['factory']!r}", available=HOW)
+            raise BadInput(
+                f"The factory of the learner module is {completed_values['factory']!r}", available=FACTORY_FORMS
+            )
         return completed_values
 
     @classmethod
@@ -136,8 +138,8 @@ def _made(trial: PreparedJob, dataset: EncodedDataset, seed: int) -> torch.nn.Mo
     factory = _factory(trial.values)
     outputs = outputs_for([trial], dataset)
     fix_seeds(seed)
-    return build_network(factory, (flat_width(dataset, "module"), outputs), trial.values["settings"], HOW)
+    return build_network(factory, (flat_width(dataset, "module"), outputs), trial.values["settings"], FACTORY_FORMS)
 
 
 def _factory(values: Mapping[str, Any]) -> Any:
-    return factory_of(values["factory"], "factory", HOW)
+    return factory_of(values["factory"], "factory", FACTORY_FORMS)

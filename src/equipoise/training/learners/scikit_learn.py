@@ -37,8 +37,10 @@ from equipoise.training._seeding import fix_seeds, seed_of
 from equipoise.training._selection import only_epoch
 from equipoise.training._treatment import TrainingRows
 
-HOW = f'a class of scikit-learn by its dotted name ("sklearn.linear_model.LogisticRegression"), {FORM} or an object'
-WHAT = "setting of an estimator"
+ESTIMATOR_FORMS = (
+    f'a class of scikit-learn by its dotted name ("sklearn.linear_model.LogisticRegression"), {FORM} or an object'
+)
+SETTING_ROLE = "setting of an estimator"
 JITTER = (
     "Jitter permuted the training rows. An estimator that draws rows by their place (a forest, stochastic gradients) "
     "was thereby trained otherwise, not only rounded otherwise."
@@ -55,7 +57,9 @@ class ScikitLearn(Learner):
         {Need.ROWS, Need.ROW_WEIGHTS, Need.REPRESENTATIONS, Need.FLAT_INPUTS, Need.SCORES, Need.REFITTING}
     )
     parameters: ClassVar[Table] = {
-        "estimator": FreeParameter("what is fitted", HOW, "sklearn.linear_model.LogisticRegression", grid=True),
+        "estimator": FreeParameter(
+            "what is fitted", ESTIMATOR_FORMS, "sklearn.linear_model.LogisticRegression", grid=True
+        ),
         "settings": FreeParameter("what it is made with", 'names and values, such as {"C": 0.1}', grid=True),
         "version": VERSION,
     }
@@ -84,7 +88,7 @@ class ScikitLearn(Learner):
         """Name an object by its class and its parameters."""
         requested, settings = values["estimator"], values["settings"]
         if isinstance(requested, str):
-            return {**values, "estimator": portable_name(requested), "settings": plain_value(settings, WHAT)}
+            return {**values, "estimator": portable_name(requested), "settings": plain_value(settings, SETTING_ROLE)}
         kind = requested if isinstance(requested, type) else type(requested)
         name, estimator = name_of(kind, "estimator"), estimator_of(values)
         if hasattr(estimator, "get_params"):
@@ -94,7 +98,7 @@ class ScikitLearn(Learner):
                 f"The estimator is an object of {name}, which has no get_params, so its settings are unknown",
                 help="give the class, with settings; or let it inherit from sklearn.base.BaseEstimator.",
             )
-        return {**values, "estimator": name, "settings": plain_value(settings, WHAT)}
+        return {**values, "estimator": name, "settings": plain_value(settings, SETTING_ROLE)}
 
     @classmethod
     def source(cls, values: Mapping[str, Any]) -> str | None:
@@ -135,7 +139,7 @@ def estimator_of(values: Mapping[str, Any]) -> Any:
         requested = _by_name(requested)
         # A name may come from a stranger's plan: what is no estimator is not called.
         if not _can_be_fitted(requested):
-            raise BadInput(f"The estimator {display_name(requested)} has no fit and predict", available=HOW)
+            raise BadInput(f"The estimator {display_name(requested)} has no fit and predict", available=ESTIMATOR_FORMS)
     try:
         if isinstance(requested, type):
             estimator = requested(**settings)
@@ -146,7 +150,7 @@ def estimator_of(values: Mapping[str, Any]) -> Any:
     except (TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"{display_name(requested)} cannot be made with {settings!r} ({error})") from error
     if not _can_be_fitted(estimator):
-        raise BadInput(f"The estimator {display_name(requested)} has no fit and predict", available=HOW)
+        raise BadInput(f"The estimator {display_name(requested)} has no fit and predict", available=ESTIMATOR_FORMS)
     return estimator
 
 
@@ -166,7 +170,9 @@ def _apart(name: str) -> tuple[str, str]:
     module, _, attribute = name.rpartition(".")
     if module != "sklearn" and not module.startswith("sklearn."):
         raise BadInput(
-            f"The estimator is {name!r}", available=HOW, help=f"write one that is not scikit-learn's as {FORM}."
+            f"The estimator is {name!r}",
+            available=ESTIMATOR_FORMS,
+            help=f"write one that is not scikit-learn's as {FORM}.",
         )
     return module, attribute
 

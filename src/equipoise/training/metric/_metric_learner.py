@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from equipoise.training import Treatment
 
 # Hyper-parameters that the learner of studies has too, and that a file says.
-SHARED = (
+LEARNER_SETTINGS = (
     "loss", "miner", "loss_values", "miner_values", "embedding_size", "epochs", "batch_size", "per_class",
     "learning_rate", "weight_decay", "frozen_norm", "augmentation",
 )  # fmt: skip
@@ -137,7 +137,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         loader are read in a first pass, unless ``y`` names them.
         """
         require("torch", extra="train", purpose="MetricLearner")
-        shared = {name: getattr(self, name) for name in SHARED}
+        shared = {name: getattr(self, name) for name in LEARNER_SETTINGS}
         if self.augmentation is None:
             shared["augmentation"] = isinstance(self.backbone, str)
         # The learner of studies asks whether there is a backbone, not which.
@@ -187,7 +187,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "inputs": list(self.inputs_),
             "features": self.embedder_.head.in_features,
             "unit_length": self.embedder_.unit_length,
-            "values": {name: getattr(self, name) for name in (*SHARED, "precision")},
+            "values": {name: getattr(self, name) for name in (*LEARNER_SETTINGS, "precision")},
         }
         FILE.write(path, description, self.embedder_.state())
 

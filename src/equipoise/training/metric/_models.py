@@ -32,7 +32,7 @@ from equipoise.training.metric._heads import embedded, nearest
 
 PRECISIONS = ("float32", "tf32", "float64")
 ERASERS, POINTS, LABELS, EMBEDDER = "erasers", "points", "labels", "embedder"
-WHAT = "the embedding"
+MODEL_ROLE = "the embedding"
 
 
 class Embedder(ABC):
@@ -91,12 +91,14 @@ class HeadEmbedder(Embedder):
     def restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
         """Make the head again."""
         _no_module(module)
-        known_settings = checked_settings(settings, {"features": int, "dimensions": int, "precision": str}, WHAT)
+        known_settings = checked_settings(settings, {"features": int, "dimensions": int, "precision": str}, MODEL_ROLE)
         features, dimensions = (
             checked_whole(known_settings[name], name, MOST_UNITS) for name in ("features", "dimensions")
         )
         if known_settings["precision"] not in PRECISIONS:
-            raise BadInput(f"The precision of {WHAT} is {known_settings['precision']!r}", available=listing(PRECISIONS))
+            raise BadInput(
+                f"The precision of {MODEL_ROLE} is {known_settings['precision']!r}", available=listing(PRECISIONS)
+            )
         weights = checked_tensors(
             tensors, {"weight": (features, dimensions), "bias": (dimensions,)}, known_settings["precision"]
         )
@@ -166,7 +168,7 @@ class LengthEmbedder(Embedder):
     def restore(cls, settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], module: Any) -> Self:
         """Make it again."""
         _no_module(module)
-        known_settings = checked_settings(settings, {"features": int}, WHAT)
+        known_settings = checked_settings(settings, {"features": int}, MODEL_ROLE)
         checked_tensors(tensors, {}, None)
         return cls(
             checked_whole(known_settings["features"], "features", MOST_UNITS),
@@ -238,7 +240,8 @@ class EmbeddingModel(FittedModel):
         kind = kinds.get(str(description.get("kind"))) if isinstance(description, Mapping) else None
         if kind is None:
             raise BadInput(
-                f"{WHAT[:1].upper()}{WHAT[1:]} is described as {description!r:.60}", available=listing(kinds)
+                f"{MODEL_ROLE[:1].upper()}{MODEL_ROLE[1:]} is described as {description!r:.60}",
+                available=listing(kinds),
             )
         arrays = {
             name.removeprefix(f"{EMBEDDER}."): tensor
@@ -246,11 +249,15 @@ class EmbeddingModel(FittedModel):
             if name.startswith(f"{EMBEDDER}.")
         }
         model = cls(kind.restore(description, arrays, module))  # type: ignore[arg-type]
-        classes = checked_whole(checked_settings(settings, {"classes": int}, WHAT)["classes"], "classes", MOST_UNITS)
-        points = checked_array(tensors, POINTS, [None, None], WHAT, np.float32)
-        labels = checked_array(tensors, LABELS, [len(points)], WHAT, np.int64)
+        classes = checked_whole(
+            checked_settings(settings, {"classes": int}, MODEL_ROLE)["classes"], "classes", MOST_UNITS
+        )
+        points = checked_array(tensors, POINTS, [None, None], MODEL_ROLE, np.float32)
+        labels = checked_array(tensors, LABELS, [len(points)], MODEL_ROLE, np.int64)
         if tensors[LABELS].dtype.kind not in "iu":
-            raise BadInput(f"The array {LABELS!r} of {WHAT} holds {tensors[LABELS].dtype}", available="whole numbers")
+            raise BadInput(
+                f"The array {LABELS!r} of {MODEL_ROLE} holds {tensors[LABELS].dtype}", available="whole numbers"
+            )
         strange = [
             name
             for name in tensors
@@ -259,7 +266,7 @@ class EmbeddingModel(FittedModel):
         if strange:
             raise BadInput(f"The saved weights have {strange[0]!r}, which the embedding does not have")
         if not len(points) or not np.isfinite(points).all() or labels.min() < 0 or labels.max() >= classes:
-            raise BadInput(f"The training rows of {WHAT} are not all finite points of a known class")
+            raise BadInput(f"The training rows of {MODEL_ROLE} are not all finite points of a known class")
         model.release(restored_parts(settings, tensors, ERASERS, Transformation), points, labels, classes)
         return model
 
