@@ -96,6 +96,7 @@ bench-small: $(VENV)/.test $(VENV)/.train
 	$(BIN)/python benchmarks/representations.py --small
 	$(BIN)/python benchmarks/startup.py --times 3
 	$(BIN)/python benchmarks/study_store.py --small
+	$(BIN)/python benchmarks/study_search.py --small
 	$(BIN)/python benchmarks/study_report.py --small
 	$(BIN)/python benchmarks/study_spaces.py --small
 	$(BIN)/python benchmarks/studies.py --small

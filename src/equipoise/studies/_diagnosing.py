@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation import BadInput, plural, provenance
 from equipoise.results import Direction, Finding, Result
+from equipoise.studies._searching import at_defaults
 from equipoise.studies.plans import Trial
 from equipoise.studies.running import check_device, settings_of
 from equipoise.training import (
@@ -81,6 +82,7 @@ class Diagnosis(Result):
 
 def diagnose(study: Study, steps: int = STEPS, *, command: Iterable[str] | None = None) -> Diagnosis:
     """Run the first trial of a study twice, for so many steps, and say where the two runs first differ."""
+    study = at_defaults(study)
     work = study.work
     check_device(work)
     if study.functions:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ENDED = ("done", "failed")
 
 
-def run_study(study: Study, where: str | os.PathLike[str], **options: Any) -> None:
+def train_study(study: Study, where: str | os.PathLike[str], **options: Any) -> None:
     """Train every trial of a study that is needed and that its store has not; options are as of ``run_in_store``."""
     if study.stopping is None:
         run_in_store(study, where, **options)

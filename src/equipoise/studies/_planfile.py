@@ -237,6 +237,28 @@ class StoppingPlan(BaseModel):
     )
 
 
+class SearchPlan(BaseModel):
+    """Settings are searched before the trials that give the verdicts, of every arm equally many."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    trials: Positive = Field(20, description="Settings to try for every arm, the baseline too; the first has defaults.")
+    generation: Positive = Field(10, description="How many of them are chosen and trained at once.")
+    seeds: Positive = Field(
+        1,
+        description="Seeds of each setting, none of which gives a verdict. Of a generation the better half goes on to "
+        "the next seed.",
+    )
+    per_condition: bool = Field(
+        True, description="Search under every condition; false: under the first, and use its settings under all."
+    )
+    ranges: dict[str, Any] = Field(
+        {},
+        description="Ranges in place of the declared ones (equipoise list treatments): learning_rate = [1e-4, 1e-1]; "
+        "of one treatment in a table of its name.",
+    )
+
+
 class StudyPlan(BaseModel):
     """A study: which trials there are. Paths are relative to the file itself."""
 
@@ -309,6 +331,9 @@ class StudyPlan(BaseModel):
     against: Names = Field(
         [], description="Treatments that every other one is compared with besides the baseline, or all."
     )
+    search: SearchPlan | None = Field(
+        None, description="Search hyper-parameters first; by default trials have the settings of the plan."
+    )
     choose_by: ChooseBy = Field(
         "recall@1",
         description="Where trials embed rows: the setting of a treatment with most of it in the worst group of "
@@ -371,6 +396,7 @@ class Plan:
                 smallest_effect=content.smallest_effect,
                 equivalence_margin=content.equivalence_margin,
                 against=names_of(content.against),
+                search=None if content.search is None else content.search.model_dump(),
                 name=self.file.stem,
             )
 

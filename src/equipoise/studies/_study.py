@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -26,12 +27,14 @@ from equipoise.studies.plans import (
     Drawing,
     Function,
     Named,
+    SearchedArm,
     Stack,
     Trial,
     _design,
     cells_of,
     check_function_study,
     check_no_function_options,
+    check_seeds,
     data_fingerprint,
     expanded,
     function_baseline_of,
@@ -40,6 +43,8 @@ from equipoise.studies.plans import (
     make_treatment,
     named_functions,
     placed,
+    search_of,
+    searched_arms,
     stacked,
     stopping_of,
     trained_fingerprint,
@@ -85,6 +90,9 @@ class Study:
     optimum is decided (different, or within the margin), is limited by test people, or 20 seeds are spent.
     ``stopping`` says how: ``rule`` ("looks" or "anytime"), ``looks`` ([5, 10, 15, 20]) and, with anytime,
     ``seeds_share``.
+
+    ``search`` is a table such as ``{"trials": 20}``: before the trials that give the verdicts, so many settings of
+    every arm are tried, the control's too, by seeds that no verdict has (``equipoise.studies.plans.Search``).
     """
 
     def __init__(
@@ -120,6 +128,7 @@ class Study:
         smallest_effect: float = SMALLEST_EFFECT,
         equivalence_margin: float | None = None,
         against: str | Sequence[str] = (),
+        search: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> None:
         if not isinstance(cohort, Cohort):
@@ -181,6 +190,19 @@ class Study:
             None if equivalence_margin is None else _design.effect_of(equivalence_margin, "equivalence_margin")
         )
         self.against = _design.against_of(against, self.arms)
+        self.search = search_of(search)
+        # What is searched, by the places of learner and arm.
+        self.searched_arms: dict[tuple[int, int], SearchedArm] = {}
+        if self.search is not None:
+            if self.functions:
+                with placed("search"):
+                    raise BadInput(
+                        "A search was given with a training function of your own, whose hyper-parameters declare no "
+                        "ranges",
+                        help="leave search out, and give several values: hyper={'rate': [0.1, 0.01]}.",
+                    )
+            check_seeds(self.seeds)
+            self.searched_arms = searched_arms(self.search, self.learners, self.arms, learner, treatments, cohort.task)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -259,27 +281,38 @@ class Study:
         """Return every trial of the study, in the order of the plan; repeats of one seed stand side by side."""
         return self._trials
 
-    @cached_property
-    def _trials(self) -> tuple[Trial, ...]:
+    def trial(
+        self, condition: Named, learner: Named, treatments: tuple[Named, ...], seed: int, repeat: int, selection: str
+    ) -> Trial:
+        """Return one trial on the study's data, trained and read as the study says."""
         # A function of one's own chooses for itself.
         choice: dict[str, Any] = {"performance": self.performance, "fairness": self.fairness, "choice": CHOICE}
-        choice = {} if self.functions else choice
-        return tuple(
-            Trial(
-                cohort=self.fingerprint,
-                groups=self.groups,
-                condition=condition,
-                size=self.drawing.size,
-                learner=learning.named,
-                treatments=arm.treatments,
-                seed=seed,
-                repeat=repeat,
-                rounding=self.training_options.rounding,
-                precision=self.training_options.precision,
-                device=self.training_options.device,
-                selection=selection,
-                **choice,
+        return Trial(
+            cohort=self.fingerprint,
+            groups=self.groups,
+            condition=condition,
+            size=self.drawing.size,
+            learner=learner,
+            treatments=treatments,
+            seed=seed,
+            repeat=repeat,
+            rounding=self.training_options.rounding,
+            precision=self.training_options.precision,
+            device=self.training_options.device,
+            selection=selection,
+            **({} if self.functions else choice),
+        )
+
+    @cached_property
+    def _trials(self) -> tuple[Trial, ...]:
+        if self.search is not None:
+            raise BadInput(
+                f"The settings of the study {self.name!r} are searched, and its store decides which trials it has",
+                help="equipoise study run PLAN searches and goes on (in Python: run(store)); searched(store) is the "
+                "study with the settings that a store's search has chosen.",
             )
+        return tuple(
+            self.trial(condition, learning.named, arm.treatments, seed, repeat, selection)
             for selection in self.training_options.selections
             for condition in (self.conditions[place][0] for place in self.equal_conditions)
             for learning in self.learners
@@ -287,6 +320,35 @@ class Study:
             for seed in self.seeds
             for repeat in range(self.repeats)
         )
+
+    def of_trials(self, trials: Sequence[Trial], learners: Sequence[_design.Learning], **changes: Any) -> Study:
+        """Return a study on the same data that has exactly these trials, and nothing to search."""
+        # What takes long is done once for all of them.
+        shared = (self.dataset, self.fingerprint, self.labels, self.equal_conditions, self.performance)
+        assert shared
+        study = copy.copy(self)
+        for name in ("_trials", "plan_key", "work"):
+            study.__dict__.pop(name, None)
+        study.__dict__.update(changes, learners=list(learners), _trials=tuple(trials), search=None)
+        return study
+
+    def searched(self, store: str | os.PathLike[str] = STORE) -> Study:
+        """Return the study with the settings that its search has chosen in a store; itself where it searches nothing.
+
+        A search that is not done yet is refused.
+        """
+        from equipoise.studies._searching import searched
+
+        return searched(self, store)
+
+    @property
+    def has_search(self) -> bool:
+        """Whether the plan has a search, whose settings may be chosen already."""
+        return bool(self.searched_arms)
+
+    def cells(self) -> list[tuple[Trial, ...]]:
+        """Return the trials by cell; a cell trains together."""
+        return cells_of(self.trials(), searched=self.has_search)
 
     @cached_property
     def plan_key(self) -> str:
@@ -338,8 +400,7 @@ class Study:
         if sources := _design.sources_of(self.learners):
             about["sources"] = sources
         work = Work(self.dataset, (), draws, undrawn=undrawn, learners=learners, about=about, partitions=partitions)
-        cells = cells_of(self.trials())
-        return replace(work, stacks=stacked(cells, lambda cell: self._stack_size(work, cell), looks=self._looks))
+        return replace(work, stacks=stacked(self.cells(), lambda cell: self._stack_size(work, cell), looks=self._looks))
 
     @property
     def _looks(self) -> tuple[int, ...]:
@@ -402,7 +463,8 @@ class Study:
         returned. ``artefacts`` is the folder for predictions that are too large for the store, by default beside it.
         ``keep_models`` keeps the weights of small networks in the store: ``refit`` then trains nothing.
         """
-        from equipoise.studies._growing import check_fixed_seeds, run_study
+        from equipoise.studies._growing import check_fixed_seeds
+        from equipoise.studies._searching import run_study
 
         if to is not None:
             from equipoise.studies.running import run_to_folder
@@ -458,8 +520,8 @@ class Study:
         from equipoise.studies._refitting import refit
 
         return refit(
-            self, store, treatment=treatment, to=to, condition=condition, learner=learner, selection=selection,
-            seed=seed, rounding=rounding, artefacts=artefacts, progress=progress, command=command,
+            self.searched(store), store, treatment=treatment, to=to, condition=condition, learner=learner,
+            selection=selection, seed=seed, rounding=rounding, artefacts=artefacts, progress=progress, command=command,
         )  # fmt: skip
 
     def diagnose(self, steps: int = 200) -> Diagnosis:
@@ -469,18 +531,16 @@ class Study:
         return diagnose(self, steps)
 
     def status(self, store: str | os.PathLike[str] = STORE) -> Status:
-        """Count the trials of this plan by cell and state; those that the store does not have wait."""
-        from equipoise.studies._checking import status_of
-        from equipoise.studies.storage import open_store
+        """Count the trials of this plan by cell and state, its search's too; those the store does not have wait."""
+        from equipoise.studies._checking import study_status
 
-        with open_store(os.fspath(store), create=False, read_only=True, plan=self.plan_key) as opened:
-            return status_of(self, opened)
+        return study_status(self, store)
 
     def result(self, store: str | os.PathLike[str] = STORE, **options: Unpack[ReadingOptions]) -> StudyResult:
         """Read what is done so far; the options are those of ``equipoise study report``."""
-        from equipoise.studies.findings import read_study
+        from equipoise.studies._searching import read_result
 
-        return read_study(self, store, **options)
+        return read_result(self, store, **options)
 
     def report(self, path: str | os.PathLike[str], store: str | os.PathLike[str] = STORE) -> None:
         """Write what is done so far as one HTML page."""

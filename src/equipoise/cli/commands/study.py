@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -45,6 +45,9 @@ EXAMPLES = {
     "worker": ("study worker plan.toml --store postgresql://user@host/study",),
     "pack": ("study pack plan.toml packed",),
 }
+
+if TYPE_CHECKING:
+    from equipoise.studies import Plan, Study
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML.", show_default=False)]
 
@@ -96,9 +99,25 @@ def run(
         study = read.study()
         with study_progress(quiet=values["quiet"]) as watcher:
             settings = arguments(STUDY_OPTIONS["run"], values, FOR_RUN)
-            run_study(study, where, **settings, watcher=watcher, on_change=show_change)
+            study = run_study(study, where, **settings, watcher=watcher, on_change=show_change)
     if not values["quiet"]:
         _show_end(plan, where, study.plan_key, added=study.stopping is not None)
+
+
+def _planned(read: Plan, plan: Path, values: Mapping[str, Any], what: str) -> Study:
+    """Return the study of a plan for training without its store: settings that are searched are chosen there before."""
+    from equipoise.foundation import BadInput
+    from equipoise.studies import check_fixed_seeds
+
+    study, where = read.study(), _store(plan, values)
+    check_fixed_seeds(study, what)
+    if study.search is not None and "://" not in where and not Path(where).exists():
+        raise BadInput(
+            f"{plan.name} searches settings generation by generation, which takes a store",
+            help=f"equipoise study run {plan}; once its search is done, the other trials can be packed or trained with "
+            "--to.",
+        )
+    return study.searched(where)
 
 
 def _run_to_folder(plan: Path, values: Mapping[str, Any]) -> None:
@@ -108,13 +127,11 @@ def _run_to_folder(plan: Path, values: Mapping[str, Any]) -> None:
     if is_pack(plan):
         work = unpack(plan)
     else:
-        from equipoise.studies import check_fixed_seeds, read_plan
+        from equipoise.studies import read_plan
 
         read = read_plan(plan)
         with read.located():
-            study = read.study()
-            check_fixed_seeds(study, "run --to")
-            work = study.work
+            work = _planned(read, plan, values, "run --to").work
     to, settings = values["to"], arguments(STUDY_OPTIONS["run"], values, FOR_FOLDER)
     with study_progress(quiet=values["quiet"]) as watcher:
         number = run_to_folder(work, to, part=part_of(values["part"]), watcher=watcher, **settings)
@@ -145,7 +162,7 @@ def _show_end(plan: Path, where: str, key: str, *, added: bool) -> None:
 def status(plan: PlanFile, *, values: dict[str, Any]) -> None:
     """Count the trials of each cell (waiting, running, done, failed), with the reasons for failures."""
     from equipoise.cli.commands._study_console import show_change, show_failures, show_status
-    from equipoise.studies import read_plan, status_of
+    from equipoise.studies import of_verdicts, read_plan, study_status
     from equipoise.studies.running import change_of
     from equipoise.studies.storage import open_store
 
@@ -156,8 +173,10 @@ def status(plan: PlanFile, *, values: dict[str, Any]) -> None:
         pass
     with read.located():
         study = read.study()
+        counts = study_status(study, where)
+        study = of_verdicts(study, where)
         with open_store(where, create=False, read_only=True, plan=study.plan_key) as opened:
-            counts, change = status_of(study, opened), change_of(study, opened)
+            change = change_of(study, opened)
             failed = opened.trials(["failed"]) if counts.failed else ()
             traces = opened.tracebacks([trial.key for trial in failed]) if values["failures"] else None
     show_status(counts)
@@ -228,7 +247,9 @@ def refit(plan: PlanFile, *, values: dict[str, Any]) -> None:
     read = read_plan(plan)
     with read.located(), show_progress("Preparing the model", quiet=values["quiet"]) as tracker:
         settings = arguments(STUDY_OPTIONS["refit"], values, FOR_REFIT)
-        done = refit_cell(read.study(), _store(plan, values), **settings, progress=tracker, command=command_line())
+        where = _store(plan, values)
+        study = read.study().searched(where)
+        done = refit_cell(study, where, **settings, progress=tracker, command=command_line())
     if not values["quiet"]:
         for sentence in done.words:
             typer.echo(sentence)
@@ -253,7 +274,8 @@ def export(
     read = read_plan(plan)
     with read.located():
         settings = arguments(STUDY_OPTIONS["export"], values, FOR_EXPORT)
-        rows = write_table(read.study(), _store(plan, values), file, **settings)
+        where = _store(plan, values)
+        rows = write_table(read.study().searched(where), where, file, **settings)
     if not values["quiet"]:
         typer.echo(f"{rows:,} rows are in {file}")
 
@@ -274,7 +296,7 @@ def merge(
 
     read = read_plan(plan)
     with read.located():
-        study = read.study()
+        study = read.study().searched(_store(plan, values))
         settings = arguments(STUDY_OPTIONS["merge"], values, FOR_OPEN)
         with open_store(_store(plan, values), plan=study.plan_key, **settings) as opened:
             enter(study, opened)
@@ -298,10 +320,14 @@ def worker(plan: PlanFile, *, values: dict[str, Any]) -> None:
 
     read = read_plan(plan)
     with read.located():
-        study = read.study()
+        study, where = read.study(), _store(plan, values)
         settings = arguments(STUDY_OPTIONS["worker"], values, FOR_OPEN)
+        if study.search is not None:
+            with open_store(where, create=False, read_only=True), study_progress(quiet=values["quiet"]) as watcher:
+                run_study(study, where, watcher=watcher, **settings)
+            return
         with (
-            open_store(_store(plan, values), create=False, plan=study.plan_key, **settings) as opened,
+            open_store(where, create=False, plan=study.plan_key, **settings) as opened,
             study_progress(quiet=values["quiet"]) as watcher,
         ):
             check_device(study.work)
@@ -322,14 +348,12 @@ def pack(
     values: dict[str, Any],
 ) -> None:
     """Write what training needs, without test labels, for a machine that has torch and little else."""
-    from equipoise.studies import check_fixed_seeds, read_plan
+    from equipoise.studies import read_plan
     from equipoise.studies.running import pack as write_pack
 
     read = read_plan(plan)
     with read.located():
-        study = read.study()
-        check_fixed_seeds(study, "pack")
-        write_pack(study.work, folder)
+        write_pack(_planned(read, plan, {"store": None}, "pack").work, folder)
     if not values["quiet"]:
         typer.echo(f"Packed. There: equipoise study run {folder} --to OUT; here: equipoise study merge {plan} OUT")
 

@@ -45,6 +45,7 @@ from equipoise.studies.findings import (
     RECALL,
     SPOKEN,
     CellRecord,
+    SearchSetting,
     SpaceRecord,
     set_aside,
     source_title,
@@ -388,6 +389,79 @@ def front(result: StudyResult) -> Chart | None:
         notes=notes,
         marks=3,
     )
+
+
+CHOSEN, TRIED, TRIED_COLLAPSED = "chosen", "tried", "collapsed"
+TRIED_LOOKS = {
+    CHOSEN: Look(INK, INK, STAR),
+    TRIED: Look(COLOURS[0], "#FFFFFF", "circle"),
+    TRIED_COLLAPSED: Look(QUIET, "#FFFFFF", SHAPES[1]),
+}
+MOST_SEARCHED = 12
+
+
+def tried(result: StudyResult) -> Chart | None:
+    """Draw the settings that a search tried, one panel per treatment and condition."""
+    if result.search is None:
+        return None
+    units = list(dict.fromkeys(_unit_of(setting) for setting in result.search.settings))
+    shown = units[:MOST_SEARCHED]
+    several = len({unit[0] for unit in units}) > 1
+    rows: list[Row] = [
+        {
+            "panel": shown.index(_unit_of(setting)), "x": rounded(setting.performance), "y": rounded(setting.fairness),
+            "what": CHOSEN if setting.chosen else TRIED_COLLAPSED if setting.collapsed else TRIED,
+            "of": ", ".join(f"{name} {value:g}" for name, value in setting.values.items()),
+            "distance": rounded(setting.distance), "generation": setting.generation,
+        }
+        for setting in sorted(result.search.settings, key=lambda setting: setting.chosen)
+        if _unit_of(setting) in shown
+        and setting.performance == setting.performance and setting.fairness == setting.fairness
+    ]  # fmt: skip
+    if not rows:
+        return None
+    looks = used(TRIED_LOOKS, rows)
+    titles = [
+        f"{treatment}, {title_of_under(result, (condition, learner))}" if several else treatment
+        for condition, learner, treatment, _ in shown
+    ]
+    performance = title_of_measure(result.performance[0])
+    notes = []
+    if len(shown) < len(units):
+        notes.append(f"Shown are {len(shown)} of {len(units)} searches; the JSON has all of them.")
+    return draw(
+        _tried_plot(looks, len(shown), performance),
+        rows,
+        {"panels": [safe_name(title, 44) for title in titles]},
+        name="tried",
+        title="Settings that were tried",
+        caption=(
+            "Each mark is a setting at its dev numbers, up and right is better: a mean over the seeds of the search. "
+            "The star is the chosen one, nearest to the optimum among those that have not collapsed."
+        ),
+        words=f"Scatter of {performance} and fairness of {plural(len(rows), 'setting')} on dev rows.",
+        fit=Fit(min(3, len(shown)), 240, 480, 70, max(map(len, looks))),
+        notes=notes,
+        marks=1,
+    )
+
+
+def _unit_of(setting: SearchSetting) -> tuple[str, str, str, str]:
+    return setting.condition, setting.learner, setting.treatment, setting.selection
+
+
+def _tried_plot(looks: dict[str, Look], panels: int, performance: str) -> alt.FacetChart:
+    base = alt.Chart()
+    x = alt.X("x:Q").title(f"{performance}, dev").scale(zero=False, padding=20)
+    x = x.axis(tickCount=4, format=".3~f", gridColor=LINE, labelOverlap="greedy", labelSeparation=6)
+    y = alt.Y("y:Q").title("fairness, dev").scale(zero=False, padding=16)
+    y = y.axis(tickCount=5, format=".3~f", gridColor=LINE)
+    point = base.mark_point(size=70, opacity=1, strokeWidth=1.5).encode(
+        x=x, y=y, **by_look(looks),
+        tooltip=tips(of="setting", x=("performance, dev", ".4f"), y=("fairness, dev", ".4f"),
+                     distance=("distance to the optimum", ".4f"), generation=("generation", "d")),
+    )  # fmt: skip
+    return in_panels(point, columns=min(panels, 3), width=250, height=200, axes="xy")
 
 
 def _constants(result: StudyResult, panels: list[int]) -> list[Row]:

@@ -14,6 +14,7 @@ from equipoise.reports._comparisons import READING, attributes_of, main_measures
 from equipoise.reports._document import NOT_CERTIFIED, Document, Meaning, Section, Tile
 from equipoise.reports.narrative._report import Report, document_provenance, part_names
 from equipoise.reports.narrative._study_identical import flips_section, identical_section
+from equipoise.reports.narrative._study_search import search_section, search_words
 from equipoise.reports.narrative._study_spaces import spaces_section
 from equipoise.reports.narrative._study_standings import ranks_section
 from equipoise.reports.narrative._study_tables import (
@@ -58,6 +59,7 @@ MOST_ATTRIBUTES = 3
 PARTS = (
     "front", "space_curves", "space_sweep", "space_scatter", "space_settings", "space_maps", "sensitive_maps", "values",
     "curves", "ranks", "effects", "costs", "variances", "spreads", "runs", "classes", "sides", "fairest", "flips",
+    "tried",
 )  # fmt: skip
 # So many conditions are named above the answer.
 FEW_CONDITIONS = 4
@@ -82,7 +84,7 @@ class StudyReport(Report):
             next_steps=tuple(_next_steps(result)),
             caution=_caution(result),
             sections=tuple(_sections(result)),
-            notes=(*look_words(result), *result.notes, *_reading(result)),
+            notes=(*look_words(result), *_searched(result), *result.notes, *_reading(result)),
             provenance=document_provenance(result, "equipoise.Study"),
         )
 
@@ -110,6 +112,10 @@ class StudyReport(Report):
             from equipoise.reports.charts.bars import flips
 
             yield "flips", [flips(result)]
+        if result.search is not None:
+            from equipoise.reports.charts.scatter import tried
+
+            yield "tried", [tried(result)]
 
     def words(self, result: StudyResult) -> Iterable[str]:
         """Return the study in sentences, as its JSON has them."""
@@ -158,6 +164,11 @@ def _reading(result: StudyResult) -> Iterator[str]:
     """Say what fairness is and what the marks in the tables mean: a terminal has no room for what stands above them."""
     if result.fairness in main_measures(result):
         yield f"Fairness is {fairness_by(result)}, higher is better. In tables: {READING}."
+
+
+def _searched(result: StudyResult) -> list[str]:
+    """Return the budget of the search, where there was one."""
+    return [] if result.search is None else [f"Settings were searched. {next(search_words(result.search))}"]
 
 
 def _next_steps(result: StudyResult) -> Iterator[str]:
@@ -268,7 +279,8 @@ def _sections(result: StudyResult) -> Iterator[Section]:
         ranks_section(result, charts),
         *effect_sections(result, charts), alternatives_section(result), spreads_section(result, charts),
         identical_section(result, charts) if result.identical_runs else None,
-        flips_section(result, charts) if result.flips else None, conditions_section(result), table_section(result),
+        flips_section(result, charts) if result.flips else None, search_section(result, charts),
+        conditions_section(result), table_section(result),
         unknown_section(result),
     )  # fmt: skip
     yield from (section for section in sections if section is not None)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from equipoise.studies.findings._reading import layout_of as layout_of
     from equipoise.studies.findings._reading import read_study as read_study
     from equipoise.studies.findings._reading import read_undecided as read_undecided
+    from equipoise.studies.findings._reading import training_of as training_of
     from equipoise.studies.findings._reporting import measure_study as measure_study
     from equipoise.studies.findings._reporting import result_of as result_of
     from equipoise.studies.findings._result import SCHEMA as SCHEMA
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from equipoise.studies.findings._result import RankRecord as RankRecord
     from equipoise.studies.findings._result import StudyRecord as StudyRecord
     from equipoise.studies.findings._result import StudyResult as StudyResult
+    from equipoise.studies.findings._search import SearchedRange as SearchedRange
+    from equipoise.studies.findings._search import SearchSetting as SearchSetting
+    from equipoise.studies.findings._search import StudySearch as StudySearch
     from equipoise.studies.findings._words import Under as Under
     from equipoise.studies.findings._words import baseline_name as baseline_name
     from equipoise.studies.findings._words import measure_name as measure_name
@@ -129,9 +133,18 @@ _MODULES = {
     ),
     "_claims": ("Claim", "ClaimKind", "change_claims", "ranks_under", "seeds_needed"),
     "_exporting": ("check_ending", "write_table"),
-    "_reading": ("ReadingOptions", "check_same_plan", "data_of", "layout_of", "read_study", "read_undecided"),
+    "_reading": (
+        "ReadingOptions",
+        "check_same_plan",
+        "data_of",
+        "layout_of",
+        "read_study",
+        "read_undecided",
+        "training_of",
+    ),
     "_reporting": ("measure_study", "result_of"),
     "_result": ("CellRecord", "ContrastRecord", "LabelRecord", "RankRecord", "SCHEMA", "StudyRecord", "StudyResult"),
+    "_search": ("SearchSetting", "SearchedRange", "StudySearch"),
     "_words": (
         "Under",
         "baseline_name",

@@ -18,6 +18,7 @@ from equipoise.stats import (
 )
 from equipoise.studies.analysis import ConstantRecord, FlipRecord, FlipRow, SpreadNote, Undecided, Unfinished
 from equipoise.studies.findings._claims import Claim
+from equipoise.studies.findings._search import StudySearch
 from equipoise.studies.findings._words import condition_nouns, condition_phrases, condition_titles
 from equipoise.studies.findings.identical import (
     BothSides,
@@ -435,6 +436,8 @@ class StudyResult(NarratedResult):
     # How often verdicts were read; None where nothing counted it.
     looks: Looks | None = None
     stopping: StoppingRecord | None = None
+    # The search that chose the settings, where the plan has one.
+    search: StudySearch | None = field(default=None, repr=False)
     # What is confirmed, and so may be said first.
     claims: tuple[Claim, ...] = ()
     # Of identical runs, where there are any.
@@ -461,6 +464,8 @@ class StudyResult(NarratedResult):
         del parts["space_examples"]
         if not self.labels:
             del parts["labels"]
+        if self.search is None:
+            del parts["search"]
         failures = cast("list[dict[str, object]]", parts["failures"])
         parts["failures"] = [{**failure, "reason": failure["error"], "reason_code": None} for failure in failures]
         return parts

@@ -49,6 +49,12 @@ if TYPE_CHECKING:
     from equipoise.studies.plans._rows import rows_of as rows_of
     from equipoise.studies.plans._rows import trained_fingerprint as trained_fingerprint
     from equipoise.studies.plans._rows import with_splits as with_splits
+    from equipoise.studies.plans._search import Search as Search
+    from equipoise.studies.plans._search import SearchedArm as SearchedArm
+    from equipoise.studies.plans._search import check_seeds as check_seeds
+    from equipoise.studies.plans._search import search_of as search_of
+    from equipoise.studies.plans._search import searched_arms as searched_arms
+    from equipoise.studies.plans._search import survivors as survivors
     from equipoise.studies.plans._stopping import AUTO as AUTO
     from equipoise.studies.plans._stopping import Stopping as Stopping
     from equipoise.studies.plans._stopping import StoppingRule as StoppingRule
@@ -73,6 +79,7 @@ _MODULES = {
     ),
     "_types": ("ConditionEntry", "LearnerEntry", "TreatmentEntry"),
     "_rows": ("Drawing", "cluster_codes", "data_fingerprint", "rows_of", "trained_fingerprint", "with_splits"),
+    "_search": ("Search", "SearchedArm", "check_seeds", "search_of", "searched_arms", "survivors"),
     "_stopping": ("AUTO", "Stopping", "StoppingRule", "stopping_of"),
 }  # fmt: skip
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

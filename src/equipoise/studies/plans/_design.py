@@ -56,6 +56,7 @@ from equipoise.training import (
     Treatment,
     check_compatible,
     has_hook,
+    may_differ,
     needs_scores,
     no_scores,
     with_defaults,
@@ -463,26 +464,40 @@ class Stack:
         return tuple(trial.key for trial in self.trials)
 
 
-def cells_of(trials: Sequence[Trial]) -> list[tuple[Trial, ...]]:
-    """Group trials by cell, in the order in which the plan names them."""
+def cells_of(trials: Sequence[Trial], *, searched: bool = False) -> list[tuple[Trial, ...]]:
+    """Group trials by cell, in the order in which the plan names them.
+
+    Those of a search that are ``searched`` may differ in what scales of the learner too, and train together.
+    """
     cells: dict[str, list[Trial]] = {}
     for trial in trials:
-        cells.setdefault(cell_kind(trial), []).append(trial)
+        cells.setdefault(cell_kind(trial, searched=searched), []).append(trial)
     return [tuple(cell) for cell in cells.values()]
 
 
-def cell_kind(trial: Trial) -> str:
+def cell_kind(trial: Trial, *, searched: bool = False) -> str:
     """Say what the trials of a cell have in common."""
     return canonical(
         {
             "condition": [trial.condition.name, trial.condition.version, trial.condition.settings],
             "size": trial.size,
-            "learner": [trial.learner.name, trial.learner.version, trial.learner.settings],
+            "learner": _scaled_alike(trial.learner) if searched else _whole(trial.learner),
             "treatments": [kind_of(named) for named in trial.treatments],
             "how": [trial.rounding, trial.precision, trial.device, trial.selection],
             "choice": [trial.performance, trial.fairness, trial.choice],
         }
     )
+
+
+def _whole(named: Named) -> list[Any]:
+    return [named.name, named.version, named.settings]
+
+
+def _scaled_alike(learner: Named) -> list[Any]:
+    """Return a learner without the numbers that trials of one stack may differ in."""
+    kind: Any = registry.get("learner", learner.name).implementation
+    fixed = {name: value for name, value in learner.settings.items() if not may_differ(kind.parameters.get(name))}
+    return [learner.name, learner.version, fixed]
 
 
 def stacked(
@@ -516,7 +531,7 @@ def trainings_of(cell: Sequence[Trial]) -> list[tuple[Trial, ...]]:
     """Group the trials of a cell by training, in order: those of one training differ in their readouts alone."""
     trainings: dict[tuple[int, int, str], list[Trial]] = {}
     for trial in cell:
-        numbers = canonical([unread(named).settings for named in trial.treatments])
+        numbers = canonical([trial.learner.settings, *(unread(named).settings for named in trial.treatments)])
         trainings.setdefault((trial.seed, trial.repeat, numbers), []).append(trial)
     return [tuple(training) for training in trainings.values()]
 

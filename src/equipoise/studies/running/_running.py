@@ -22,7 +22,6 @@ from equipoise.studies.plans import (
     Recorded,
     Stack,
     Trial,
-    cells_of,
     condition_text,
     plan_change,
     trainings_of,
@@ -150,12 +149,13 @@ def enter_stacks(study: Study, store: Store, stacks: Sequence[Stack]) -> int:
 def cell_labels(study: Study) -> dict[int, str]:
     """Name the cells of a study; each name is there once."""
     # Not by the stacks: a status imports nothing that a plan names.
-    firsts = {cell: trials[0] for cell, trials in enumerate(cells_of(study.trials()))}
-    learners, several = LearnerTexts([learner.named for learner in study.learners]), len(study.learners) > 1
+    firsts = {cell: trials[0] for cell, trials in enumerate(study.cells())}
+    texts = LearnerTexts([learner.named for learner in study.learners], numbers=not study.has_search)
+    several = len({texts[learner.named] for learner in study.learners}) > 1
     labels: dict[int, str] = {}
     for cell in sorted(firsts):
         trial = firsts[cell]
-        parts = [condition_text(trial.condition), *([learners[trial.learner]] if several else []), trial.treatment]
+        parts = [condition_text(trial.condition), *([texts[trial.learner]] if several else []), trial.treatment]
         parts += [f"by {trial.selection}"] if len(study.training_options.selections) > 1 else []
         label = "; ".join(parts)
         labels[cell] = label if label not in labels.values() else f"{label} ({cell + 1})"
