@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from equipoise.training._parameters import check_parameters as check_parameters
     from equipoise.training._parameters import may_differ as may_differ
     from equipoise.training._parameters import with_defaults as with_defaults
+    from equipoise.training._parameters import without_defaults as without_defaults
     from equipoise.training._plain import Losses as Losses
     from equipoise.training._plain import Plain as Plain
     from equipoise.training._plain import PlainTraining as PlainTraining
@@ -185,7 +186,7 @@ _MODULES = {
     ),
     "_parameters": (
         "Choice", "FreeParameter", "OneOf", "OptionalNumber", "Parameter", "Readout", "Table", "check_parameters",
-        "with_defaults", "may_differ",
+        "with_defaults", "may_differ", "without_defaults",
     ),
     "_plain": ("Losses", "Plain", "PlainTraining", "StepProgress", "StepTraining", "descend", "train_steps"),
     "_prediction": ("check_one_after", "failed_outcome", "failure_of"),

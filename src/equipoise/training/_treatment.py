@@ -136,6 +136,9 @@ class Treatment:
     # runs it beside the treatment, as an arm of its own.
     control: ClassVar[Mapping[str, Any]] = {}
     control_name: ClassVar[str] = ""
+    # Hyper-parameters of the classifier that is fitted afterwards: the control has them too. They name a trial only
+    # where they are not at their defaults.
+    head: ClassVar[Table] = {}
     # Where these depend on a hyper-parameter, ``__init__`` sets them: they are asked of a treatment that was made.
     needs_group_at_prediction: bool = False
     transductive: bool = False

@@ -12,7 +12,17 @@ from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
 from equipoise.foundation import BadInput
-from equipoise.training import Codes, PostProcessor, Predicted, Reads, Transformation, checked_array, fitted_part
+from equipoise.training import (
+    Codes,
+    Parameter,
+    PostProcessor,
+    Predicted,
+    Reads,
+    Table,
+    Transformation,
+    checked_array,
+    fitted_part,
+)
 
 Floats = NDArray[np.float64]
 
@@ -82,6 +92,11 @@ class NullSpaceProjection(Transformation):
 
 
 MODEL_ROLE = "the saved linear head"
+# Of treatments that fit a logistic regression afterwards; the least squares of a regression have no penalty.
+HEAD: Table = {
+    "head_c": Parameter("C of the logistic regression that is fitted afterwards: less shrinks it more", 1.0, 1e-12,
+                        1e-3, 1e3),
+}  # fmt: skip
 # The first head begins from nothing; the others from one that has one direction more.
 FIRST_STEPS, LATER_STEPS = 100, 20
 
@@ -146,15 +161,18 @@ class Heads:
     """Fits one head after another; each begins where the last one ended, since one direction less changes little."""
 
     def __init__(
-        self, target: NDArray[Any], classes: int, regression: bool, weights: NDArray[np.float64] | None = None
-    ) -> None:
+        self, target: NDArray[Any], classes: int, regression: bool, weights: NDArray[np.float64] | None = None,
+        *, strength: float = 1.0,
+    ) -> None:  # fmt: skip
         from sklearn.linear_model import LinearRegression, LogisticRegression
 
         self.target = target
         self.weights = weights
         self.classes = classes
         self.regression = regression
-        self.model = LinearRegression() if regression else LogisticRegression(max_iter=FIRST_STEPS, warm_start=True)
+        self.model = (
+            LinearRegression() if regression else LogisticRegression(C=strength, max_iter=FIRST_STEPS, warm_start=True)
+        )
         if not regression and len(np.unique(target)) < 2:
             raise BadInput("All training rows have the same class", available="two classes or more")
 

@@ -26,7 +26,7 @@ from equipoise.training import (
     scores_of,
 )
 from equipoise.training.metric import nearest
-from equipoise.treatments._linear_head import Heads, NullSpace, NullSpaceProjection
+from equipoise.treatments._linear_head import HEAD, Heads, NullSpace, NullSpaceProjection
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +69,9 @@ class IterativeNullSpaceProjection(Treatment):
             ("svm", "logistic", "least_squares"),
         ),
         "conditional_on_class": Choice("whether each classifier sees one class only", False),
+        **HEAD,
     }
+    head: ClassVar[Table] = HEAD
 
     control: ClassVar[Mapping[str, Any]] = {"iterations": 0}
     control_name: ClassVar[str] = "refitted head alone"
@@ -108,6 +110,7 @@ class IterativeNullSpaceProjection(Treatment):
             len(representations.classes),
             representations.task == "regression",
             representations.weights,
+            strength=self.values["head_c"],
         )
         dev, test = (rows.inputs.astype(np.float64) for rows in (representations.dev, representations.test))
         if not int(self.values["iterations"]):

@@ -34,7 +34,7 @@ from equipoise.training import (
     checked_array,
     fitted_part,
 )
-from equipoise.treatments._linear_head import Heads, LinearHead, NullSpace
+from equipoise.treatments._linear_head import HEAD, Heads, LinearHead, NullSpace
 
 Floats = NDArray[np.float64]
 
@@ -192,7 +192,8 @@ class ConceptErasure(Treatment):
     """
 
     not_for_labels: ClassVar[str] = "the classifier that it fits on the hidden layer tells one class per row"
-    parameters: ClassVar[Table] = {"erase": Choice("whether the group is erased", True)}
+    parameters: ClassVar[Table] = {"erase": Choice("whether the group is erased", True), **HEAD}
+    head: ClassVar[Table] = HEAD
     control: ClassVar[Mapping[str, Any]] = {"erase": False}
     control_name: ClassVar[str] = "refitted head alone"
 
@@ -219,8 +220,9 @@ class ConceptErasure(Treatment):
         assert train.target is not None
         assert train.group is not None
         heads = Heads(
-            train.target, len(representations.classes), representations.task == "regression", representations.weights
-        )
+            train.target, len(representations.classes), representations.task == "regression", representations.weights,
+            strength=self.values["head_c"],
+        )  # fmt: skip
         rows = train.inputs.astype(np.float64)
         if not self.values["erase"]:
             return ErasedHead(None, heads.fitted(rows, NullSpace(rows.shape[1]))), HEAD_ALONE

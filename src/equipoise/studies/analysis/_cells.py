@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -163,12 +164,20 @@ class _Names:
         self._learners = LearnerTexts((trial.learner for trial in trials), numbers=False)
         sizes: dict[str, set[int]] = {}
         varied: dict[tuple[str, str], set[str]] = {}
+        kinds, told = Counter[str](), Counter[tuple[str, str]]()
         for trial in trials:
+            kinds[self._kind(trial)] += 1
             sizes.setdefault(canonical(_plain(trial.condition)), set()).add(trial.size)
             for where, name, value in _settings(trial):
-                varied.setdefault((f"{self._kind(trial)}|{where}", name), set()).add(canonical(value))
+                key = (f"{self._kind(trial)}|{where}", name)
+                varied.setdefault(key, set()).add(canonical(value))
+                told[key] += 1
         self._sizes = {condition for condition, values_found in sizes.items() if len(values_found) > 1}
-        self._varied = {key for key, values in varied.items() if len(values) > 1}
+        # What is named only where it is not at its default has another value where it is not named.
+        self._varied = {
+            key for key, values in varied.items()
+            if len(values) > 1 or (not key[0].endswith("|learner") and told[key] < kinds[key[0].rpartition("|")[0]])
+        }  # fmt: skip
         self._under: dict[tuple[object, ...], Under] = {}
         self._readouts: dict[str, set[tuple[str, str]]] = {}
 

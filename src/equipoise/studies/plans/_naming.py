@@ -25,7 +25,16 @@ from equipoise.foundation import (
     registry,
     unknown_name,
 )
-from equipoise.training import Epoch, Predicted, Readout, Treatment, may_differ, with_defaults
+from equipoise.training import (
+    Epoch,
+    Predicted,
+    Readout,
+    Table,
+    Treatment,
+    may_differ,
+    with_defaults,
+    without_defaults,
+)
 
 # Raised when the same description comes to mean another training: older trials are then not taken for the new ones.
 IDENTITY = 1
@@ -388,7 +397,8 @@ def _named_treatment(entry: Entry, values: Mapping[str, Any]) -> Named:
         with placed(name):
             with_defaults(table, {name: value}, f"the {entry.kind} {entry.name!r}")
     version = getattr(entry.implementation, "version", 1)
-    named = Named(entry.name, version, with_defaults(table, values, f"the {entry.kind} {entry.name!r}"))
+    settings = with_defaults(table, values, f"the {entry.kind} {entry.name!r}")
+    named = Named(entry.name, version, without_defaults(settings, head_of(entry.name)))
     # What a control does not do has no other settings: all of them are one.
     return control_of(named) or named if is_control(named) else named
 
@@ -403,7 +413,21 @@ def control_of(named: Named) -> Named | None:
     thing: Any = registry.get("treatment", named.name).implementation
     if not getattr(thing, "control", None):
         return None
-    return replace(named, settings=with_defaults(thing.parameters, thing.control, f"the treatment {named.name!r}"))
+    head = head_of(named.name)
+    kept = {name: value for name, value in named.settings.items() if name in head}
+    settings = with_defaults(thing.parameters, {**thing.control, **kept}, f"the treatment {named.name!r}")
+    return replace(named, settings=without_defaults(settings, head))
+
+
+def head_of(name: str) -> Table:
+    """Return the hyper-parameters of the classifier that a treatment fits afterwards, which its control has too."""
+    head: Table = getattr(registry.get("treatment", name).implementation, "head", {})
+    return head
+
+
+def with_values(named: Named, values: Mapping[str, Any]) -> Named:
+    """Return a treatment with other values of some hyper-parameters."""
+    return replace(named, settings=without_defaults({**named.settings, **values}, head_of(named.name)))
 
 
 def make_treatment(named: Named) -> Treatment:

@@ -12,13 +12,16 @@ from equipoise.studies.plans._design import Arm, Learning, learners_of
 from equipoise.studies.plans._naming import (
     Named,
     canonical,
+    control_of,
     entry_of,
+    head_of,
     is_control,
     name_and_settings,
     placed,
     plain,
     treatment_entry,
     treatments_of,
+    with_values,
 )
 from equipoise.training import Need, OptionalNumber, Parameter, Treatment
 
@@ -139,9 +142,10 @@ class SearchedArm:
         """Return the learner and the treatments with values of the dimensions."""
         of_learner = {d.name: value for d, value in zip(self.space, values, strict=True) if d.treatment is None}
         treatments = tuple(
-            replace(named, settings={**named.settings, **{
-                d.name: value for d, value in zip(self.space, values, strict=True) if d.treatment == index
-            }})
+            with_values(
+                named,
+                {d.name: value for d, value in zip(self.space, values, strict=True) if d.treatment == index},
+            )
             for index, named in enumerate(self.arm.treatments)
         )  # fmt: skip
         if not of_learner:
@@ -185,8 +189,10 @@ def searched_arms(
             space: list[Dimension] = []
             for index, named in enumerate(arm.treatments):
                 given = given_of_arm.get(_key(arm), [()] * len(arm.treatments))[index]
-                # A control is made as it is; what it does not do has no settings.
-                own_table = {} if is_control(named) else _table_of(named)
+                # A control is made as it is, but for its classifier; what it does not do has no settings.
+                own_table = dict(head_of(named.name)) if is_control(named) else _table_of(named)
+                if task == "regression":  # least squares have no penalty
+                    own_table = {name: one for name, one in own_table.items() if name not in head_of(named.name)}
                 names = list(_declared(own_table))
                 space += _dimensions(ranges, named.name, index, own_table, names, given, named.settings)
             hidden = {name for named in arm.treatments for name in _numbers(_table_of(named))}
@@ -282,6 +288,7 @@ def _given_by_arm(treatments: Any) -> dict[str, list[tuple[str, ...]]]:
             per_treatment.append(tuple(own))
         for arm in treatments_of(entry):
             given[_key(Arm(arm))] = per_treatment
+            given.setdefault(_key(Arm(tuple(control_of(named) or named for named in arm))), per_treatment)
     return given
 
 
