@@ -48,6 +48,16 @@ def test_levels_and_p_values_are_inverse_and_bounded() -> None:
     assert (np.diff(rising) > 0).all()
 
 
+@pytest.mark.parametrize("looks", [(3, 5), (3, 6, 9), (4, 8, 12), (5, 10, 15, 20), (3, 50), tuple(range(5, 30, 2))])
+def test_small_p_values_are_corrected_by_at_most_the_number_of_looks(looks: tuple[int, ...]) -> None:
+    p = np.logspace(-40, -1, 200)
+    times = looks_p(p, looks) / p
+    assert (times <= len(looks) * (1 + 1e-9)).all()
+    # The smaller p, the less two looks are significant together (by quadrature: within 2%).
+    assert (np.diff(times) <= 2e-2 * len(looks)).all()
+    assert times[0] == pytest.approx(len(looks), rel=1e-6)
+
+
 @pytest.mark.parametrize("looks", [(), (2, 5), (5, 6), (10, 5), (5, 5), (5.0, 10.0), (True, 5), ("5", "10")])
 def test_looks_that_cannot_be(looks: tuple[object, ...]) -> None:
     with pytest.raises(BadInput, match="looks"):

@@ -43,11 +43,12 @@ LOOKS = (5, 10, 15, 20)
 PRIOR, SEEDS_SHARE = 1.0, 0.8
 SMALLEST_P = 1e-300
 # Nodes of the quadrature over r, over b and over theta.
-NODES_R, NODES_B, NODES_V = 61, 28, 24
+NODES_R, NODES_B, NODES_V = 61, 36, 36
 # What is left out of a probability that is to be interpolated, as a share of the largest.
 LEAST_SHARE, NEGLIGIBLE = 1e-12, 1e-18
-# Nominal p-values at which the probability of crossing is worked out, as powers of 10.
-LOWEST_POWER, POWERS = -12.0, 40
+# Nominal p-values, as powers of 10, at which the probability of crossing is worked out, and the one from which on two
+# looks are hardly ever significant together: it is then as many times p as there are looks, which is never too little.
+LOWEST_POWER, POWERS, APART_POWER = -5.0, 36, -12.0
 
 
 def check_looks(looks: Sequence[int]) -> tuple[int, ...]:
@@ -113,18 +114,21 @@ def _log_crossing(logarithm: Floats, looks: tuple[int, ...]) -> Floats:
     """Return the logarithm of the probability that any look has a p as small, from that of p."""
     logarithms, crossings = _crossing_table(looks)
     inside = interpolate.PchipInterpolator(logarithms, crossings)(np.clip(logarithm, logarithms[0], 0.0))
-    # Below the table two looks are hardly ever significant together, and their probabilities are as p.
-    return np.asarray(np.minimum(inside + np.minimum(logarithm - logarithms[0], 0.0), 0.0), dtype=np.float64)
+    crossing = inside + np.minimum(logarithm - logarithms[0], 0.0)
+    # Of all looks together it is at least that of one, and at most the sum.
+    bounded = np.clip(crossing, logarithm, logarithm + math.log(len(looks)))
+    return np.asarray(np.minimum(bounded, 0.0), dtype=np.float64)
 
 
 @cache
 def _crossing_table(looks: tuple[int, ...]) -> tuple[Floats, Floats]:
     """Return logarithms of nominal p-values, and of the probability that any look has a p as small."""
-    powers = np.concatenate([np.linspace(LOWEST_POWER, -2.5, POWERS // 3, endpoint=False),
-                             np.linspace(-2.5, 0.0, POWERS - POWERS // 3, endpoint=False)])  # fmt: skip
+    powers = np.linspace(LOWEST_POWER, 0.0, POWERS, endpoint=False)
     crossings = np.log([crossing_probability(10.0**power, looks) for power in powers.tolist()])
-    logarithms = np.append(powers * math.log(10.0), 0.0)
-    return logarithms, np.maximum.accumulate(np.append(crossings, 0.0) + np.arange(POWERS + 1) * 1e-13)
+    lowest = APART_POWER * math.log(10.0)
+    logarithms = np.concatenate([[lowest], powers * math.log(10.0), [0.0]])
+    crossings = np.concatenate([[lowest + math.log(len(looks))], crossings, [0.0]])
+    return logarithms, np.maximum.accumulate(crossings + np.arange(len(crossings)) * 1e-13)
 
 
 def crossing_probability(nominal: float, looks: Sequence[int]) -> float:
