@@ -112,23 +112,24 @@ def nominal_level(level: ArrayLike, looks: Sequence[int] = LOOKS) -> Floats:
 
 def _log_crossing(logarithm: Floats, looks: tuple[int, ...]) -> Floats:
     """Return the logarithm of the probability that any look has a p as small, from that of p."""
-    logarithms, crossings = _crossing_table(looks)
-    inside = interpolate.PchipInterpolator(logarithms, crossings)(np.clip(logarithm, logarithms[0], 0.0))
-    crossing = inside + np.minimum(logarithm - logarithms[0], 0.0)
+    logarithms, times = _crossing_table(looks)
+    more = interpolate.PchipInterpolator(logarithms, times)(np.clip(logarithm, logarithms[0], 0.0))
     # Of all looks together it is at least that of one, and at most the sum.
-    bounded = np.clip(crossing, logarithm, logarithm + math.log(len(looks)))
-    return np.asarray(np.minimum(bounded, 0.0), dtype=np.float64)
+    crossing = logarithm + np.clip(more, 0.0, math.log(len(looks)))
+    return np.asarray(np.minimum(crossing, 0.0), dtype=np.float64)
 
 
 @cache
 def _crossing_table(looks: tuple[int, ...]) -> tuple[Floats, Floats]:
-    """Return logarithms of nominal p-values, and of the probability that any look has a p as small."""
+    """Return logarithms of nominal p-values, and of how many times as probable it is that any look has a p as small."""
     powers = np.linspace(LOWEST_POWER, 0.0, POWERS, endpoint=False)
     crossings = np.log([crossing_probability(10.0**power, looks) for power in powers.tolist()])
     lowest = APART_POWER * math.log(10.0)
     logarithms = np.concatenate([[lowest], powers * math.log(10.0), [0.0]])
     crossings = np.concatenate([[lowest + math.log(len(looks))], crossings, [0.0]])
-    return logarithms, np.maximum.accumulate(crossings + np.arange(len(crossings)) * 1e-13)
+    # The smaller p, the more looks it counts for; where the quadrature falls below that, the larger holds.
+    times = np.maximum.accumulate((crossings - logarithms)[::-1])[::-1]
+    return logarithms, times
 
 
 def crossing_probability(nominal: float, looks: Sequence[int]) -> float:
