@@ -1,5 +1,6 @@
-"""Claim: on two cores a search of 20 settings of the adversarial treatment on Adult takes less than two minutes.
+"""Wanted: on two cores a search of 20 settings of the adversarial treatment on Adult takes less than two minutes.
 
+Not reached at the paper's size (hidden 300, batch 1024, all training rows): benchmarks/README.md has what was seen.
 Settings of a generation differ in learning rate and strength, and train together in stacks; beside it the same settings
 train one at a time. Both give the same settings: what is asked for next does not hang on who trained with whom, as long
 as rounding does not change which setting is better. Time is by the clock and by the processor; the first is worth what
@@ -11,6 +12,7 @@ Run it as: python benchmarks/study_search.py [--small] [--width 300] [--workers 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import resource
 import tempfile
@@ -36,7 +38,9 @@ def searched(options: argparse.Namespace, stack: int | None, folder: Path) -> tu
         learner={"name": "mlp", "width": options.width, "epochs": options.epochs},
         size=options.rows, search={"trials": options.trials, "generation": options.generation}, name="search",
     )  # fmt: skip
-    assert study.dataset  # reading and encoding the data is no part of a search
+    assert study.dataset  # reading and encoding the data is no part of a search, nor are imports
+    for library in ("torch", "optuna"):
+        importlib.import_module(library)
     began, used = time.perf_counter(), cpu_seconds()
     chosen = run_study(study, folder / f"{stack}.db", workers=options.workers)
     seconds = time.perf_counter() - began, cpu_seconds() - used
@@ -72,7 +76,9 @@ def main() -> None:
                 f"{'the same settings' if other == chosen else 'other settings: ' + ', '.join(other)}"
             )
     if not options.small:
-        print(f"claim: under {MOST_SECONDS:.0f} s by the clock: {'kept' if clock < MOST_SECONDS else 'not kept'}")
+        print(
+            f"wanted: under {MOST_SECONDS:.0f} s by the clock: {'reached' if clock < MOST_SECONDS else 'not reached'}"
+        )
 
 
 if __name__ == "__main__":
