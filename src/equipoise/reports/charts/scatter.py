@@ -393,7 +393,7 @@ def front(result: StudyResult) -> Chart | None:
 
 CHOSEN, TRIED, TRIED_COLLAPSED = "chosen", "tried", "collapsed"
 TRIED_LOOKS = {
-    CHOSEN: Look(INK, INK, STAR),
+    CHOSEN: Look(INK, INK, SHAPES[2]),
     TRIED: Look(COLOURS[0], "#FFFFFF", "circle"),
     TRIED_COLLAPSED: Look(QUIET, "#FFFFFF", SHAPES[1]),
 }
@@ -437,7 +437,7 @@ def tried(result: StudyResult) -> Chart | None:
         title="Settings that were tried",
         caption=(
             "Each mark is a setting at its dev numbers, up and right is better: a mean over the seeds of the search. "
-            "The star is the chosen one, nearest to the optimum among those that have not collapsed."
+            "The filled pentagon is the chosen one, nearest to the optimum among those that have not collapsed."
         ),
         words=f"Scatter of {performance} and fairness of {plural(len(rows), 'setting')} on dev rows.",
         fit=Fit(min(3, len(shown)), 240, 480, 70, max(map(len, looks))),
