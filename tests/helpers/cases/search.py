@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -30,7 +29,6 @@ class Bowl(Learner):
 
     parameters: ClassVar[Any] = {
         "learning_rate": Parameter("the rate", 0.05, 1e-12, 1e-4, 1e-1),
-        "seconds": Parameter("how long a trial takes", 0.0, 0.0, 0.0, 1.0, "linear", shapes=True),
     }
 
     def stack_size(self, dataset: EncodedDataset, jobs: Sequence[Any], settings: Settings) -> int:
@@ -42,7 +40,6 @@ class Bowl(Learner):
 
 def ended(dataset: EncodedDataset, job: Any) -> Outcome:
     """Return the outcome of one trial: a share of the dev rows is wrong."""
-    time.sleep(job.values["seconds"])
     strengths = [one.values["strength"] for one in job.treatments if "strength" in one.values]
     target = np.asarray(dataset.dev.target)
     wrong = evenly(target, np.asarray(dataset.dev.group))[: round(error(job.values, strengths) * len(target))]
