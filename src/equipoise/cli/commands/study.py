@@ -148,8 +148,8 @@ def _show_end(plan: Path, where: str, key: str, *, added: bool) -> None:
         show_status(status, cells=False)
     if added and status.waiting:
         typer.echo(
-            f"{status.waiting:,} trials of the budget were not needed: every comparison is decided, or limited by "
-            "test people."
+            f"{status.waiting:,} trials of the budget were not trained: no comparison is left that more seeds would "
+            "decide."
         )
     if status.failed:
         typer.echo(

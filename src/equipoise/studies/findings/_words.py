@@ -25,7 +25,7 @@ from equipoise.studies.analysis import (
     Unfinished,
     is_clustered,
 )
-from equipoise.studies.plans import equal_words
+from equipoise.studies.plans import StoppingRule, equal_words
 
 if TYPE_CHECKING:
     from equipoise.studies.findings._result import (
@@ -259,7 +259,7 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
 def _growing_note(stopping: StoppingRecord, comparisons: int, threshold: float, level: float) -> str:
     """Say how a change is tested where seeds are added until it is decided."""
     looks = listing([str(look) for look in stopping.looks], len(stopping.looks))
-    if stopping.rule == "anytime":
+    if stopping.rule == StoppingRule.ANYTIME:
         test = (
             "by a confidence sequence over seeds (the t e-process, valid at any number of them), to which z times the "
             f"standard error over test people is added; {stopping.seeds_share:.0%} of the level is spent on seeds. "
